@@ -1,0 +1,48 @@
+# Every target works by itself on a fresh clone: the environment is made when it is missing or out of date.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint bench format clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Plan a small cluster and explain every decision
+	$(BIN)/muster plan examples/demo.yaml --explain
+
+test: lint ## Everything: linters, types, contracts, all tests, coverage
+	$(BIN)/pytest -n $(WORKERS) --cov --cov-branch
+
+check: lint ## What to run before each commit; under three minutes
+	$(BIN)/pytest -n $(WORKERS) tests/unit tests/property tests/style
+
+lint: $(READY) ## Format, lint, types and import contracts, without tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY) ## Measure how fast the core decides
+	$(BIN)/python -m benchmarks.core
+
+format: $(READY) ## Format the code and fix what can be fixed by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove the environment and everything generated
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Muster needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | tail -n 1)." >&2; \
+		echo "Name another one: make $(or $(MAKECMDGOALS),check) PYTHON=python3.11" >&2; \
+		exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""How fast Muster decides. Run with `make bench`."""

@@ -1,0 +1,146 @@
+"""How fast the core decides: one JSON line per case. Run with `make bench`.
+
+Every case prints processor time (what the code costs, comparable on a shared machine) and wall time. Growth is
+measured as a ratio of two sizes in one run, so that the machine's speed cancels out.
+"""
+
+import gc
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import TypeVar
+
+from benchmarks.carry_out import carry_out, leave
+from benchmarks.situations import NOW_MS, busy
+from muster.core.explain import explain_all
+from muster.core.plan_lint import lint
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId
+from muster.model.scenario import Scenario
+
+REPLANS = 100
+
+
+T = TypeVar("T")
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float, float]:
+    """The result, processor milliseconds and wall milliseconds of one call."""
+    gc.collect()
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = work()
+    return result, (time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000
+
+
+def report(case: str, **figures: object) -> None:
+    """One line for people and programs."""
+    rounded = {key: round(value, 1) if isinstance(value, float) else value for key, value in figures.items()}
+    print(json.dumps({"case": case, **rounded}), flush=True)
+
+
+def full_plan(nodes: int, waiting: int, *, case: str, best_of: int = 3) -> float:
+    """Plan a whole situation from scratch with everything on; the best of a few runs."""
+    scenario = busy(nodes, waiting)
+    figures: list[tuple[float, float]] = []
+    for _ in range(best_of):
+        snapshot, index_ms, _ = timed(lambda: Snapshot.of(scenario))
+        made, cpu_ms, wall_ms = timed(lambda: plan(snapshot, NOW_MS))  # noqa: B023
+        figures.append((cpu_ms, wall_ms))
+    _, lint_ms, _ = timed(lambda: lint(made, snapshot))
+    _, explain_ms, _ = timed(lambda: explain_all(snapshot, made, NOW_MS))
+    cpu_ms, wall_ms = min(figures)
+    report(
+        case,
+        nodes=nodes,
+        gpus=nodes * 8,
+        waiting=waiting,
+        running=len(scenario.running),
+        plan_cpu_ms=cpu_ms,
+        plan_wall_ms=wall_ms,
+        index_cpu_ms=index_ms,
+        lint_cpu_ms=lint_ms,
+        explain_all_cpu_ms=explain_ms,
+        starts=len(made.starts),
+        evictions=len(made.evictions),
+        holds=len(made.holds),
+        peak_rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+    return cpu_ms
+
+
+def settled(scenario: Scenario) -> tuple[Snapshot, int]:
+    """A snapshot in the steady state: plans were carried out until the last one changed little."""
+    snapshot = Snapshot.of(scenario)
+    now_ms = NOW_MS
+    for _ in range(12):
+        carry_out(snapshot, plan(snapshot, now_ms))
+        now_ms += 130_000
+        leave(snapshot, now_ms)
+    return snapshot, now_ms
+
+
+def replan(nodes: int, waiting: int, *, case: str) -> None:
+    """Replan after one exit and after one submission, in turns, carrying out every plan."""
+    random = Random(7)
+    scenario = busy(nodes, waiting)
+    snapshot, now_ms = settled(scenario)
+    cpu: list[float] = []
+    wall: list[float] = []
+    gc.collect()
+    gc.freeze()
+    for turn in range(REPLANS):
+        now_ms += 1_000
+        leave(snapshot, now_ms)
+        if turn % 2:
+            snapshot.finish(random.choice(list(snapshot.running)))
+        else:
+            model = scenario.waiting[random.randrange(len(scenario.waiting))]
+            snapshot.enqueue(replace(model, id=JobId(f"x{turn:05d}"), submitted_ms=now_ms))
+        made, cpu_ms, wall_ms = timed(lambda: plan(snapshot, now_ms))  # noqa: B023
+        cpu.append(cpu_ms)
+        wall.append(wall_ms)
+        carry_out(snapshot, made)
+    cpu.sort()
+    wall.sort()
+    at = int(REPLANS * 0.99) - 1
+    report(
+        case,
+        nodes=nodes,
+        waiting=len(snapshot.queue.jobs),
+        running=len(snapshot.running),
+        holds=len(snapshot.holds),
+        p50_cpu_ms=cpu[REPLANS // 2],
+        p99_cpu_ms=cpu[at],
+        p50_wall_ms=wall[REPLANS // 2],
+        p99_wall_ms=wall[at],
+        max_wall_ms=wall[-1],
+    )
+
+
+def growth() -> None:
+    """Doubling nodes or jobs at most doubles the time."""
+    base = full_plan(1_024, 10_000, case="growth: base")
+    report("growth: twice the nodes", ratio=round(full_plan(2_048, 10_000, case="growth: 2,048 nodes") / base, 2))
+    report("growth: twice the jobs", ratio=round(full_plan(1_024, 20_000, case="growth: 20,000 jobs") / base, 2))
+
+
+def main(chosen: list[str]) -> None:
+    """Run all cases, or those named on the command line."""
+    cases: dict[str, Callable[[], object]] = {
+        "plan-8k": lambda: full_plan(1_024, 10_000, case="full plan, 8,192 GPUs"),
+        "replan-8k": lambda: replan(1_024, 10_000, case="replan after one event, 8,192 GPUs"),
+        "growth": growth,
+        "plan-100k": lambda: full_plan(12_500, 10_000, case="full plan, 100,000 GPUs"),
+    }
+    for name, case in cases.items():
+        if not chosen or name in chosen:
+            case()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""What starts the processes: one port and its adapters."""

@@ -1,0 +1,28 @@
+"""The port to whatever starts processes on nodes.
+
+The contract that every adapter keeps, and that lets either side forget or repeat itself:
+
+- **Fenced.** A command whose generation is older than the newest one seen for its job is refused without effect.
+- **Idempotent.** A command that was carried out already changes nothing; what is known of the workers it names is
+  reported again, so that a report that got lost is made up for by sending the command again.
+- **Honest about the unknown.** A stop or a kill for a worker that was never started is answered with `StartFailed`.
+- **One attempt at a time.** Starting a newer attempt ends whatever is left of an older one, without a report.
+- **Silent about what it cannot see.** Workers on a node that is lost are not reported; the node is.
+"""
+
+from typing import Protocol
+
+from muster.model.events import ObservedEvent
+from muster.model.instructions import Command
+
+
+class Backend(Protocol):
+    """Starts, stops and watches workers."""
+
+    def send(self, command: Command) -> None:
+        """Take a command to carry out. Returns before it is done; what became of it is reported."""
+        ...
+
+    def poll(self) -> tuple[ObservedEvent, ...]:
+        """What was observed since the last call, in the order it happened. Never waits."""
+        ...

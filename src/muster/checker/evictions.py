@@ -1,0 +1,154 @@
+"""Who may be told to leave: by tier, by reclaim, for a promise, or to be moved."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from muster.checker.facts import Facts, Stay
+from muster.model.ids import GpuType, TeamPath
+from muster.model.job import RunningJob
+from muster.model.plan import Basis, Eviction, Why
+from muster.model.resources import GPU_MILLI
+from muster.model.team import ANY_TYPE, ancestors
+
+
+def eviction_problems(facts: Facts) -> Iterator[str]:
+    """Victims that should have been left alone, and preemptors without the right."""
+    for place, eviction in enumerate(facts.plan.evictions):
+        victim = facts.running[eviction.job]
+        problems = [*_common(facts, eviction, victim), *_by_reason(facts, place, eviction, victim)]
+        yield from (f"eviction of {eviction.job} for {eviction.for_job}: {problem}" for problem in problems)
+    yield from _too_often(facts)
+
+
+def _common(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    if eviction.for_job not in facts.holds:
+        yield "whoever it is for was promised nothing"
+    saved_ms = max(victim.started_ms, victim.checkpointed_ms or victim.started_ms)
+    gpu_milli = facts.demand(victim.spec, victim.workers)[ANY_TYPE]
+    if eviction.lost_gpu_ms != max(0, facts.now_ms - saved_ms) * gpu_milli // GPU_MILLI:
+        yield f"it does not lose {eviction.lost_gpu_ms} GPU-milliseconds"
+    if eviction.why is Why.HOLD:
+        return
+    if not victim.spec.preemptible or not facts.scenario.tiers[facts.rank(victim.spec)].preemptible:
+        yield "it is not preemptible"
+    if facts.now_ms - victim.started_ms < facts.scenario.policy.min_runtime_ms:
+        yield "it has not run long enough"
+
+
+def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    match eviction.why:
+        case Why.TIER:
+            yield from _rights(facts, eviction)
+            yield from _tier(facts, eviction, victim)
+        case Why.RECLAIM:
+            yield from _rights(facts, eviction)
+            yield from _reclaim(facts, place, eviction, victim)
+        case Why.HOLD:
+            if not facts.is_overdue(victim):
+                yield "it has not outstayed its time"
+            if not _in_the_way(facts, eviction, victim):
+                yield "it is not in the way of the promise"
+        case Why.CONSOLIDATION:
+            if not facts.scenario.policy.consolidation or not victim.spec.can_resume or victim.checkpointed_ms is None:
+                yield "it cannot be moved"
+            if victim.id not in facts.holds:
+                yield "it has nowhere to go"
+
+
+def _tier(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    preemptor = facts.spec(eviction.for_job)
+    if not facts.scenario.tiers[facts.rank(preemptor)].preempts:
+        yield "its tier does not preempt"
+    if facts.rank(victim.spec) <= facts.rank(preemptor):
+        yield "the victim's tier is not lower"
+
+
+def _rights(facts: Facts, eviction: Eviction) -> Iterator[str]:
+    waiting = facts.waiting.get(eviction.for_job)
+    if not facts.scenario.policy.preemption:
+        yield "the policy has no preemption"
+    if waiting is None or waiting.requeued:
+        yield "it was preempted itself"
+
+
+def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    """Judged where the two branches of the team tree part: mine is owed, theirs borrows."""
+    hold = facts.holds.get(eviction.for_job)
+    if hold is None:
+        return
+    preemptor = facts.spec(eviction.for_job)
+    if facts.rank(victim.spec) < facts.rank(preemptor):
+        yield "the victim's tier is higher"
+    mine, theirs = _parting(preemptor.team, victim.spec.team)
+    staying = [
+        stay
+        for stay in facts.stays()
+        if not stay.is_new and stay.job not in facts.evictions and not _leaves(facts, stay)
+    ]
+    owed = _guaranteed(facts, mine)
+    wanted = facts.demand(preemptor, hold.workers)
+    using = facts.usage(mine, staying) + wanted
+    named = [gpu_type for gpu_type, milli in wanted.items() if milli and gpu_type in owed]
+    if not named or any(using[gpu_type] > owed[gpu_type] for gpu_type in named):
+        yield f"team {mine} would be beyond its guarantee"
+    if not _borrows(facts, place, theirs, victim):
+        yield f"team {theirs} does not borrow"
+
+
+def _borrows(facts: Facts, place: int, team: TeamPath, victim: RunningJob) -> bool:
+    """True when the team still had more than its guarantee when it was this victim's turn."""
+    gone = {entry.job: None for entry in facts.plan.evictions[:place]}
+    departures = {hold.job: None for hold in facts.plan.holds if hold.basis is Basis.DEPARTURES}
+    there = [
+        stay
+        for stay in facts.stays()
+        if stay.job not in gone and not _leaves(facts, stay) and (not stay.is_promised or stay.job in departures)
+    ]
+    using, owed = facts.usage(team, there), _guaranteed(facts, team)
+    named = [
+        gpu_type for gpu_type, milli in facts.demand(victim.spec, victim.workers).items() if milli and gpu_type in owed
+    ]
+    return not named or any(using[gpu_type] > owed[gpu_type] for gpu_type in named)
+
+
+def _leaves(facts: Facts, stay: Stay) -> bool:
+    job = facts.running.get(stay.job)
+    return job is not None and not stay.is_promised and job.leaving_by_ms is not None
+
+
+def _guaranteed(facts: Facts, team: TeamPath) -> Counter[GpuType]:
+    declared = facts.teams.get(team)
+    return Counter() if declared is None else Counter(dict(declared.guaranteed))
+
+
+def _parting(one: TeamPath, other: TeamPath) -> tuple[TeamPath, TeamPath]:
+    """The topmost ancestors that differ; a team's own jobs stand beside its sub-teams."""
+    mine, theirs = ([*reversed(ancestors(team)), TeamPath(f"{team}/.")] for team in (one, other))
+    return next(((left, right) for left, right in zip(mine, theirs, strict=False) if left != right), (one, other))
+
+
+def _in_the_way(facts: Facts, eviction: Eviction, victim: RunningJob) -> bool:
+    hold = facts.holds.get(eviction.for_job)
+    if hold is None:
+        return False
+    spec = facts.spec(eviction.for_job)
+    for theirs in victim.workers:
+        for ours in hold.workers:
+            if theirs.node != ours.node:
+                continue
+            used, wanted = victim.spec.role(theirs.role).request, spec.role(ours.role).request
+            if any(gpu in ours.gpus for gpu in theirs.gpus):
+                return True
+            if (used.cpu_milli and wanted.cpu_milli) or (used.memory_bytes and wanted.memory_bytes):
+                return True
+            if used.disk_bytes and wanted.disk_bytes:
+                return True
+    return False
+
+
+def _too_often(facts: Facts) -> Iterator[str]:
+    recent = dict(facts.scenario.recent_preemptions)
+    told = Counter(facts.spec(entry.job).team for entry in facts.plan.evictions if entry.why is not Why.HOLD)
+    for team, count in told.items():
+        if count + recent.get(team, 0) > facts.scenario.policy.preemptions_per_team_hour:
+            yield f"team {team}: more of its jobs are told to leave than may be in an hour"

@@ -1,0 +1,198 @@
+"""What every rule looks up: jobs, nodes and teams by name, who uses what, and until when."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from muster.model.ids import GpuType, JobId, NodeName, TeamPath
+from muster.model.job import Placement, RunningJob, Worker
+from muster.model.plan import Plan
+from muster.model.resources import GPU_MILLI
+from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
+from muster.model.team import ANY_TYPE, ancestors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stay:
+    """Some workers of a job on their GPUs for a while."""
+
+    job: JobId
+    spec: JobSpec
+    workers: Placement
+    from_ms: int
+    until_ms: int
+    is_new: bool
+    """True when this plan puts them there."""
+    is_promised: bool = False
+
+    def covers(self, at_ms: int) -> bool:
+        """True when they are there at this time."""
+        return self.from_ms <= at_ms < self.until_ms
+
+
+class Facts:
+    """One scenario and one plan for it."""
+
+    def __init__(self, scenario: Scenario, plan: Plan) -> None:
+        self.scenario = scenario
+        self.plan = plan
+        self.now_ms = scenario.now_ms
+        self.nodes = {node.name: node for node in scenario.cluster.nodes}
+        self.pools = {pool.name: pool for pool in scenario.pools}
+        self.teams = {team.path: team for team in scenario.teams}
+        self.tier_rank = {tier.name: rank for rank, tier in enumerate(scenario.tiers)}
+        self.running = {job.id: job for job in scenario.running}
+        self.waiting = {job.id: job for job in scenario.waiting}
+        self.evictions = {entry.job: entry for entry in plan.evictions}
+        self.resizes = {entry.job: entry for entry in plan.resizes}
+        self.holds = {entry.job: entry for entry in plan.holds}
+
+    def unknown_names(self) -> Iterator[str]:
+        """Jobs, nodes and roles in the plan that the scenario does not know; nothing else can be said of those."""
+        for kind, jobs, known in (
+            ("start", [entry.job for entry in self.plan.starts], self.waiting),
+            ("eviction", [entry.job for entry in self.plan.evictions], self.running),
+            ("resize", [entry.job for entry in self.plan.resizes], self.running),
+            ("hold", [entry.job for entry in self.plan.holds], self.waiting | self.running),
+            ("blocked", [job for entry in self.plan.blocked for job in entry.jobs], self.waiting),
+        ):
+            yield from (f"{kind} of {job}: no such job there" for job in jobs if job not in known)
+        for job, workers in self._placements():
+            if job in self.waiting or job in self.running:
+                roles = [role.name for role in self.spec(job).roles]
+                yield from (f"{job}: no node {w.node}" for w in workers if w.node not in self.nodes)
+                yield from (f"{job}: no role {w.role}" for w in workers if w.role not in roles)
+
+    def _placements(self) -> Iterator[tuple[JobId, Placement]]:
+        yield from ((entry.job, entry.workers) for entry in self.plan.starts)
+        yield from ((entry.job, entry.workers) for entry in self.plan.resizes)
+        yield from ((entry.job, entry.workers) for entry in self.plan.holds)
+
+    def spec(self, job: JobId) -> JobSpec:
+        """What a job asked for."""
+        return self.waiting[job].spec if job in self.waiting else self.running[job].spec
+
+    def rank(self, spec: JobSpec) -> int:
+        """The place of a job's tier; 0 is the most urgent."""
+        return self.tier_rank[spec.tier]
+
+    def limit_ms(self, spec: JobSpec) -> int:
+        """How long the job may run."""
+        tier = self.scenario.tiers[self.rank(spec)]
+        return spec.max_duration_ms if spec.max_duration_ms is not None else tier.max_duration_ms
+
+    def grace_ms(self, spec: JobSpec) -> int:
+        """How long the job may take to leave."""
+        return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.scenario.policy.stop_grace_ms
+
+    def is_overdue(self, job: RunningJob) -> bool:
+        """True when a job has outstayed its limit."""
+        return job.started_ms + self.limit_ms(job.spec) <= self.now_ms
+
+    def end_ms(self, job: RunningJob) -> int:
+        """When a running job is gone at the latest; one past its time is taken to be about to go."""
+        if job.leaving_by_ms is not None:
+            return max(job.leaving_by_ms, self.now_ms + 1)
+        if job.id in self.evictions:
+            return self.now_ms + self.grace_ms(job.spec)
+        return max(job.started_ms + self.limit_ms(job.spec), self.now_ms + 1)
+
+    def stays(self) -> tuple[Stay, ...]:
+        """Everybody on the cluster from now on: running, growing, starting, promised."""
+        found: list[Stay] = []
+        for job in self.scenario.running:
+            found += self._running_stays(job)
+        for start in self.plan.starts:
+            spec = self.spec(start.job)
+            end_ms = self.now_ms + self.limit_ms(spec)
+            found.append(self._stay(start.job, start.workers, self.now_ms, end_ms, is_new=True))
+        for hold in self.plan.holds:
+            end_ms = hold.start_ms + self.limit_ms(self.spec(hold.job))
+            found.append(self._stay(hold.job, hold.workers, hold.start_ms, end_ms, is_new=True, is_promised=True))
+        return tuple(found)
+
+    def _running_stays(self, job: RunningJob) -> list[Stay]:
+        """Workers given up in a resize stay for their grace; those added come at once."""
+        end_ms = self.end_ms(job)
+        resize = self.resizes.get(job.id)
+        if resize is None:
+            return [self._stay(job.id, job.workers, self.now_ms, end_ms)]
+        kept, gone, added = resized(job.workers, resize.workers)
+        gone_ms = min(end_ms, self.now_ms + self.grace_ms(job.spec))
+        return [
+            self._stay(job.id, kept, self.now_ms, end_ms),
+            self._stay(job.id, gone, self.now_ms, gone_ms),
+            self._stay(job.id, added, self.now_ms, end_ms, is_new=True),
+        ]
+
+    def _stay(
+        self,
+        job: JobId,
+        workers: Placement,
+        from_ms: int,
+        until_ms: int,
+        *,
+        is_new: bool = False,
+        is_promised: bool = False,
+    ) -> Stay:
+        return Stay(
+            job=job,
+            spec=self.spec(job),
+            workers=workers,
+            from_ms=from_ms,
+            until_ms=until_ms,
+            is_new=is_new,
+            is_promised=is_promised,
+        )
+
+    def demand(self, spec: JobSpec, workers: Placement) -> Counter[GpuType]:
+        """GPU thousandths per type, and their sum under `*`."""
+        total: Counter[GpuType] = Counter()
+        for worker in workers:
+            milli = spec.role(worker.role).request.gpu_milli
+            total[self.nodes[worker.node].gpu_type] += milli
+            total[ANY_TYPE] += milli
+        return total
+
+    def usage(self, team: TeamPath, stays: Iterable[Stay]) -> Counter[GpuType]:
+        """What a team and everything below it uses in these stays."""
+        total: Counter[GpuType] = Counter()
+        for stay in stays:
+            if team in ancestors(stay.spec.team):
+                total += self.demand(stay.spec, stay.workers)
+        return total
+
+    def domain(self, node: NodeName, level: str) -> tuple[str, ...]:
+        """The full path of the domain of a level that a node is in."""
+        path = (*self.nodes[node].domains, node)
+        levels = (*self.scenario.cluster.levels, "node")
+        return path[: levels.index(level) + 1]
+
+
+def milli_on_device(worker: Worker) -> int:
+    """What a worker takes of each of its GPUs."""
+    return GPU_MILLI if worker.share_milli is None else worker.share_milli
+
+
+def resized(before: Placement, after: Placement) -> tuple[Placement, Placement, Placement]:
+    """Who stays, who goes and who comes, whatever their ranks."""
+    left = Counter(_seat(worker) for worker in before)
+    kept: list[Worker] = []
+    added: list[Worker] = []
+    for worker in after:
+        if left[_seat(worker)] > 0:
+            left[_seat(worker)] -= 1
+            kept.append(worker)
+        else:
+            added.append(worker)
+    gone: list[Worker] = []
+    for worker in reversed(before):
+        if left[_seat(worker)] > 0:
+            left[_seat(worker)] -= 1
+            gone.append(worker)
+    return tuple(kept), tuple(gone), tuple(added)
+
+
+def _seat(worker: Worker) -> tuple[str, str, tuple[int, ...], int | None]:
+    return (worker.role, worker.node, worker.gpus, worker.share_milli)

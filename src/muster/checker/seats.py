@@ -1,0 +1,110 @@
+"""Whole gangs in places that suit them: sizes, ranks, GPU types, pools, topology, tensor groups."""
+
+from collections.abc import Iterable, Iterator
+
+from muster.checker.facts import Facts, resized
+from muster.model.ids import JobId
+from muster.model.job import Placement, Worker
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec, Role
+
+
+def seat_problems(facts: Facts) -> Iterator[str]:
+    """Everything wrong with where workers are put, one gang at a time."""
+    plan = facts.plan
+    for start in plan.starts:
+        yield from _gang(facts, f"start of {start.job}", start.job, start.workers, start.workers, facts.now_ms)
+    for resize in plan.resizes:
+        _, gone, added = resized(facts.running[resize.job].workers, resize.workers)
+        if gone and added:
+            yield f"resize of {resize.job}: moves workers"
+        yield from _gang(facts, f"resize of {resize.job}", resize.job, resize.workers, added, None)
+    for hold in plan.holds:
+        yield from _gang(facts, f"hold of {hold.job}", hold.job, hold.workers, hold.workers, hold.start_ms)
+
+
+def _gang(
+    facts: Facts, what: str, job: JobId, workers: Placement, new: Placement, starts_ms: int | None
+) -> Iterator[str]:
+    """Rules for one gang; `starts_ms` is None when it runs already, so that its soft wish no longer counts."""
+    spec = facts.spec(job)
+    problems = [
+        *_sizes(spec, workers),
+        *_types(facts, spec, workers),
+        *_places(facts, spec, new),
+        *_topology(facts, job, spec, workers, starts_ms),
+        *_tensor_groups(facts, spec, workers),
+    ]
+    yield from (f"{what}: {problem}" for problem in problems)
+
+
+def _sizes(spec: JobSpec, workers: Placement) -> Iterator[str]:
+    if [worker.rank for worker in workers] != list(range(len(workers))):
+        yield "ranks are not counted from 0 without gaps"
+    for role in spec.roles:
+        count = sum(worker.role == role.name for worker in workers)
+        if not role.workers_min <= count <= role.workers_max:
+            yield f"{count} workers of role {role.name}, which takes {role.workers_min} to {role.workers_max}"
+    for worker in workers:
+        request = spec.role(worker.role).request
+        share = request.gpu_milli if request.is_fractional else None
+        if len(worker.gpus) != request.gpu_count or len(dict.fromkeys(worker.gpus)) != len(worker.gpus):
+            yield f"rank {worker.rank} has GPUs {worker.gpus}, and wants {request.gpu_count}"
+        if worker.share_milli != share:
+            yield f"rank {worker.rank} has a share of {worker.share_milli}, and wants {share}"
+
+
+def _types(facts: Facts, spec: JobSpec, workers: Placement) -> Iterator[str]:
+    for role in spec.roles:
+        types = dict.fromkeys(facts.nodes[worker.node].gpu_type for worker in _gpu_workers(role, workers))
+        if len(types) > 1:
+            yield f"role {role.name} mixes GPU types {', '.join(types)}"
+        accepted = role.request.gpu_types
+        yield from (
+            f"role {role.name} on {each}, which it does not accept"
+            for each in types
+            if accepted and each not in accepted
+        )
+
+
+def _gpu_workers(role: Role, workers: Placement) -> list[Worker]:
+    return [worker for worker in workers if worker.role == role.name and role.request.gpu_milli]
+
+
+def _places(facts: Facts, spec: JobSpec, new: Iterable[Worker]) -> Iterator[str]:
+    for worker in new:
+        node = facts.nodes[worker.node]
+        if not node.state.takes_work:
+            yield f"node {node.name} is {node.state}"
+        for gpu in worker.gpus:
+            if gpu in node.bad_gpus or not 0 <= gpu < node.gpus:
+                yield f"GPU {gpu} of node {node.name} cannot be used"
+        pool = facts.pools.get(node.pool)
+        if pool is not None and not pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
+            yield f"pool {pool.name} does not admit it"
+
+
+def _topology(facts: Facts, job: JobId, spec: JobSpec, workers: Placement, starts_ms: int | None) -> Iterator[str]:
+    wish = spec.topology
+    if wish.within is not None and _spread(facts, workers, wish.within) > 1:
+        yield f"spread over more than one {wish.within}"
+    waiting = facts.waiting.get(job)
+    if wish.prefer is None or waiting is None or starts_ms is None:
+        return
+    if starts_ms < waiting.submitted_ms + wish.relax_after_ms and _spread(facts, workers, wish.prefer) > 1:
+        yield f"spread over more than one {wish.prefer} before it has waited long enough for one"
+
+
+def _spread(facts: Facts, workers: Iterable[Worker], level: str) -> int:
+    return len(dict.fromkeys(facts.domain(worker.node, level) for worker in workers))
+
+
+def _tensor_groups(facts: Facts, spec: JobSpec, workers: Placement) -> Iterator[str]:
+    level = facts.scenario.cluster.nvlink_level or "node"
+    for role in spec.roles:
+        gpus = role.request.gpu_milli // GPU_MILLI
+        size = max(1, spec.parallelism.tensor // gpus) if gpus else 1
+        members = [worker for worker in workers if worker.role == role.name]
+        for first in range(0, len(members), size):
+            if _spread(facts, members[first : first + size], level) > 1:
+                yield f"the tensor group from rank {members[first].rank} on crosses a {level}"

@@ -1,0 +1,72 @@
+"""`muster`: the commands and what their exit codes mean.
+
+0 done · 1 the job failed · 2 wrong use or invalid file · 3 refused · 4 not found · 5 cannot reach the server ·
+6 timed out or cancelled. Whatever Muster raises on purpose becomes a message on stderr and one of these.
+"""
+
+import io
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from muster import __version__
+from muster.cli.plan import plan
+from muster.model.errors import MusterError
+
+EXIT_CANCELLED = 6
+
+
+class Commands(TyperGroup):
+    """Turns errors into messages and exit codes, for every command alike."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a traceback means a bug, never wrong input.
+
+        The context is typer's own or click's, depending on the version of typer.
+        """
+        try:
+            return super().invoke(ctx)
+        except MusterError as error:
+            typer.echo(f"muster: {error}", err=True)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            typer.echo("muster: cancelled", err=True)
+            raise typer.Exit(EXIT_CANCELLED) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="muster",
+    help="Schedules machine-learning training on shared accelerators.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(plan)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"muster {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def muster(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Schedules machine-learning training on shared accelerators."""
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names and messages may hold characters that a plain terminal cannot show; that is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app()

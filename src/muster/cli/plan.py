@@ -1,0 +1,47 @@
+"""`muster plan`: one cycle over a scenario file, offline."""
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from muster.cli.rendering import print_decision
+from muster.formats.plan_answer import Decided, answer
+from muster.formats.scenario_file import read_scenario
+from muster.model.scenario import Scenario
+
+Planner = Callable[[Scenario], Decided]
+
+
+class Output(StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def planner() -> Planner:
+    """The planning core, imported only when it is needed so that the other commands start fast."""
+    from muster.core.offline import decide  # noqa: PLC0415
+
+    return decide
+
+
+def plan(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A scenario in YAML or JSON; - reads standard input.")],
+    output: Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")] = Output.TABLE,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why for every waiting job.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the ids of the jobs that start.")] = False,
+) -> None:
+    """Decide what would start, leave and wait in the situation that FILE describes."""
+    scenario = read_scenario(file)
+    decision = planner()(scenario)
+    if output is Output.JSON:
+        typer.echo(json.dumps(answer(decision.plan, scenario, decision.explanations, decision.rejected), indent=2))
+    elif quiet:
+        for start in decision.plan.starts:
+            typer.echo(start.job)
+    else:
+        print_decision(scenario, decision, explain=explain)

@@ -1,0 +1,131 @@
+"""`admit(spec, snapshot)`: whether a job may enter the queue at all.
+
+Refused is what can never run on this cluster as it is configured, however empty and healthy it were. Everything that
+only needs patience is admitted and explained.
+"""
+
+from dataclasses import dataclass, replace
+
+from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.states import FreeStates
+from muster.core.cluster.tree import Tree
+from muster.core.gang import Gang, gang_of
+from muster.core.planning.placing import fits
+from muster.core.setting import Setting
+from muster.core.snapshot import Snapshot
+from muster.model.node import ClusterSpec, NodeState
+from muster.model.plan import ReasonCode
+from muster.model.resources import gpus_text
+from muster.model.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The job may wait for its turn."""
+
+    spec: JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """The job can never run here as things are configured."""
+
+    code: ReasonCode
+    message: str
+
+
+class Gate:
+    """Decides admission for one configuration; keeps what it found out for gangs that are alike."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._setting = snapshot.setting
+        self._bare = bare(snapshot)
+        self._known: dict[tuple[object, ...], Rejected | None] = {}
+
+    def admit(self, spec: JobSpec) -> Admitted | Rejected:
+        """Admit a job, or say why it can never run."""
+        refusal = self._unknown_names(spec)
+        if refusal is None:
+            key = (spec.roles, spec.parallelism, spec.topology, spec.team, spec.tier, spec.can_resume)
+            if key not in self._known:
+                gang = gang_of(spec, self._setting)
+                self._known[key] = self._no_home(spec, gang) or self._no_quota(spec, gang) or self._too_big(gang)
+            refusal = self._known[key]
+        return Admitted(spec=spec) if refusal is None else refusal
+
+    def _unknown_names(self, spec: JobSpec) -> Rejected | None:
+        if spec.tier not in self._setting.tier_rank:
+            names = ", ".join(self._setting.tier_rank)
+            return Rejected(code=ReasonCode.NEVER_FITS, message=f"there is no tier {spec.tier}; tiers are {names}")
+        for level in (spec.topology.within, spec.topology.prefer):
+            if level is not None and level not in self._setting.tree.levels:
+                names = ", ".join(self._setting.tree.levels[1:])
+                return Rejected(
+                    code=ReasonCode.TOPOLOGY, message=f"the cluster has no level {level}; its levels are {names}"
+                )
+        return None
+
+    def _no_home(self, spec: JobSpec, gang: Gang) -> Rejected | None:
+        """No pool admits the job, or no node has a GPU it accepts."""
+        setting = self._setting
+        if not setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
+            if setting.pools_for(tier=spec.tier, team=spec.team, can_resume=True):
+                return Rejected(
+                    code=ReasonCode.SPOT,
+                    message="only spot pools admit this job, and they take only jobs with a checkpoint",
+                )
+            return Rejected(code=ReasonCode.POOL, message=f"no pool admits tier {spec.tier} of team {spec.team}")
+        if not gang.choices:
+            wanted = ", ".join(sorted(dict.fromkeys(kind for role in spec.roles for kind in role.request.gpu_types)))
+            there = ", ".join(setting.gpu_types) or "none"
+            return Rejected(
+                code=ReasonCode.GPU_TYPE, message=f"no node has a GPU of type {wanted or 'any'}; there are: {there}"
+            )
+        return None
+
+    def _no_quota(self, spec: JobSpec, gang: Gang) -> Rejected | None:
+        """The gang alone is above a limit of its team, on every type it accepts."""
+        breaches = []
+        for choice in gang.choices:
+            amounts = dict(choice.demand)
+            found = [
+                (team, gpu_type, limit_milli)
+                for team, gpu_type, limit_milli in self._snapshot.ledger.limits(spec.team)
+                if amounts.get(gpu_type, 0) > limit_milli
+            ]
+            if not found:
+                return None
+            breaches.append((found[0], amounts))
+        (team, gpu_type, limit_milli), amounts = breaches[0]
+        return Rejected(
+            code=ReasonCode.QUOTA_LIMIT,
+            message=f"needs {gpus_text(amounts[gpu_type])} GPUs ({gpu_type}) and team {team} may never use more than "
+            f"{gpus_text(limit_milli)}",
+        )
+
+    def _too_big(self, gang: Gang) -> Rejected | None:
+        """The gang does not fit even on the whole cluster, healthy and empty."""
+        if any(fits(self._bare, gang, choice, gang.widest) for choice in gang.choices):
+            return None
+        level = self._setting.tree.levels[gang.widest]
+        where = "the whole cluster" if gang.widest == 0 else f"any one {level}"
+        workers = sum(part.workers for part in gang.parts)
+        return Rejected(
+            code=ReasonCode.NEVER_FITS,
+            message=f"a gang of {workers} workers with these resources does not fit on {where}, even when empty",
+        )
+
+
+def admit(spec: JobSpec, snapshot: Snapshot) -> Admitted | Rejected:
+    """Admit one job, or say why it can never run."""
+    return Gate(snapshot).admit(spec)
+
+
+def bare(snapshot: Snapshot) -> Capacity:
+    """The cluster with nothing on it and every node and GPU in order."""
+    setting: Setting = snapshot.setting
+    nodes = tuple(replace(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
+    cluster = snapshot.cluster
+    tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
+    return Capacity.of(tree, FreeStates(), setting.pools)

@@ -1,0 +1,218 @@
+"""The situation a plan leaves behind, and why a gang does not fit into it.
+
+Each reason is the answer to a question of the form "would it fit if …": everything here is a fit on some capacity.
+"""
+
+from dataclasses import replace
+
+from muster.core.admission import bare
+from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.cluster.states import FreeStates
+from muster.core.cluster.tree import Tree
+from muster.core.footprint import demand_of_running, footprint_of
+from muster.core.gang import Choice, Gang, gang_of
+from muster.core.planning.horizons import Horizons
+from muster.core.planning.placing import fits
+from muster.core.snapshot import Snapshot
+from muster.model.ids import GpuType, PoolName
+from muster.model.job import Placement
+from muster.model.node import ClusterSpec, NodeState
+from muster.model.plan import Plan, Reason, ReasonCode
+from muster.model.policy import Pool
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec, Parallelism, TopologyWish
+
+
+class Aftermath:
+    """What is free, promised and used once a plan is carried out."""
+
+    def __init__(self, snapshot: Snapshot, plan: Plan) -> None:
+        self._snapshot = snapshot
+        self._setting = snapshot.setting
+        tree = snapshot.setting.tree
+        self.ledger = snapshot.ledger.fork()
+        free = snapshot.capacity.fork()
+        taken: list[tuple[JobSpec, Placement]] = []
+        for start in plan.starts:
+            spec = snapshot.queue.jobs[start.job].spec
+            taken.append((spec, start.workers))
+            free.take(footprint_of(spec, start.workers, tree))
+            self.ledger.charge(spec.team, demand_of_running(spec, start.workers, tree))
+        self._taken = taken
+        self._free = free
+        self._horizons = Horizons(free)
+        self._promised: list[Footprint] = []
+        for hold in plan.holds:
+            holder = snapshot.queue.jobs.get(hold.job) or snapshot.running.get(hold.job)
+            if holder is not None:
+                self._promised.append(footprint_of(holder.spec, hold.workers, tree))
+                self._horizons.reserve(self._promised[-1], hold.start_ms)
+        self._bare = bare(snapshot)
+        self._healthy: Capacity | None = None
+
+    def why_not(self, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
+        """All reasons why a gang does not fit now inside one domain of a level; none when it does."""
+        if not gang.choices:
+            return (_never("no node has what it asks for"),)
+        if self._fits(self._horizons.until(end_ms), gang, level):
+            return ()
+        if self._fits(self._free, gang, level):
+            return (_HELD_BY_OTHERS,)
+        if not self._fits(self._bare, gang, level):
+            return (_never("it does not fit even on an empty, healthy cluster"),)
+        return (*self._where_else(self._horizons.until(end_ms), gang, spec, level), *self._how_much(gang, level))
+
+    def _fits(self, capacity: Capacity, gang: Gang, level: int) -> bool:
+        return any(fits(capacity, gang, choice, level) for choice in gang.choices)
+
+    def _where_else(self, capacity: Capacity, gang: Gang, spec: JobSpec, level: int) -> tuple[Reason, ...]:
+        """Obstacles that, taken away one at a time, would let the gang start now without breaking a promise."""
+        found: list[Reason] = []
+        if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(capacity, self._anywhere(spec), 0):
+            found.append(self._topology(spec, level))
+        if self._fits(self._if_healthy(), gang, level):
+            found.append(self._unhealthy())
+        if any(role.request.gpu_types for role in spec.roles) and self._fits(capacity, self._any_type(spec), level):
+            found.append(_other_type(spec))
+        found += self._other_pools(capacity, gang, spec, level)
+        return tuple(found)
+
+    def _anywhere(self, spec: JobSpec) -> Gang:
+        loose = replace(spec, topology=TopologyWish(), parallelism=Parallelism())
+        return gang_of(loose, self._setting)
+
+    def _any_type(self, spec: JobSpec) -> Gang:
+        roles = tuple(replace(role, request=replace(role.request, gpu_types=())) for role in spec.roles)
+        return gang_of(replace(spec, roles=roles), self._setting)
+
+    def _if_healthy(self) -> Capacity:
+        """The same use and promises with every node ready and every GPU in order."""
+        if self._healthy is None:
+            cluster = self._snapshot.cluster
+            nodes = tuple(replace(node, state=NodeState.READY, bad_gpus=()) for node in self._setting.tree.nodes)
+            tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
+            self._healthy = Capacity.of(tree, FreeStates(), self._setting.pools)
+            for footprint in self._snapshot.footprints.values():
+                self._healthy.take(footprint)
+            for spec, workers in self._taken:
+                self._healthy.take(footprint_of(spec, workers, self._setting.tree))
+            for footprint in self._promised:
+                self._healthy.take(footprint)
+        return self._healthy
+
+    def _other_pools(self, capacity: Capacity, gang: Gang, spec: JobSpec, level: int) -> list[Reason]:
+        """Pools that the job may not enter and that have room for it."""
+        found: list[Reason] = []
+        setting = self._setting
+        mine = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+        spot = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=True)
+        if spot != mine and _fits_in_pools(capacity, gang, spot, level):
+            found.append(_SPOT)
+        others = tuple(name for name in setting.pool_names if not setting.pools.get(name, _OPEN).spot or name in mine)
+        if others != mine and _fits_in_pools(capacity, gang, others, level):
+            closed = ", ".join(name for name in others if name not in mine)
+            found.append(
+                Reason(
+                    code=ReasonCode.POOL,
+                    message=f"there is room in {closed}, which does not admit tier {spec.tier} of team {spec.team}",
+                    would_help=f"a tier or team that {closed} admits",
+                )
+            )
+        return found
+
+    def _topology(self, spec: JobSpec, level: int) -> Reason:
+        name = self._setting.tree.levels[level]
+        if level > 0:
+            message = f"it would fit across the cluster, but not inside one {name}"
+            helps = f"dropping `within: {name}`" if spec.topology.within == name else f"waiting for one {name} less"
+            return Reason(code=ReasonCode.TOPOLOGY, message=message, would_help=helps)
+        nvlink = self._setting.tree.levels[self._setting.tree.nvlink_level]
+        return Reason(
+            code=ReasonCode.TOPOLOGY,
+            message=f"its tensor-parallel groups of {spec.parallelism.tensor} GPUs find no {nvlink} with enough room",
+            would_help="a smaller tensor-parallel size",
+        )
+
+    def _unhealthy(self) -> Reason:
+        nodes = [node for node in self._setting.tree.nodes if not node.state.takes_work or node.bad_gpus]
+        names = ", ".join(node.name for node in nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+        return Reason(
+            code=ReasonCode.NODE_HEALTH,
+            message=f"it would fit if {names} were in order",
+            would_help="repairing or returning these nodes to service",
+        )
+
+    def _how_much(self, gang: Gang, level: int) -> tuple[Reason, ...]:
+        """Whether too few GPUs are free, or enough that do not lie together."""
+        best: tuple[int, int, GpuType] | None = None
+        for choice in gang.choices:
+            for kind in dict.fromkeys(ask.gpu_type for ask in choice.asks if ask.gpu_type is not None):
+                wanted = dict(choice.demand)[kind]
+                ask = next(ask for ask in choice.asks if ask.gpu_type == kind)
+                missing = wanted - self._horizons.closed.free_milli_for(ask)
+                if best is None or missing < best[0]:
+                    best = (missing, wanted, kind)
+        if best is None:
+            return (_NO_CPUS,)
+        missing, wanted, kind = best
+        label = str(kind) or "GPU"
+        if missing > 0:
+            return (
+                Reason(
+                    code=ReasonCode.CAPACITY,
+                    message=f"needs {-(-wanted // GPU_MILLI)} {label}, {(wanted - missing) // GPU_MILLI} are free and "
+                    "not promised",
+                    would_help=f"{-(-missing // GPU_MILLI)} more {label} coming free",
+                ),
+            )
+        if level > 0 and self._fits(self._free, gang, 0):
+            return ()
+        return (
+            Reason(
+                code=ReasonCode.FRAGMENTED,
+                message=f"{(wanted - missing) // GPU_MILLI} {label} are free, but not with enough of everything a "
+                "worker needs on one node",
+                would_help="smaller workers, or whole nodes coming free",
+            ),
+        )
+
+
+_OPEN = Pool(name=PoolName(""))
+
+_HELD_BY_OTHERS = Reason(
+    code=ReasonCode.HELD_BY_OTHERS,
+    message="the GPUs it could use are promised to jobs in front of it before it would be done",
+    would_help="a shorter max_duration, so that it is gone in time",
+)
+
+_SPOT = Reason(
+    code=ReasonCode.SPOT,
+    message="there is room on spot nodes, which take only jobs that can resume",
+    would_help="a `checkpoint` in the job file",
+)
+
+_NO_CPUS = Reason(
+    code=ReasonCode.CAPACITY,
+    message="no node has enough free CPUs, memory or disk",
+    would_help="smaller workers, or jobs on these nodes ending",
+)
+
+
+def _fits_in_pools(capacity: Capacity, gang: Gang, pools: tuple[PoolName, ...], level: int) -> bool:
+    return any(
+        fits(capacity, gang, Choice(tuple(ask._replace(pools=pools) for ask in choice.asks), (), 0), level)
+        for choice in gang.choices
+    )
+
+
+def _never(message: str) -> Reason:
+    return Reason(code=ReasonCode.NEVER_FITS, message=message, would_help="a smaller gang, or a larger cluster")
+
+
+def _other_type(spec: JobSpec) -> Reason:
+    wanted = ", ".join(dict.fromkeys(kind for role in spec.roles for kind in role.request.gpu_types))
+    return Reason(
+        code=ReasonCode.GPU_TYPE,
+        message=f"it accepts only {wanted}; another type has room for it now",
+        would_help="accepting more GPU types",
+    )

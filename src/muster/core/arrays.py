@@ -1,0 +1,138 @@
+"""Arrays: one job file that stands for many tasks, with one id, one progress and a cap on how many go at once.
+
+A task has the id `job-7.3`: the array's and its index. A task whose turn has not come is blocked; one that had its turn
+keeps it until it has ended for good, so preempted and retried tasks never wait behind new ones.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from muster.model.ids import JobId
+from muster.model.job import Job, JobState
+from muster.model.spec import ArraySpec, JobSpec
+
+INDEX_VARIABLE = "MUSTER_ARRAY_INDEX"
+ARRAY_VARIABLE = "MUSTER_ARRAY_JOB"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One task of an array before it has a history."""
+
+    id: JobId
+    index: int
+    spec: JobSpec
+    """The array's, without the array, and with the index in its environment."""
+    awaits_turn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayProgress:
+    """Where an array stands, as one line for its user."""
+
+    total: int
+    counts: tuple[tuple[JobState, int], ...]
+    """Tasks in each state that has any, in the order of the states."""
+    percent: int
+    """Of the tasks that have ended, rounded down: 100 means all."""
+    state: JobState
+    """The array's as a whole; dependents go by it."""
+
+
+def task_id(array: JobId, index: int) -> JobId:
+    """The id of one task."""
+    return JobId(f"{array}.{index}")
+
+
+def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
+    """All tasks of an array in the order of their indices; those beyond the cap await their turn."""
+    if spec.array is None:
+        return ()
+    single = replace(spec, array=None)
+    cap = _cap(spec.array)
+    return tuple(
+        Task(
+            id=task_id(array, index),
+            index=index,
+            spec=replace(single, env=(*spec.env, (ARRAY_VARIABLE, array), (INDEX_VARIABLE, str(index)))),
+            awaits_turn=place >= cap,
+        )
+        for place, index in enumerate(spec.array.indices)
+    )
+
+
+def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:
+    """The same array again with only those tasks that failed or timed out; None when there are none.
+
+    A final state stays final, so trying again is a new array with its own id and the same indices.
+    """
+    failed = tuple(
+        task.array_index
+        for task in tasks
+        if task.array_index is not None and task.state in (JobState.FAILED, JobState.TIMED_OUT)
+    )
+    if spec.array is None or not failed:
+        return None
+    return replace(spec, array=replace(spec.array, indices=failed))
+
+
+class ArrayTally:
+    """Counts the tasks of one array by state and knows whose turn is next, without looking at all of them again."""
+
+    def __init__(self, array: JobId, spec: ArraySpec) -> None:
+        self.id = array
+        self.tasks = tuple(task_id(array, index) for index in spec.indices)
+        self._cap = _cap(spec)
+        self._counts = dict.fromkeys(JobState, 0)
+        self._awaiting: dict[JobId, None] = {}
+
+    def move(self, before: Job | None, after: Job) -> None:
+        """Count a task in its new state instead of its old one."""
+        if before is not None:
+            self._counts[before.state] -= 1
+        self._counts[after.state] += 1
+        if after.awaits_turn and not after.state.is_final:
+            self._awaiting[after.id] = None
+        else:
+            self._awaiting.pop(after.id, None)
+
+    def turns(self) -> tuple[JobId, ...]:
+        """The tasks whose turn has come: as many as the cap leaves room for, lowest index first."""
+        ended = sum(count for state, count in self._counts.items() if state.is_final)
+        under_way = len(self.tasks) - ended - len(self._awaiting)
+        room = max(self._cap - under_way, 0)
+        return tuple(task for _, task in zip(range(room), self._awaiting, strict=False))
+
+    def progress(self) -> ArrayProgress:
+        """Counts, percent and the state of the whole."""
+        total = len(self.tasks)
+        ended = sum(count for state, count in self._counts.items() if state.is_final)
+        return ArrayProgress(
+            total=total,
+            counts=tuple((state, count) for state, count in self._counts.items() if count),
+            percent=100 * ended // total,
+            state=self._state(is_over=ended == total),
+        )
+
+    def _state(self, *, is_over: bool) -> JobState:
+        """The worst ending when all have ended, otherwise the liveliest state that any task is in."""
+        order = _ENDINGS_WORST_FIRST if is_over else _STATES_LIVELIEST_FIRST
+        return next(state for state in order if self._counts[state])
+
+
+_ENDINGS_WORST_FIRST = (JobState.FAILED, JobState.TIMED_OUT, JobState.CANCELLED, JobState.SUCCEEDED)
+
+_STATES_LIVELIEST_FIRST = (
+    JobState.RUNNING,
+    JobState.CHECKPOINTING,
+    JobState.STOPPING,
+    JobState.STARTING,
+    JobState.QUEUED,
+    JobState.HELD,
+    JobState.BLOCKED,
+)
+
+
+def _cap(spec: ArraySpec) -> int:
+    """How many tasks may be under way at once."""
+    return len(spec.indices) if spec.concurrency is None else spec.concurrency

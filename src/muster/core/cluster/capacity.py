@@ -1,0 +1,317 @@
+"""What is free, node by node, with cheap forks, marks and roll-backs.
+
+A use may be laid over another that has not ended yet (a promise over a running job): used amounts add up and free is
+what is left, never below nothing. Lists of integers and tuples are used here, not values with names: this is the
+structure every decision reads, and the profiler asked for it.
+"""
+
+from bisect import bisect_left, insort
+from typing import NamedTuple
+
+from muster.core.cluster.slots import SlotView
+from muster.core.cluster.states import Ask, FreeState, FreeStates, Hardware
+from muster.core.cluster.tree import Tree
+from muster.model.node import Node
+from muster.model.policy import Pool
+from muster.model.resources import GPU_MILLI
+
+
+class NodeUse(NamedTuple):
+    """What one job occupies on one node."""
+
+    node: int
+    devices: tuple[tuple[int, int], ...]
+    """(device number, thousandths) pairs."""
+    cpu_milli: int
+    memory_bytes: int
+    disk_bytes: int
+
+
+Footprint = tuple[NodeUse, ...]
+"""All that one job occupies, one entry per node."""
+
+_Change = tuple[int, tuple[int, ...], int, int, int, int]
+
+
+class Capacity:
+    """The free capacity of every node and domain, and views of it by ask."""
+
+    __slots__ = (
+        "_cpu",
+        "_disk",
+        "_memory",
+        "_undo",
+        "_used",
+        "_views",
+        "changed",
+        "free_milli",
+        "hardware",
+        "is_shelved",
+        "number",
+        "shelves",
+        "states",
+        "tree",
+        "usable",
+    )
+
+    def __init__(self, tree: Tree, states: FreeStates) -> None:
+        """Make an empty shell; use `of` or `fork`."""
+        self.tree = tree
+        self.states = states
+        self.changed: list[int] = []
+        self._undo: list[_Change] = []
+        self._views: dict[tuple[Ask, int], SlotView] = {}
+        self.is_shelved = True
+        self.usable: list[tuple[int, ...]]
+        self.hardware: list[int]
+        self._used: list[tuple[int, ...]]
+        self._cpu: list[int]
+        self._memory: list[int]
+        self._disk: list[int]
+        self.number: list[int]
+        self.shelves: dict[int, list[int]]
+        self.free_milli: list[list[int]]
+
+    @classmethod
+    def of(cls, tree: Tree, states: FreeStates, pools: dict[str, Pool]) -> "Capacity":
+        """Everything free."""
+        made = cls(tree, states)
+        made.usable = [_usable_devices(node) for node in tree.nodes]
+        made.hardware = [states.number_of_hardware(_hardware(node, pools)) for node in tree.nodes]
+        made._used = [(0,) * node.gpus for node in tree.nodes]
+        made._cpu = [node.cpu_milli for node in tree.nodes]
+        made._memory = [node.memory_bytes for node in tree.nodes]
+        made._disk = [node.disk_bytes for node in tree.nodes]
+        made.number = [made._state_number(index) for index in range(len(tree.nodes))]
+        made.shelve()
+        return made
+
+    def shelve(self) -> None:
+        """Sort all nodes onto the shelves of their states and sum up the domains."""
+        self.is_shelved = True
+        self.shelves = {}
+        for index, number in enumerate(self.number):
+            self.shelves.setdefault(number, []).append(index)
+        free = [self._free_of(number) for number in self.number]
+        self.free_milli = [[sum(free[start:end]) for start, end in ranges] for ranges in self.tree.ranges]
+
+    def fork(self, *, shelved: bool = True) -> "Capacity":
+        """An independent copy; views are not copied, they are made anew when asked for.
+
+        Without shelves a fork is good for counting what fits, not for choosing single nodes, and changes at half the
+        price: `shelve` it before placing anything.
+        """
+        made = Capacity(self.tree, self.states)
+        made.usable = self.usable
+        made.hardware = self.hardware
+        made._used = self._used.copy()
+        made._cpu = self._cpu.copy()
+        made._memory = self._memory.copy()
+        made._disk = self._disk.copy()
+        made.number = self.number.copy()
+        made.is_shelved = shelved
+        if shelved:
+            made.shelves = {number: nodes.copy() for number, nodes in self.shelves.items() if nodes}
+            made.free_milli = [level.copy() for level in self.free_milli]
+        return made
+
+    def reset_node(self, index: int, other: "Capacity") -> None:
+        """Make one node as it is in another fork."""
+        self._used[index] = other._used[index]
+        self._cpu[index] = other._cpu[index]
+        self._memory[index] = other._memory[index]
+        self._disk[index] = other._disk[index]
+        self._shelve(index, other.number[index])
+
+    def replace_node(self, index: int, node: Node, pools: dict[str, Pool]) -> None:
+        """Take over a changed state, pool or set of bad GPUs of a node whose size and place are the same."""
+        before = self.tree.nodes[index]
+        self.tree.nodes[index] = node
+        self.usable = self.usable.copy()
+        self.hardware = self.hardware.copy()
+        self.usable[index] = _usable_devices(node)
+        self.hardware[index] = self.states.number_of_hardware(_hardware(node, pools))
+        self._set(
+            index,
+            self._used[index],
+            self._cpu[index] + node.cpu_milli - before.cpu_milli,
+            self._memory[index] + node.memory_bytes - before.memory_bytes,
+            self._disk[index] + node.disk_bytes - before.disk_bytes,
+        )
+        self._undo.clear()
+
+    def take(self, footprint: Footprint) -> None:
+        """Occupy what a job uses."""
+        for use in footprint:
+            used = list(self._used[use.node])
+            for device, milli in use.devices:
+                used[device] += milli
+            index = use.node
+            self._set(
+                index,
+                tuple(used),
+                self._cpu[index] - use.cpu_milli,
+                self._memory[index] - use.memory_bytes,
+                self._disk[index] - use.disk_bytes,
+            )
+
+    def give(self, footprint: Footprint) -> None:
+        """Free what a job used."""
+        for use in footprint:
+            used = list(self._used[use.node])
+            for device, milli in use.devices:
+                used[device] -= milli
+            index = use.node
+            self._set(
+                index,
+                tuple(used),
+                self._cpu[index] + use.cpu_milli,
+                self._memory[index] + use.memory_bytes,
+                self._disk[index] + use.disk_bytes,
+            )
+
+    def mark(self) -> int:
+        """A point to which `rollback` returns."""
+        return len(self._undo)
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since the mark, newest first."""
+        undo = self._undo
+        while len(undo) > mark:
+            index, used, cpu, memory, disk, number = undo.pop()
+            self._used[index] = used
+            self._cpu[index] = cpu
+            self._memory[index] = memory
+            self._disk[index] = disk
+            self._shelve(index, number)
+
+    def forget_marks(self) -> None:
+        """Drop the undo log: what was done is kept."""
+        self._undo.clear()
+
+    def _set(self, index: int, used: tuple[int, ...], cpu: int, memory: int, disk: int) -> None:
+        self._undo.append(
+            (index, self._used[index], self._cpu[index], self._memory[index], self._disk[index], self.number[index])
+        )
+        self._used[index] = used
+        self._cpu[index] = cpu
+        self._memory[index] = memory
+        self._disk[index] = disk
+        self._shelve(index, self._state_number(index))
+
+    def _state_number(self, index: int) -> int:
+        whole, partial = self.states.devices(self.usable[index], self._used[index])
+        cpu, memory, disk = self._cpu[index], self._memory[index], self._disk[index]
+        return self.states.number(
+            FreeState(
+                self.hardware[index],
+                whole,
+                partial,
+                max(0, cpu),
+                max(0, memory),
+                max(0, disk),
+            )
+        )
+
+    def _shelve(self, index: int, number: int) -> None:
+        """Move a node to the shelf of its new state and keep the sums of its domains."""
+        before = self.number[index]
+        if before == number:
+            return
+        self.number[index] = number
+        self.changed.append(index)
+        if not self.is_shelved:
+            return
+        shelf = self.shelves[before]
+        del shelf[bisect_left(shelf, index)]
+        insort(self.shelves.setdefault(number, []), index)
+        delta = self._free_of(number) - self._free_of(before)
+        if delta:
+            for level, domain_of in enumerate(self.tree.domain_of):
+                self.free_milli[level][domain_of[index]] += delta
+
+    def _free_of(self, number: int) -> int:
+        state = self.states.states[number]
+        return state.whole * GPU_MILLI + sum(state.partial)
+
+    def view(self, ask: Ask, group: int = 1) -> SlotView:
+        """How many workers of this ask (or groups of them) fit where, up to date."""
+        key = (ask, group)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = SlotView(self, ask, group)
+        else:
+            view.catch_up()
+        return view
+
+    def devices_for(self, index: int, ask: Ask, workers: int) -> list[tuple[int, ...]]:
+        """Which devices of a node `workers` of this ask get; the caller knows that they fit. Takes nothing."""
+        if not ask.gpu_milli:
+            return [()] * workers
+        free = [total - used for total, used in zip(self.usable[index], self._used[index], strict=True)]
+        if ask.gpu_milli < GPU_MILLI:
+            return [(_share_device(free, ask.gpu_milli),) for _ in range(workers)]
+        whole = [device for device, left in enumerate(free) if left == GPU_MILLI]
+        size = ask.devices
+        return [tuple(whole[start : start + size]) for start in range(0, workers * size, size)]
+
+    def total_slots(self, ask: Ask) -> int:
+        """How many workers of this ask fit on all nodes together; by state, so it costs next to nothing."""
+        table = self.states.slots(ask)
+        return sum(table[number] * len(nodes) for number, nodes in self.shelves.items() if nodes)
+
+    def suits(self, asks: tuple[Ask, ...]) -> list[bool]:
+        """By node, whether its hardware could ever take a worker of one of these asks."""
+        good = [
+            any((not ask.gpu_milli or kind.gpu_type == ask.gpu_type) and kind.pool in ask.pools for ask in asks)
+            for kind in self.states.hardware
+        ]
+        return [good[kind] for kind in self.hardware]
+
+    def free_milli_for(self, ask: Ask) -> int:
+        """Free GPU thousandths of the ask's type in its pools, whether or not a worker fits into them."""
+        total = 0
+        for number, nodes in self.shelves.items():
+            hardware = self.states.hardware[self.states.states[number].hardware]
+            if nodes and hardware.usable and hardware.gpu_type == ask.gpu_type and hardware.pool in ask.pools:
+                total += len(nodes) * self._free_of(number)
+        return total
+
+    def holds(self, footprint: Footprint) -> bool:
+        """True when all of the footprint is free on usable nodes at this moment."""
+        for use in footprint:
+            usable, used, index = self.usable[use.node], self._used[use.node], use.node
+            if not self.states.hardware[self.hardware[index]].usable:
+                return False
+            if any(usable[device] - used[device] < milli for device, milli in use.devices):
+                return False
+            if (
+                self._cpu[index] < use.cpu_milli
+                or self._memory[index] < use.memory_bytes
+                or self._disk[index] < use.disk_bytes
+            ):
+                return False
+        return True
+
+
+def _share_device(free: list[int], gpu_milli: int) -> int:
+    """The fullest device that still takes this share; takes it from `free`."""
+    device = min((left, device) for device, left in enumerate(free) if left >= gpu_milli)[1]
+    free[device] -= gpu_milli
+    return device
+
+
+def _usable_devices(node: Node) -> tuple[int, ...]:
+    return tuple(0 if device in node.bad_gpus else GPU_MILLI for device in range(node.gpus))
+
+
+def _hardware(node: Node, pools: dict[str, Pool]) -> Hardware:
+    pool = pools.get(node.pool)
+    return Hardware(
+        gpu_type=node.gpu_type,
+        pool=node.pool,
+        usable=node.state.takes_work,
+        suspect=node.state == "suspect",
+        reserved=pool is not None and pool.is_reserved,
+        price_milli=pool.price_milli if pool is not None else GPU_MILLI,
+    )

@@ -1,0 +1,268 @@
+"""Free states: what a node has left, interned, so that nodes with equal remains are reasoned about once.
+
+A cluster of thousands of nodes has few distinct free states. What fits into a state, and how much harm filling it
+does to the gangs the cluster could still place, is computed once per (state, ask) and then looked up by number.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from muster.model.ids import GpuType, PoolName
+from muster.model.resources import GPU_MILLI
+
+NO_BOUND = 1 << 30
+"""More workers than any gang has: what an ask that needs nothing of a resource is limited to by it."""
+
+
+class Hardware(NamedTuple):
+    """What does not change while jobs come and go; part of every free state."""
+
+    gpu_type: GpuType
+    pool: PoolName
+    usable: bool
+    suspect: bool
+    reserved: bool
+    price_milli: int
+
+
+class FreeState(NamedTuple):
+    """What is left on a node, without saying which node or which devices."""
+
+    hardware: int
+    whole: int
+    """GPUs nobody uses."""
+    partial: tuple[int, ...]
+    """Free thousandths of the GPUs that are shared, ascending."""
+    cpu_milli: int
+    memory_bytes: int
+    disk_bytes: int
+
+
+class Ask(NamedTuple):
+    """What one worker needs and where it may go: the unit in which fit is looked up."""
+
+    gpu_milli: int
+    gpu_type: GpuType | None
+    """None only when no GPU is asked for."""
+    cpu_milli: int
+    memory_bytes: int
+    disk_bytes: int
+    pools: tuple[PoolName, ...]
+
+    @property
+    def devices(self) -> int:
+        """How many GPU devices one worker touches."""
+        return -(-self.gpu_milli // GPU_MILLI)
+
+
+Rank = tuple[bool, bool, int, int, int]
+"""How good a node is for a worker, smaller is better: suspect, reserved, harm, GPUs left over, price."""
+
+
+class Yardstick(NamedTuple):
+    """A worker the cluster would like to be able to place, and how much that matters."""
+
+    gpu_milli: int
+    gpu_type: GpuType | None
+    cpu_milli: int
+    memory_bytes: int
+    weight: int
+
+
+class FreeStates:
+    """All free states seen so far, and what is known of each. Shared by every fork of a capacity."""
+
+    def __init__(self) -> None:
+        self.states: list[FreeState] = []
+        self._number: dict[FreeState, int] = {}
+        self._content: list[tuple[object, ...]] = []
+        """What a state says without numbers: ties are broken by it, never by what happened to be seen first."""
+        self.hardware: list[Hardware] = []
+        self._hardware_number: dict[Hardware, int] = {}
+        self._devices: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
+        self._slots: dict[Ask, list[int]] = {}
+        self._ranked: dict[tuple[Ask, int], _Ranking] = {}
+        self._yardsticks: tuple[Yardstick, ...] = ()
+        self._stranded: dict[int, int] = {}
+        self._fill: dict[tuple[Ask, int], tuple[bool, bool, int, int]] = {}
+
+    def number_of_hardware(self, hardware: Hardware) -> int:
+        """The number of this hardware, new or known."""
+        known = self._hardware_number.get(hardware)
+        if known is None:
+            known = self._hardware_number[hardware] = len(self.hardware)
+            self.hardware.append(hardware)
+        return known
+
+    def number(self, state: FreeState) -> int:
+        """The number of this state, new or known."""
+        known = self._number.get(state)
+        if known is None:
+            known = self._number[state] = len(self.states)
+            self.states.append(state)
+            self._content.append((*self.hardware[state.hardware], *state[1:]))
+        return known
+
+    def devices(self, usable: tuple[int, ...], used: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        """How many devices are wholly free, and the free parts of the shared ones, ascending."""
+        key = (usable, used)
+        known = self._devices.get(key)
+        if known is None:
+            free = [total - taken for total, taken in zip(usable, used, strict=True)]
+            partial = tuple(sorted(left for left in free if 0 < left < GPU_MILLI))
+            known = self._devices[key] = (free.count(GPU_MILLI), partial)
+        return known
+
+    def slots(self, ask: Ask) -> list[int]:
+        """How many workers of this ask fit into each state, by state number."""
+        table = self._slots.get(ask)
+        if table is None:
+            table = self._slots[ask] = []
+        for state in self.states[len(table) :]:
+            table.append(self._fit(ask, state))
+        return table
+
+    def _fit(self, ask: Ask, state: FreeState) -> int:
+        hardware = self.hardware[state.hardware]
+        if not hardware.usable or hardware.pool not in ask.pools:
+            return 0
+        fits = NO_BOUND
+        if ask.gpu_milli:
+            if hardware.gpu_type != ask.gpu_type:
+                return 0
+            fits = _gpu_fit(ask.gpu_milli, state.whole, state.partial)
+        if ask.cpu_milli:
+            fits = min(fits, state.cpu_milli // ask.cpu_milli)
+        if ask.memory_bytes:
+            fits = min(fits, state.memory_bytes // ask.memory_bytes)
+        if ask.disk_bytes:
+            fits = min(fits, state.disk_bytes // ask.disk_bytes)
+        return max(fits, 0)
+
+    def measure_by(self, yardsticks: Sequence[Yardstick]) -> None:
+        """Set what harm is measured by; everything ranked by an older yardstick is forgotten."""
+        wanted = tuple(yardsticks)
+        if wanted != self._yardsticks:
+            self._yardsticks = wanted
+            self._stranded.clear()
+            self._ranked.clear()
+            self._fill.clear()
+
+    def ranked(self, ask: Ask, workers: int) -> list[tuple[Rank, tuple[object, ...], int]]:
+        """The states that can take `workers` of this ask at once, best first, as (rank, content, state number)."""
+        key = (ask, workers)
+        ranking = self._ranked.get(key)
+        if ranking is None:
+            ranking = self._ranked[key] = _Ranking()
+        if ranking.seen < len(self.states):
+            slots = self.slots(ask)
+            fresh = [
+                (self.rank(ask, workers, number), self._content[number], number)
+                for number in range(ranking.seen, len(self.states))
+                if slots[number] >= workers
+            ]
+            ranking.seen = len(self.states)
+            if fresh:
+                ranking.order.extend(fresh)
+                ranking.order.sort()
+        return ranking.order
+
+    def rank(self, ask: Ask, workers: int, number: int) -> Rank:
+        """How good a state is for `workers` of this ask."""
+        state = self.states[number]
+        hardware = self.hardware[state.hardware]
+        after = remains(state, ask, workers)
+        harm = self._stranded_milli(after) - self._stranded_of(number)
+        left_milli = after.whole * GPU_MILLI + sum(after.partial)
+        return (hardware.suspect, hardware.reserved, harm, left_milli, hardware.price_milli)
+
+    def fill_rank(self, ask: Ask, number: int) -> tuple[bool, bool, int, int]:
+        """How good a state is to be filled up with workers of this ask, per worker; smaller is better."""
+        key = (ask, number)
+        known = self._fill.get(key)
+        if known is None:
+            workers = self.slots(ask)[number]
+            suspect, reserved, harm, left_milli, _ = self.rank(ask, workers, number)
+            state = self.states[number]
+            free_milli = state.whole * GPU_MILLI + sum(state.partial)
+            known = self._fill[key] = (suspect, reserved, (harm + left_milli) // max(workers, 1), free_milli)
+        return known
+
+    def _stranded_of(self, number: int) -> int:
+        known = self._stranded.get(number)
+        if known is None:
+            known = self._stranded[number] = self._stranded_milli(self.states[number])
+        return known
+
+    def _stranded_milli(self, state: FreeState) -> int:
+        """Free GPU thousandths that the yardsticks could not use, weighted: the fragmentation measure of FGD."""
+        free_milli = state.whole * GPU_MILLI + sum(state.partial)
+        if not free_milli:
+            return 0
+        gpu_type = self.hardware[state.hardware].gpu_type
+        total = 0
+        for mark in self._yardsticks:
+            if mark.gpu_type is None or mark.gpu_type == gpu_type:
+                total += mark.weight * _unusable_milli(mark, state, free_milli)
+        return total
+
+
+class _Ranking:
+    """A sorted list of states and how many states it has looked at."""
+
+    __slots__ = ("order", "seen")
+
+    def __init__(self) -> None:
+        self.order: list[tuple[Rank, tuple[object, ...], int]] = []
+        self.seen = 0
+
+
+def _gpu_fit(gpu_milli: int, whole: int, partial: tuple[int, ...]) -> int:
+    """How many workers of this size the free GPUs of one node take."""
+    if gpu_milli >= GPU_MILLI:
+        return whole // (gpu_milli // GPU_MILLI)
+    return whole * (GPU_MILLI // gpu_milli) + sum(free // gpu_milli for free in partial)
+
+
+def _unusable_milli(mark: Yardstick, state: FreeState, free_milli: int) -> int:
+    """How much of the free GPU capacity of a state a worker like this could never use."""
+    if (
+        _gpu_fit(mark.gpu_milli, state.whole, state.partial) == 0
+        or state.cpu_milli < mark.cpu_milli
+        or state.memory_bytes < mark.memory_bytes
+    ):
+        return free_milli
+    if mark.gpu_milli >= GPU_MILLI:
+        return sum(state.partial)
+    return sum(free for free in state.partial if free < mark.gpu_milli)
+
+
+def remains(state: FreeState, ask: Ask, workers: int) -> FreeState:
+    """What is left of a state after `workers` of this ask were put into it; the caller knows that they fit."""
+    whole, partial = state.whole, state.partial
+    if ask.gpu_milli >= GPU_MILLI:
+        whole -= workers * ask.devices
+    elif ask.gpu_milli:
+        whole, partial = _share(whole, partial, ask.gpu_milli, workers)
+    return FreeState(
+        state.hardware,
+        whole,
+        partial,
+        state.cpu_milli - workers * ask.cpu_milli,
+        state.memory_bytes - workers * ask.memory_bytes,
+        state.disk_bytes - workers * ask.disk_bytes,
+    )
+
+
+def _share(whole: int, partial: tuple[int, ...], gpu_milli: int, workers: int) -> tuple[int, tuple[int, ...]]:
+    """Put fractional workers on the fullest GPUs that still take them, opening a whole one only when none does."""
+    free = sorted(partial)
+    for _ in range(workers):
+        index = next((i for i, left in enumerate(free) if left >= gpu_milli), None)
+        if index is None:
+            whole -= 1
+            free.append(GPU_MILLI)
+            index = len(free) - 1
+        free[index] -= gpu_milli
+        free.sort()
+    return whole, tuple(left for left in free if left)

@@ -1,0 +1,81 @@
+"""The topology tree as arrays: nodes numbered along it, every domain a contiguous range of node numbers.
+
+Level 0 is the whole cluster, levels 1..k are the configured ones, level k+1 is the node. Domains are identified by
+their full path, so a rack named `r1` in two blocks is two racks.
+"""
+
+from collections.abc import Sequence
+
+from muster.model.ids import NODE_LEVEL, LevelName, NodeName
+from muster.model.node import ClusterSpec, Node
+
+
+class Tree:
+    """The static shape of a cluster. Knows nothing of what is free."""
+
+    __slots__ = ("domain_names", "domain_of", "index_of", "levels", "node_level", "nodes", "nvlink_level", "ranges")
+
+    def __init__(self, cluster: ClusterSpec) -> None:
+        self.nodes: list[Node] = sorted(cluster.nodes, key=lambda node: (node.domains, _natural(node.name)))
+        self.index_of: dict[NodeName, int] = {node.name: index for index, node in enumerate(self.nodes)}
+        self.levels: tuple[LevelName, ...] = (LevelName("cluster"), *cluster.levels, NODE_LEVEL)
+        self.node_level = len(self.levels) - 1
+        self.nvlink_level = (
+            self.levels.index(cluster.nvlink_level) if cluster.nvlink_level is not None else self.node_level
+        )
+        self.domain_of: list[list[int]] = []
+        self.ranges: list[list[tuple[int, int]]] = []
+        self.domain_names: list[list[str]] = []
+        for level in range(self.node_level):
+            self._number_domains([node.domains[:level] for node in self.nodes])
+
+    def _number_domains(self, paths: Sequence[tuple[str, ...]]) -> None:
+        """Number the domains of one level in node order and remember the range of nodes of each."""
+        domain_of: list[int] = []
+        starts: list[int] = []
+        names: list[str] = []
+        previous: tuple[str, ...] | None = None
+        for index, path in enumerate(paths):
+            if path != previous:
+                starts.append(index)
+                names.append("/".join(path))
+                previous = path
+            domain_of.append(len(starts) - 1)
+        self.domain_of.append(domain_of)
+        self.ranges.append(list(zip(starts, [*starts[1:], len(paths)], strict=True)))
+        self.domain_names.append(names)
+
+    def level_of(self, name: LevelName) -> int:
+        """The number of the level called `name`."""
+        return self.levels.index(name)
+
+    def children(self, level: int, domain: int) -> range:
+        """The domains of the next level inside one domain; node numbers when the next level is the node."""
+        start, end = self.ranges[level][domain]
+        if level + 1 == self.node_level:
+            return range(start, end)
+        inner = self.domain_of[level + 1]
+        return range(inner[start], inner[end - 1] + 1)
+
+    def span(self, level: int, domain: int) -> tuple[int, int]:
+        """The range of node numbers of a domain at any level, the node's own included."""
+        return (domain, domain + 1) if level == self.node_level else self.ranges[level][domain]
+
+    def domain_at(self, level: int, node: int) -> int:
+        """The domain of `level` that a node is in."""
+        return node if level == self.node_level else self.domain_of[level][node]
+
+
+def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which n2 comes before n10, as people and cable plans number machines."""
+    parts: list[tuple[int, int, str]] = []
+    digits = ""
+    for char in name + "\0":
+        if char.isascii() and char.isdigit():
+            digits += char
+            continue
+        if digits:
+            parts.append((0, int(digits), digits))
+            digits = ""
+        parts.append((1, 0, char))
+    return tuple(parts)

@@ -1,0 +1,87 @@
+"""Dependencies between jobs: whom a finished job releases or dooms, and whether a submission would wait for itself."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from muster.model.ids import JobId
+from muster.model.job import JobState
+from muster.model.spec import Dependency, DependencyWhen
+
+
+class Fate(StrEnum):
+    """What the state of one job means for another that depends on it."""
+
+    PENDING = "pending"
+    MET = "met"
+    DOOMED = "doomed"
+    """It ended the wrong way, so that the dependency can never be met."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What the ending of one job decided for another."""
+
+    job: JobId
+    dependency: JobId
+    fate: Fate
+
+
+def fate(state: JobState, when: DependencyWhen) -> Fate:
+    """What a dependency in this state means for one that asks for `when`."""
+    if not state.is_final:
+        return Fate.PENDING
+    match when:
+        case DependencyWhen.SUCCEEDED:
+            is_met = state is JobState.SUCCEEDED
+        case DependencyWhen.FAILED:
+            is_met = state in (JobState.FAILED, JobState.TIMED_OUT)
+        case DependencyWhen.FINISHED:
+            is_met = True
+        case _:
+            assert_never(when)
+    return Fate.MET if is_met else Fate.DOOMED
+
+
+def settle(
+    ended: JobId, ending: JobState, dependents: Iterable[tuple[JobId, tuple[Dependency, ...]]]
+) -> tuple[Settled, ...]:
+    """Whom the ending of a job releases or dooms, in the order given. Who asks twice for it gets the worse answer."""
+    settled = []
+    for job, depends_on in dependents:
+        fates = [fate(ending, each.when) for each in depends_on if each.job == ended]
+        if Fate.DOOMED in fates:
+            settled.append(Settled(job=job, dependency=ended, fate=Fate.DOOMED))
+        elif Fate.MET in fates:
+            settled.append(Settled(job=job, dependency=ended, fate=Fate.MET))
+    return tuple(settled)
+
+
+def find_cycle(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> tuple[JobId, ...]:
+    """Jobs that wait for each other in a ring, first one repeated at the end; empty when there is none.
+
+    `depends_on` is a whole submission: what is not among its keys was submitted before and cannot be in a ring with it.
+    """
+    done: set[JobId] = set()
+    for root in sorted(depends_on):
+        if ring := _ring_from(root, depends_on, done):
+            return ring
+    return ()
+
+
+def _ring_from(root: JobId, depends_on: Mapping[JobId, tuple[JobId, ...]], done: set[JobId]) -> tuple[JobId, ...]:
+    """Depth first from one job, without recursion: a pipeline may be thousands of jobs long."""
+    path = [root]
+    unexplored = [iter(depends_on[root])]
+    while path:
+        onward = next(unexplored[-1], None)
+        if onward is None:
+            done.add(path.pop())
+            unexplored.pop()
+        elif onward in path:
+            return (*path[path.index(onward) :], onward)
+        elif onward in depends_on and onward not in done:
+            path.append(onward)
+            unexplored.append(iter(depends_on[onward]))
+    return ()

@@ -1,0 +1,100 @@
+"""The end of an attempt: the job is done, tried again, or given up."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from muster.core.lifecycle.seats import gpu_milli
+from muster.core.lifecycle.waiting import waiting_state
+from muster.model.job import Cause, Job, JobState
+from muster.model.limits import FAULTS_IN_A_ROW, START_PAUSE_MAX_MS, START_PAUSE_MS
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import RetryCause
+
+
+def settled(job: Job, at_ms: int) -> Job:
+    """The job itself while any of its workers still occupies GPUs; after the last one, what becomes of it."""
+    if job.leaving or len(job.exited_ranks) < len(job.workers):
+        return job
+    # Completion wins over any stop that was under way: the work is done.
+    is_complete = len(job.finished_ranks) == len(job.workers)
+    return _after(job, Cause.COMPLETED if is_complete else job.cause or Cause.ERROR, at_ms)
+
+
+def billed(job: Job, at_ms: int) -> Job:
+    """The job with its GPU time counted up to now; must come before anything that changes its workers."""
+    since_ms = at_ms if job.billed_ms is None else job.billed_ms
+    until_ms = max(at_ms, since_ms)
+    gpu_ms = gpu_milli(job) * (until_ms - since_ms) // GPU_MILLI
+    return replace(job, attained_gpu_ms=job.attained_gpu_ms + gpu_ms, billed_ms=until_ms)
+
+
+def _after(job: Job, cause: Cause, at_ms: int) -> Job:
+    """What becomes of a job whose attempt ended for this cause."""
+    match cause:
+        case Cause.PREEMPTED:
+            return _requeued(replace(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
+        case Cause.NODE_FAILURE | Cause.START_FAILURE:
+            return _after_fault(job, cause, at_ms)
+        case Cause.ERROR | Cause.OOM | Cause.TIMEOUT:
+            return _after_failure(job, cause, at_ms)
+        case Cause.CANCELLED | Cause.DEPENDENCY:
+            return _ended(job, JobState.CANCELLED, cause, at_ms)
+        case Cause.COMPLETED:
+            return _ended(job, JobState.SUCCEEDED, cause, at_ms)
+        case _:
+            assert_never(cause)
+
+
+def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
+    """Infrastructure faults are not the user's and are tried again, unless the job meets nothing else."""
+    counted = replace(
+        job,
+        faults_in_a_row=job.faults_in_a_row + 1,
+        node_failures=job.node_failures + (cause is Cause.NODE_FAILURE),
+    )
+    if counted.faults_in_a_row >= FAULTS_IN_A_ROW:
+        return _ended(counted, JobState.FAILED, cause, at_ms)
+    if cause is Cause.START_FAILURE and counted.faults_in_a_row > 1:
+        counted = replace(counted, not_before_ms=at_ms + _pause_ms(counted.faults_in_a_row))
+    return _requeued(counted, cause, at_ms)
+
+
+def _pause_ms(faults: int) -> int:
+    """What cannot be started now cannot be started a moment later: waiting keeps a short outage from ending the job."""
+    return min(START_PAUSE_MS << (faults - 2), START_PAUSE_MAX_MS)
+
+
+def _after_failure(job: Job, cause: Cause, at_ms: int) -> Job:
+    """The job's own failures are tried again as often as it asked for, and only for the causes it named."""
+    retry = job.spec.retry
+    if RetryCause(cause.value) in retry.on and job.retries_used < retry.limit:
+        return _requeued(replace(job, retries_used=job.retries_used + 1), cause, at_ms)
+    return _ended(job, JobState.TIMED_OUT if cause is Cause.TIMEOUT else JobState.FAILED, cause, at_ms)
+
+
+def _ended(job: Job, state: JobState, cause: Cause, at_ms: int) -> Job:
+    return replace(_vacated(job, at_ms), state=state, cause=cause, ended_ms=at_ms)
+
+
+def _requeued(job: Job, cause: Cause, at_ms: int) -> Job:
+    """Waits again from its old place in the queue: it keeps its time of submission."""
+    vacated = replace(_vacated(job, at_ms), cause=cause)
+    return replace(vacated, state=waiting_state(vacated))
+
+
+def _vacated(job: Job, at_ms: int) -> Job:
+    """The job without GPUs, its time on them counted, and nothing left of the attempt that could be mistaken."""
+    return replace(
+        billed(job, at_ms),
+        workers=(),
+        leaving=(),
+        ready_ranks=(),
+        exited_ranks=(),
+        finished_ranks=(),
+        started_ms=None,
+        deadline_ms=None,
+        ends_by_ms=None,
+        leaving_by_ms=None,
+        ask_ms=None,
+        billed_ms=None,
+    )

@@ -1,0 +1,232 @@
+"""The workers of a job: they come up together, save, exit, are resized, and vanish with their node.
+
+A gang has succeeded when all of its workers ended well by themselves. When one fails the others are told to leave.
+"""
+
+from dataclasses import replace
+
+from muster.core.lifecycle.endings import billed, settled
+from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
+from muster.core.lifecycle.stopping import Step, abandon
+from muster.core.lifecycle.timing import grace_ms, next_ask_ms
+from muster.model.events import (
+    CheckpointSaved,
+    JobStarted,
+    NodeLost,
+    ResizeOrdered,
+    StartFailed,
+    WorkersExited,
+    WorkersStarted,
+)
+from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.job import Cause, Job, JobState, Placement
+from muster.model.spec import Launch
+
+_ACTIVE = (JobState.STARTING, JobState.RUNNING)
+
+
+def start(job: Job, event: JobStarted) -> Step:
+    """Begin a new attempt on the given GPUs, if this is the next one and the job waits for it."""
+    is_next = (event.attempt, event.generation) == (job.attempt + 1, job.generation + 1)
+    if job.state is not JobState.QUEUED or not is_next or not event.workers:
+        return job, ()
+    after = replace(
+        job,
+        state=JobState.STARTING,
+        attempt=event.attempt,
+        generation=event.generation,
+        attempt_generation=event.generation,
+        workers=event.workers,
+        next_rank=max(ranks_of(event.workers), default=-1) + 1,
+        started_ms=event.at_ms,
+        first_started_ms=event.at_ms if job.first_started_ms is None else job.first_started_ms,
+        billed_ms=event.at_ms,
+        ends_by_ms=event.at_ms + event.max_duration_ms,
+        grace_ms=grace_ms(job, stop_grace_ms=event.stop_grace_ms, max_duration_ms=event.max_duration_ms),
+        cause=None,
+        preferred_nodes=(),
+    )
+    return after, (_start_command(after, after.workers),)
+
+
+def workers_started(job: Job, event: WorkersStarted) -> Step:
+    """Count the workers that are up; with the last one the job runs."""
+    members = frozenset(ranks_of(job.workers))
+    ranks = (rank for rank in current_ranks(job, event.ranks, event.generation) if rank in members)
+    ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *ranks))))
+    return _up_when_complete(replace(job, ready_ranks=ready), event.at_ms), ()
+
+
+def workers_exited(job: Job, event: WorkersExited) -> Step:
+    """Count the workers that are gone; the first that failed takes the gang with it."""
+    ranks = current_ranks(job, event.ranks, event.generation)
+    if not ranks:
+        return job, ()
+    is_active = job.state in _ACTIVE
+    ended_well = event.exit_code == 0 and (is_active or not event.told)
+    after = _without(job, ranks, event.at_ms, finished=ended_well)
+    if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
+        return abandon(after, event.at_ms, cause=Cause.OOM if event.oom else Cause.ERROR)
+    return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
+
+
+def start_failed(job: Job, event: StartFailed) -> Step:
+    """Give up the attempt when its gang cannot be complete; newcomers to a gang that runs are only done without."""
+    ranks = current_ranks(job, event.ranks, event.generation)
+    if not ranks:
+        return job, ()
+    are_newcomers = job.state is JobState.RUNNING and not any(rank in job.ready_ranks for rank in ranks)
+    if are_newcomers and _is_enough_without(job, ranks):
+        return _done_without(job, ranks, event.at_ms), ()
+    after = _without(job, ranks, event.at_ms)
+    if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
+        return abandon(after, event.at_ms, cause=Cause.START_FAILURE)
+    return settled(after, event.at_ms), ()
+
+
+def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
+    """Note how far the job is safe, and what saving cost. Progress forgives earlier faults."""
+    saved = replace(job, checkpointed_ms=event.at_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
+    if job.state is JobState.RUNNING:
+        return replace(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
+    return saved, ()
+
+
+def node_lost(job: Job, event: NodeLost) -> Step:
+    """Go on without the workers on a lost node, or give up the attempt to start again near those that survived.
+
+    The lost ones are killed all the same: a node that only hung would bring them back.
+    """
+    alive = frozenset(alive_ranks(job))
+    lost = tuple(
+        worker.rank for worker in (*job.workers, *job.leaving) if worker.node == event.node and worker.rank in alive
+    )
+    if not lost:
+        return job, ()
+    after, commands = _after_loss(job, event, lost)
+    # Sent together with a stop for the others, so both have the stop's generation.
+    generation = after.generation if commands else after.generation + 1
+    killed = KillWorkers(job=job.id, attempt=job.attempt, generation=generation, ranks=lost)
+    return replace(after, generation=generation), (killed, *commands)
+
+
+def resize(job: Job, event: ResizeOrdered) -> Step:
+    """Let workers leave and join; the attempt goes on. One change at a time, and none once workers have finished."""
+    change = reseat(job, event.workers)
+    if job.state not in _ACTIVE or job.leaving or job.exited_ranks or not change.is_possible:
+        return job, ()
+    paid = billed(job, event.at_ms)
+    generation = job.generation + 1
+    staying = frozenset(ranks_of(change.workers))
+    after = replace(
+        paid,
+        generation=generation,
+        workers=change.workers,
+        leaving=change.leaving,
+        leaving_by_ms=event.at_ms + job.grace_ms if change.leaving else None,
+        ready_ranks=tuple(rank for rank in job.ready_ranks if rank in staying),
+        next_rank=job.next_rank + len(change.joining),
+    )
+    return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining)
+
+
+def _resize_commands(job: Job, joining: Placement) -> tuple[Command, ...]:
+    commands: tuple[Command, ...] = ()
+    if job.leaving:
+        commands = (
+            SignalStop(
+                job=job.id,
+                attempt=job.attempt,
+                generation=job.generation,
+                ranks=ranks_of(job.leaving),
+                grace_ms=job.grace_ms,
+                cause=Cause.PREEMPTED,
+            ),
+        )
+    return (*commands, _start_command(job, joining)) if joining else commands
+
+
+def _start_command(job: Job, workers: Placement) -> StartWorkers:
+    return StartWorkers(
+        job=job.id,
+        attempt=job.attempt,
+        generation=job.generation,
+        spec=job.spec,
+        workers=workers,
+        gang=job.workers,
+    )
+
+
+def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
+    if _carries_on(job, lost):
+        reduced = _done_without(job, lost, event.at_ms)
+        return replace(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
+    survivors = tuple(node for node in job.preferred_nodes or nodes_of(job.workers) if node != event.node)
+    after = replace(_without(job, lost, event.at_ms), preferred_nodes=survivors)
+    if job.state in _ACTIVE:
+        return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
+    if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
+        # The others often crash on the broken connection before anybody notices the lost node.
+        after = replace(after, cause=Cause.NODE_FAILURE)
+    return settled(after, event.at_ms), ()
+
+
+def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:
+    """True when only leaving workers are lost, or the framework heals and every role keeps its minimum."""
+    if job.state not in _ACTIVE:
+        return False
+    if not any(worker.rank in lost for worker in job.workers):
+        return True
+    return job.spec.launch is Launch.TORCHFT and job.state is JobState.RUNNING and _is_enough_without(job, lost)
+
+
+def _is_enough_without(job: Job, ranks: tuple[int, ...]) -> bool:
+    """True when every role keeps its minimum without these workers, and none of the others has finished."""
+    remaining = [worker for worker in job.workers if worker.rank not in ranks]
+    return not job.exited_ranks and all(
+        sum(worker.role == role.name for worker in remaining) >= role.workers_min for role in job.spec.roles
+    )
+
+
+def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = False) -> Job:
+    """The job after these processes are gone: members of the gang have exited, leavers have left."""
+    left = _after_leaving(job, ranks, at_ms)
+    members = frozenset(ranks_of(job.workers))
+    exited = tuple(rank for rank in ranks if rank in members)
+    return replace(
+        left,
+        exited_ranks=tuple(sorted((*job.exited_ranks, *exited))),
+        finished_ranks=tuple(sorted((*job.finished_ranks, *exited))) if finished else job.finished_ranks,
+    )
+
+
+def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
+    """The job with a smaller gang: these workers are no part of it any more."""
+    left = _after_leaving(billed(job, at_ms), ranks, at_ms)
+    smaller = replace(
+        left,
+        workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
+        ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
+    )
+    return settled(_up_when_complete(smaller, at_ms), at_ms)
+
+
+def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
+    """The job after those of its leavers that are among these ranks have left their GPUs."""
+    gone = frozenset(worker.rank for worker in job.leaving if worker.rank in ranks)
+    if not gone:
+        return job
+    leaving = tuple(worker for worker in job.leaving if worker.rank not in gone)
+    return replace(
+        billed(job, at_ms),
+        leaving=leaving,
+        leaving_by_ms=job.leaving_by_ms if leaving else None,
+    )
+
+
+def _up_when_complete(job: Job, at_ms: int) -> Job:
+    """A gang whose every worker is up, or was, runs; from here it is no longer a victim put back in the queue."""
+    up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))
+    if job.state is not JobState.STARTING or up < len(job.workers):
+        return job
+    return replace(job, state=JobState.RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))

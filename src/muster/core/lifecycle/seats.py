@@ -1,0 +1,105 @@
+"""Which workers sit where. A seat is a role and devices on a node; a rank names the process in it.
+
+A resize keeps the processes whose seats stay, with their ranks, and gives newcomers ranks that nobody has had before in
+the attempt: a late report can then only be about the process that it names.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from muster.model.ids import NodeName
+from muster.model.job import Job, Placement, Worker
+from muster.model.resources import GPU_MILLI
+
+_Seat = tuple[str, NodeName, tuple[int, ...], int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reseating:
+    """A resize seen from its workers."""
+
+    kept: Placement
+    leaving: Placement
+    joining: Placement
+
+    @property
+    def is_possible(self) -> bool:
+        """True when it changes something, somebody carries on, and nobody joins on a device that is not free yet."""
+        is_change = bool(self.leaving or self.joining)
+        return is_change and bool(self.kept) and not _share_devices(self.leaving, self.joining)
+
+    @property
+    def workers(self) -> Placement:
+        """The whole gang after the change, by rank."""
+        return tuple(sorted((*self.kept, *self.joining), key=_rank))
+
+
+def occupied(job: Job) -> Placement:
+    """Every worker whose GPUs are not free yet, with those that are leaving."""
+    return (*job.workers, *job.leaving)
+
+
+def gpu_milli(job: Job) -> int:
+    """GPUs that the job occupies, in thousandths."""
+    return sum(
+        len(worker.gpus) * GPU_MILLI if worker.share_milli is None else worker.share_milli for worker in occupied(job)
+    )
+
+
+def alive_ranks(job: Job) -> tuple[int, ...]:
+    """Ranks that may have a process, with those that are leaving, in order."""
+    exited = frozenset(job.exited_ranks)
+    return tuple(sorted(worker.rank for worker in occupied(job) if worker.rank not in exited))
+
+
+def current_ranks(job: Job, ranks: Iterable[int], generation: int) -> tuple[int, ...]:
+    """Those of the reported ranks that may still have a process, if the report is about the present attempt."""
+    if not job.attempt_generation <= generation <= job.generation:
+        return ()
+    alive = frozenset(alive_ranks(job))
+    return tuple(rank for rank in sorted(dict.fromkeys(ranks)) if rank in alive)
+
+
+def ranks_of(workers: Placement) -> tuple[int, ...]:
+    """The ranks of these workers, in their order."""
+    return tuple(worker.rank for worker in workers)
+
+
+def nodes_of(workers: Iterable[Worker]) -> tuple[NodeName, ...]:
+    """The nodes of these workers, in their order, each once."""
+    return tuple(dict.fromkeys(worker.node for worker in workers))
+
+
+def reseat(job: Job, wanted: Placement) -> Reseating:
+    """Who stays, who leaves and who joins when `wanted` is to be the job's whole gang.
+
+    Who stays is told by the seat: a planner may have numbered the gang anew, but a process keeps its rank.
+    """
+    sitting: dict[_Seat, list[Worker]] = {}
+    for worker in reversed(job.workers):
+        sitting.setdefault(_seat(worker), []).append(worker)
+    kept, newcomers = [], []
+    for worker in wanted:
+        if seated := sitting.get(_seat(worker)):
+            kept.append(seated.pop())
+        else:
+            newcomers.append(worker)
+    leaving = sorted((worker for rest in sitting.values() for worker in rest), key=_rank)
+    return Reseating(
+        kept=tuple(sorted(kept, key=_rank)),
+        leaving=tuple(leaving),
+        joining=tuple(replace(worker, rank=rank) for rank, worker in enumerate(newcomers, start=job.next_rank)),
+    )
+
+
+def _share_devices(some: Placement, others: Placement) -> bool:
+    devices = frozenset((worker.node, gpu) for worker in some for gpu in worker.gpus)
+    return any((worker.node, gpu) in devices for worker in others for gpu in worker.gpus)
+
+
+def _seat(worker: Worker) -> _Seat:
+    return (worker.role, worker.node, worker.gpus, worker.share_milli)
+
+
+def _rank(worker: Worker) -> int:
+    return worker.rank

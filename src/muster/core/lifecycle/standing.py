@@ -1,0 +1,43 @@
+"""What a backend should be doing for a job, for when it may not have heard: after a restart, or a lost connection.
+
+Sent with the generation the job has, so a backend that did hear does nothing but report again.
+"""
+
+from muster.core.lifecycle.seats import alive_ranks, ranks_of
+from muster.model.instructions import Command, SignalStop, StartWorkers
+from muster.model.job import Cause, Job, JobState
+
+
+def standing_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
+    """Commands that bring a backend to where the job's record says it is; none for a job without GPUs."""
+    match job.state:
+        case JobState.STARTING | JobState.RUNNING:
+            leaving = (_stop(job, ranks_of(job.leaving), job.leaving_by_ms, now_ms),) if job.leaving else ()
+            return (*leaving, _start(job))
+        case JobState.CHECKPOINTING | JobState.STOPPING:
+            return (_stop(job, alive_ranks(job), job.deadline_ms, now_ms),)
+        case _:
+            return ()
+
+
+def _start(job: Job) -> StartWorkers:
+    alive = frozenset(alive_ranks(job))
+    return StartWorkers(
+        job=job.id,
+        attempt=job.attempt,
+        generation=job.generation,
+        spec=job.spec,
+        workers=tuple(worker for worker in job.workers if worker.rank in alive),
+        gang=job.workers,
+    )
+
+
+def _stop(job: Job, ranks: tuple[int, ...], by_ms: int | None, now_ms: int) -> SignalStop:
+    return SignalStop(
+        job=job.id,
+        attempt=job.attempt,
+        generation=job.generation,
+        ranks=ranks,
+        grace_ms=max((now_ms if by_ms is None else by_ms) - now_ms, 0),
+        cause=job.cause or Cause.PREEMPTED,
+    )

@@ -1,0 +1,98 @@
+"""Telling a job to leave, and killing it when it does not.
+
+A stop always has a deadline, which is never after the end of the job's maximum duration: others count on its GPUs.
+"""
+
+from dataclasses import replace
+
+from muster.core.lifecycle.endings import settled
+from muster.core.lifecycle.seats import alive_ranks, ranks_of
+from muster.core.lifecycle.timing import is_due, next_ask_ms, notice_ms, start_timeout_ms
+from muster.core.lifecycle.waiting import end_pause
+from muster.model.events import EvictionOrdered, JobCancelRequested
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop
+from muster.model.job import Cause, Job, JobState
+from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
+
+Step = tuple[Job, tuple[Command, ...]]
+"""What a job becomes, and what its backend must do."""
+
+
+def cancel(job: Job, event: JobCancelRequested) -> Step:
+    """End the job: at once when it waits, in an orderly way when it runs, and without a retry when it is stopping."""
+    if not job.state.holds_resources:
+        return replace(job, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_ms=event.at_ms), ()
+    if job.state in (JobState.CHECKPOINTING, JobState.STOPPING):
+        return replace(job, state=JobState.STOPPING, cause=Cause.CANCELLED), ()
+    return _tell_to_leave(job, event.at_ms, cause=Cause.CANCELLED, by_ms=event.at_ms + job.grace_ms)
+
+
+def evict(job: Job, event: EvictionOrdered) -> Step:
+    """Have the job save itself and leave to another. One that is leaving already is not told twice."""
+    if job.state not in (JobState.STARTING, JobState.RUNNING):
+        return job, ()
+    return _tell_to_leave(job, event.at_ms, cause=Cause.PREEMPTED, by_ms=event.by_ms, state=JobState.CHECKPOINTING)
+
+
+def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
+    """One worker is gone and the gang with it: the rest is told to leave, soon; nobody left means that it is over."""
+    over = settled(replace(job, cause=cause), at_ms)
+    if not over.state.holds_resources:
+        return over, ()
+    return _tell_to_leave(job, at_ms, cause=cause, by_ms=at_ms + min(job.grace_ms, FAILED_GANG_GRACE_MS))
+
+
+def wake(job: Job, at_ms: int) -> Step:
+    """Do what has come due. One thing at a time: what is due besides is still due afterwards."""
+    match job.state:
+        case JobState.STARTING | JobState.RUNNING:
+            return _wake_active(job, at_ms)
+        case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.deadline_ms, at_ms):
+            after = replace(job, deadline_ms=at_ms + KILL_REPEAT_MS)
+            return _kill(after, alive_ranks(job))
+        case JobState.BLOCKED if is_due(job.not_before_ms, at_ms):
+            return end_pause(job), ()
+        case _:
+            return job, ()
+
+
+def _wake_active(job: Job, at_ms: int) -> Step:
+    if is_due(notice_ms(job), at_ms):
+        return _tell_to_leave(job, at_ms, cause=Cause.TIMEOUT, by_ms=at_ms + job.grace_ms)
+    if job.state is JobState.STARTING and is_due(start_timeout_ms(job), at_ms):
+        return abandon(job, at_ms, cause=Cause.START_FAILURE)
+    if is_due(job.leaving_by_ms, at_ms):
+        return _kill(replace(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
+    if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
+        after = replace(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
+        return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation),)
+    return job, ()
+
+
+def _kill(job: Job, ranks: tuple[int, ...]) -> Step:
+    """End these workers at once, whatever else is under way."""
+    after = replace(job, generation=job.generation + 1)
+    return after, (KillWorkers(job=job.id, attempt=job.attempt, generation=after.generation, ranks=ranks),)
+
+
+def _tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobState = JobState.STOPPING) -> Step:
+    """Signal everybody who is left; killing comes at the deadline, by a timer."""
+    latest_ms = by_ms if job.ends_by_ms is None else min(by_ms, job.ends_by_ms)
+    after = replace(
+        job,
+        state=state,
+        cause=cause,
+        deadline_ms=max(latest_ms, at_ms),
+        generation=job.generation + 1,
+        ask_ms=None,
+        leaving_by_ms=None,
+    )
+    told = SignalStop(
+        job=job.id,
+        attempt=job.attempt,
+        generation=after.generation,
+        ranks=alive_ranks(job),
+        grace_ms=max(latest_ms, at_ms) - at_ms,
+        cause=cause,
+    )
+    return after, (told,)

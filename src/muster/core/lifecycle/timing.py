@@ -1,0 +1,62 @@
+"""When a job next needs to be woken, and what its deadlines are.
+
+All of it follows from the job's record, so that timers survive a restart without being stored.
+"""
+
+from muster.core.checkpoints import FailureRecord, save_interval_ms
+from muster.core.lifecycle.seats import gpu_milli
+from muster.model.job import Job, JobState
+from muster.model.limits import START_TIMEOUT_MS
+from muster.model.resources import GPU_MILLI
+
+
+def due_ms(job: Job) -> int | None:
+    """The earliest moment at which the passing of time alone changes something for the job; None when it never does."""
+    match job.state:
+        case JobState.STARTING:
+            moments = (notice_ms(job), start_timeout_ms(job), job.leaving_by_ms)
+        case JobState.RUNNING:
+            moments = (notice_ms(job), job.ask_ms, job.leaving_by_ms)
+        case JobState.CHECKPOINTING | JobState.STOPPING:
+            moments = (job.deadline_ms, None, None)
+        case JobState.BLOCKED:
+            return job.not_before_ms
+        case _:
+            return None
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def is_due(moment_ms: int | None, at_ms: int) -> bool:
+    """True when there is such a moment and it has come."""
+    return moment_ms is not None and moment_ms <= at_ms
+
+
+def notice_ms(job: Job) -> int | None:
+    """When the job is told that its maximum duration is about to end: its grace before, so that it is gone on time."""
+    return None if job.ends_by_ms is None else job.ends_by_ms - job.grace_ms
+
+
+def start_timeout_ms(job: Job) -> int | None:
+    """When a gang that is still not complete is given up."""
+    return None if job.started_ms is None else job.started_ms + START_TIMEOUT_MS
+
+
+def grace_ms(job: Job, *, stop_grace_ms: int, max_duration_ms: int) -> int:
+    """What an attempt gets to leave: what its file says or the policy's, and never more than half of its whole time."""
+    checkpoint = job.spec.checkpoint
+    wanted_ms = stop_grace_ms if checkpoint is None else checkpoint.grace_ms
+    return min(wanted_ms, max_duration_ms // 2)
+
+
+def next_ask_ms(job: Job, at_ms: int) -> int | None:
+    """When to ask for the next checkpoint, counted from a save, a request or the start at `at_ms`."""
+    if job.spec.checkpoint is None:
+        return None
+    nodes = len({worker.node for worker in job.workers})
+    record = FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
+    return at_ms + save_interval_ms(job.spec.checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=record)
+
+
+def _attained_node_ms(job: Job, nodes: int) -> int:
+    """How long the job has had nodes under it, as far as its GPU time tells."""
+    return job.attained_gpu_ms * GPU_MILLI * nodes // max(gpu_milli(job), 1)

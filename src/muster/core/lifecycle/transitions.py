@@ -1,0 +1,142 @@
+"""From an event to what it makes of a job: the door to everything in this package."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from muster.core.arrays import expand
+from muster.core.lifecycle import gang, stopping
+from muster.core.lifecycle.stopping import Step
+from muster.core.lifecycle.timing import due_ms
+from muster.core.lifecycle.waiting import reconsider, waiting_state
+from muster.model.events import (
+    CheckpointSaved,
+    DependencyFailed,
+    DependencyMet,
+    Event,
+    EvictionOrdered,
+    HoldsSet,
+    JobCancelRequested,
+    JobEvent,
+    JobHeld,
+    JobReleased,
+    JobStarted,
+    JobSubmitted,
+    NodeChanged,
+    NodeLost,
+    ResizeOrdered,
+    StartFailed,
+    StopEvent,
+    TimerFired,
+    TurnCame,
+    WorkerEvent,
+    WorkersExited,
+    WorkersStarted,
+)
+from muster.model.instructions import Instruction, WakeAt
+from muster.model.job import Job, JobState
+
+
+def created(event: JobSubmitted) -> tuple[Job, ...]:
+    """The record of a new job, or of every task of a new array, in the order of their indices."""
+    if event.spec.array is None:
+        return (_new(Job(id=event.job, spec=event.spec, state=JobState.QUEUED, submitted_ms=event.at_ms), event),)
+    tasks = (
+        Job(
+            id=task.id,
+            spec=task.spec,
+            state=JobState.QUEUED,
+            submitted_ms=event.at_ms,
+            array_parent=event.job,
+            array_index=task.index,
+            awaits_turn=task.awaits_turn,
+        )
+        for task in expand(event.job, event.spec)
+    )
+    return tuple(_new(task, event) for task in tasks)
+
+
+def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
+    """What the event makes of the job, and what must be done about it, in order.
+
+    Total: an event that does not concern the job, or comes too late, leaves it as it is and asks for nothing.
+    """
+    if job.state.is_final:
+        return job, ()
+    after, commands = _step(job, event)
+    due = due_ms(after)
+    if due is None or due == due_ms(job):
+        return after, commands
+    return after, (*commands, WakeAt(job=job.id, at_ms=due))
+
+
+def _step(job: Job, event: Event) -> Step:
+    match event:
+        case NodeLost():
+            return gang.node_lost(job, event)
+        case HoldsSet() | NodeChanged():
+            return job, ()
+        case _:
+            return _own_step(job, event) if _concerns(event, job) else (job, ())
+
+
+def _own_step(job: Job, event: JobEvent) -> Step:
+    match event:
+        case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame():
+            return reconsider(job, event), ()
+        case JobCancelRequested() | EvictionOrdered() | TimerFired():
+            return _stop(job, event)
+        case WorkersStarted() | WorkersExited() | StartFailed():
+            return _hear_of_workers(job, event)
+        case JobStarted():
+            return gang.start(job, event)
+        case ResizeOrdered():
+            return gang.resize(job, event)
+        case CheckpointSaved():
+            return gang.checkpoint_saved(job, event)
+        case JobSubmitted():
+            return job, ()
+        case _:
+            assert_never(event)
+
+
+def _stop(job: Job, event: StopEvent) -> Step:
+    match event:
+        case JobCancelRequested():
+            return stopping.cancel(job, event)
+        case EvictionOrdered():
+            return stopping.evict(job, event)
+        case TimerFired():
+            return stopping.wake(job, event.at_ms)
+        case _:
+            assert_never(event)
+
+
+def _hear_of_workers(job: Job, event: WorkerEvent) -> Step:
+    match event:
+        case WorkersStarted():
+            return gang.workers_started(job, event)
+        case WorkersExited():
+            return gang.workers_exited(job, event)
+        case StartFailed():
+            return gang.start_failed(job, event)
+        case _:
+            assert_never(event)
+
+
+def _concerns(event: JobEvent, job: Job) -> bool:
+    """True when the event is addressed to the job or its array and, if it is about an attempt, to the present one."""
+    if event.job not in (job.id, job.array_parent):
+        return False
+    match event:
+        case (
+            EvictionOrdered() | ResizeOrdered() | WorkersStarted() | WorkersExited() | StartFailed() | CheckpointSaved()
+        ):
+            return job.state.holds_resources and event.attempt == job.attempt
+        case _:
+            return True
+
+
+def _new(job: Job, event: JobSubmitted) -> Job:
+    """The record with what its submission says, in the state that follows from it."""
+    asked = replace(job, unmet=event.unmet, held=event.held)
+    return replace(asked, state=waiting_state(asked))

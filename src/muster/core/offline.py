@@ -1,0 +1,54 @@
+"""One cycle on a situation described in a file: admit, plan, lint, explain. Needs no server and changes nothing."""
+
+from dataclasses import dataclass, replace
+
+from muster.core.admission import Gate, Rejected
+from muster.core.explain import Explanation, explain_all
+from muster.core.plan_lint import lint
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.errors import InvariantViolated
+from muster.model.ids import JobId
+from muster.model.plan import Plan, ReasonCode
+from muster.model.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A waiting job that can never run."""
+
+    job: JobId
+    code: ReasonCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What one cycle makes of a situation."""
+
+    plan: Plan
+    explanations: tuple[Explanation, ...]
+    rejected: tuple[Rejection, ...]
+
+
+def decide(scenario: Scenario) -> Decision:
+    """Plan one cycle and say why everything is as it is."""
+    gate = Gate(Snapshot.of(replace(scenario, running=(), waiting=(), holds=())))
+    rejected: list[Rejection] = []
+    admitted = []
+    for job in scenario.waiting:
+        outcome = gate.admit(job.spec)
+        if isinstance(outcome, Rejected):
+            rejected.append(Rejection(job=job.id, code=outcome.code, message=outcome.message))
+        else:
+            admitted.append(job)
+    snapshot = Snapshot.of(replace(scenario, waiting=tuple(admitted)))
+    made = plan(snapshot, scenario.now_ms)
+    violations = lint(made, snapshot)
+    if violations:
+        raise InvariantViolated("the plan is not sound: " + "; ".join(violations))
+    return Decision(
+        plan=made,
+        explanations=explain_all(snapshot, made, scenario.now_ms),
+        rejected=tuple(rejected),
+    )

@@ -1,0 +1,290 @@
+"""One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
+
+from muster.core.planning.consolidation import consolidate
+from muster.core.planning.desk import Desk
+from muster.core.planning.keeping import keep_promises
+from muster.core.planning.placing import fits, place
+from muster.core.planning.preemption import Preemption
+from muster.core.planning.promises import earliest
+from muster.core.planning.resizing import grow
+from muster.core.planning.yardsticks import yardsticks
+from muster.core.queueing import JobClass, TierWalk
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import WaitingJob
+from muster.model.limits import HOLDS, STARVING_PER_CYCLE
+from muster.model.plan import Basis, Plan, ReasonCode
+
+_Fate = tuple[int, int, bool]
+"""What classes share that start or fail together, whatever their team: gang, limit, and the right to preempt."""
+
+
+def plan(snapshot: Snapshot, now_ms: int) -> Plan:
+    """Decide one cycle. The snapshot is read, never changed."""
+    snapshot.capacity.states.measure_by(yardsticks(snapshot))
+    desk = Desk(snapshot, now_ms)
+    preemption = Preemption(desk)
+    tiers: list[list[JobClass]] = [[] for _ in desk.setting.tiers]
+    for group in snapshot.queue.classes():
+        tiers[group.tier].append(group)
+    broken: dict[JobId, str] = {}
+    for tier, groups in enumerate(tiers):
+        broken |= keep_promises(desk, tier)
+        if not _TierCycle(desk, preemption, tier, broken).run(groups):
+            _stop_behind(desk, tiers[tier + 1 :])
+            break
+    _promise_starving(desk, broken)
+    consolidate(desk, preemption)
+    if desk.policy.elastic:
+        grow(desk)
+    return Plan(
+        version=snapshot.version,
+        now_ms=now_ms,
+        starts=desk.starts(),
+        evictions=tuple(desk.evictions.values()),
+        resizes=tuple(desk.resizes.values()),
+        holds=tuple(promise.hold for promise in desk.promises.values()),
+        blocked=tuple(desk.blocked),
+        wake_ms=_wake_ms(desk),
+    )
+
+
+class _TierCycle:
+    """Walks the jobs of one tier in order."""
+
+    def __init__(self, desk: Desk, preemption: Preemption, tier: int, broken: dict[JobId, str]) -> None:
+        self._desk = desk
+        self._preemption = preemption
+        self._broken = broken
+        kept = sum(
+            1 for promise in desk.promises.values() if promise.tier == tier and promise.hold.basis is Basis.LIMITS
+        )
+        self._holds_left = max(0, desk.policy.hold_depth - kept)
+        self._dead: dict[_Fate, bool] = {}
+        """Gangs that cannot start in this tier and cycle and that nobody below can make room
+        for. Capacity only shrinks within a cycle, so dead stays dead."""
+        self._entitled: dict[tuple[TeamPath, int], tuple[int, bool]] = {}
+        self._alive: dict[_Fate, bool] = {}
+        """Gangs that fitted, or could be made to fit, when first asked."""
+        queue = desk.snapshot.queue
+        self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
+
+    def run(self, groups: list[JobClass]) -> bool:
+        """Decide every job of the tier; false when the policy lets nothing pass the job that is blocked.
+
+        While promises are left to be made the whole queue is walked in order; after that only what can still move.
+        """
+        settled: dict[int, bool] = {}
+        if self._holds_left > 0 or not self._desk.policy.backfill:
+            walk = self._walk(groups)
+            while (following := walk.peek()) is not None:
+                if not self._decide(walk, *following, settled):
+                    self._stop(walk)
+                    return False
+                if self._holds_left <= 0 and self._desk.policy.backfill:
+                    break
+            self._pass_over(walk.skipped, settled)
+        walk = self._walk([group for group in groups if group.order not in settled and self._can_move(group, settled)])
+        while (following := walk.peek()) is not None:
+            self._decide(walk, *following, settled)
+        self._pass_over(walk.skipped, settled)
+        return True
+
+    def _walk(self, groups: list[JobClass]) -> TierWalk:
+        desk = self._desk
+        return TierWalk(groups, desk.projected, desk.policy.order, desk.now_ms, self._is_dead)
+
+    def _decide(self, walk: TierWalk, group: JobClass, job_id: JobId, settled: dict[int, bool]) -> bool:
+        """Decide one job: start it, make room for it, promise it a start, or let its class wait.
+
+        False when nothing may pass it.
+        """
+        desk = self._desk
+        if job_id in desk.promises or job_id in desk.begun:
+            walk.advance()
+            return True
+        job = desk.snapshot.queue.jobs[job_id]
+        code, detail = self._start(group, job)
+        if code is None or self._make_room(group, job, code) or self._promise(group, job, code):
+            walk.advance()
+        elif group.relaxes:
+            desk.block((job_id,), code, detail)
+            walk.advance()
+        else:
+            if code is ReasonCode.CAPACITY:
+                self._dead[_fate(group)] = True
+            settled[group.order] = True
+            desk.block(walk.drop(), code, detail)
+        return code is None or desk.policy.backfill
+
+    def _pass_over(self, skipped: list[tuple[JobClass, tuple[JobId, ...]]], settled: dict[int, bool]) -> None:
+        """Record what stopped the classes that were not even handed out."""
+        for group, jobs in skipped:
+            settled[group.order] = True
+            self._desk.block(jobs, ReasonCode.CAPACITY)
+
+    def _can_move(self, group: JobClass, settled: dict[int, bool]) -> bool:
+        """False when nothing can be done for any job of the class; its jobs are recorded as blocked."""
+        self._look_for_life(group)
+        if not self._is_dead(group):
+            return True
+        settled[group.order] = True
+        desk = self._desk
+        waiting = tuple(key[2] for key in group.jobs if key[2] not in desk.promises and key[2] not in desk.begun)
+        desk.block(waiting, ReasonCode.CAPACITY)
+        return False
+
+    def _look_for_life(self, group: JobClass) -> None:
+        """Find out, once for all classes that want the same gang, whether it fits or could be made to fit."""
+        key = _fate(group)
+        if key in self._alive or key in self._dead:
+            return
+        capacity, gang = self._desk.horizons.until(self._desk.now_ms + group.limit_ms), group.gang
+        alive = any(fits(capacity, gang, choice, gang.widest) for choice in gang.choices)
+        if alive or not self._preemption.is_hopeless(group, reclaiming=False):
+            self._alive[key] = True
+        else:
+            self._dead[key] = True
+
+    def _is_dead(self, group: JobClass) -> bool:
+        """True when an equal gang failed in every way this one could try: starting, making room, being promised.
+
+        This is what makes a queue of thousands cheap, so it decides from a few look-ups.
+        """
+        if _fate(group) not in self._dead or group.relaxes or group.order in self._must_see:
+            return False
+        if not group.may_preempt or not self._may_reclaim(group):
+            return True
+        return self._preemption.is_hopeless(group, reclaiming=True)
+
+    def _may_reclaim(self, group: JobClass) -> bool:
+        """True when the class's team is inside its guarantee, so that it has rights its equals may not have had."""
+        key = (group.team, group.gang_number)
+        ledger = self._desk.projected
+        known = self._entitled.get(key)
+        if known is None or known[0] != ledger.epoch:
+            entitled = any(
+                ledger.within_guarantee(team, choice.demand)
+                for team in ledger.chain(group.team)
+                for choice in group.gang.choices
+            )
+            known = self._entitled[key] = (ledger.epoch, entitled)
+        return known[1]
+
+    def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
+        """Start the gang if it fits anywhere; else what stopped it."""
+        desk = self._desk
+        end_ms = desk.now_ms + group.limit_ms
+        widest = _widest(desk, group, job)
+        code, detail = ReasonCode.CAPACITY, ""
+        if not group.gang.choices:
+            code = ReasonCode.NEVER_FITS
+        first = _surviving_nodes(desk, job)
+        for number, choice in enumerate(group.gang.choices):
+            breach = desk.ledger.breach(group.team, choice.demand)
+            if breach is not None:
+                code, detail = ReasonCode.QUOTA_LIMIT, breach.team
+                continue
+            if desk.known_to_fail(group, number, widest, end_ms):
+                code, detail = ReasonCode.CAPACITY, ""
+                continue
+            promised = desk.breaks_quota_promise(group.team, choice, end_ms)
+            if promised is not None:
+                code, detail = ReasonCode.HELD_BY_OTHERS, promised
+                continue
+            seating = place(desk.horizons.until(end_ms), group.gang, choice, widest, first)
+            if seating is not None:
+                desk.begin(job, group.gang, choice, seating)
+                return None, ""
+            code, detail = ReasonCode.CAPACITY, ""
+            desk.remember_failure(group, number, widest, end_ms)
+        return code, detail
+
+    def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
+        """Ask others to leave; of no use to a job that only quota stops."""
+        return code is ReasonCode.CAPACITY and self._preemption.make_room(group, job, _widest(self._desk, group, job))
+
+    def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
+        """Promise a start to the first blocked jobs of the tier, and to any whose promise was broken."""
+        desk = self._desk
+        had_one = job.id in self._broken
+        if not desk.policy.backfill or (not had_one and (self._holds_left <= 0 or code is not ReasonCode.CAPACITY)):
+            return False
+        if not _promise_earliest(desk, group, job, self._broken.get(job.id, "")):
+            return False
+        self._holds_left -= 0 if had_one else 1
+        return True
+
+    def _stop(self, walk: TierWalk) -> None:
+        """The policy has no backfill: whoever is behind waits for the one in front."""
+        while walk.peek() is not None:
+            self._desk.block(walk.drop(), ReasonCode.HELD_BY_OTHERS)
+
+
+def _fate(group: JobClass) -> _Fate:
+    return (group.gang_number, group.limit_ms, group.may_preempt)
+
+
+def _stop_behind(desk: Desk, tiers: list[list[JobClass]]) -> None:
+    """Lower tiers wait for the blocked job of a higher one, too, when the policy has no backfill."""
+    for groups in tiers:
+        for group in groups:
+            desk.block(tuple(key[2] for key in group.jobs), ReasonCode.HELD_BY_OTHERS)
+
+
+def _widest(desk: Desk, group: JobClass, job: WaitingJob) -> int:
+    """How far the gang may spread now: a soft wish holds until it relaxes."""
+    if group.relaxes and desk.now_ms < job.submitted_ms + job.spec.topology.relax_after_ms:
+        return group.gang.prefer
+    return group.gang.widest
+
+
+def _surviving_nodes(desk: Desk, job: WaitingJob) -> tuple[int, ...]:
+    """Where the job's surviving workers ran, as node numbers."""
+    index_of = desk.setting.tree.index_of
+    return tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
+
+
+def _promise_earliest(desk: Desk, group: JobClass, job: WaitingJob, moved_because: str) -> bool:
+    """Promise the earliest start there is; false when there is none to be promised or no more may be made."""
+    if len(desk.promises) >= HOLDS:
+        return False
+    opening = earliest(desk, job, group.gang, group.limit_ms)
+    if opening is None:
+        return False
+    desk.promise(
+        job.id,
+        group.team,
+        group.tier,
+        group.limit_ms,
+        opening.choice,
+        opening.seating,
+        opening.start_ms,
+        Basis.LIMITS,
+        moved_because,
+    )
+    return True
+
+
+def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
+    """Whoever has waited longer than the starvation limit has a promise, whatever the depth."""
+    if not desk.policy.backfill:
+        return
+    queue = desk.snapshot.queue
+    tried = 0
+    for submitted_ms, job_id in queue.by_age:
+        if desk.now_ms - submitted_ms < desk.policy.starvation_limit_ms or tried >= STARVING_PER_CYCLE:
+            return
+        if job_id not in desk.promises and job_id not in desk.begun:
+            tried += 1
+            _promise_earliest(desk, queue.class_of[job_id], queue.jobs[job_id], broken.get(job_id, ""))
+
+
+def _wake_ms(desk: Desk) -> int | None:
+    """When time alone may change the decision: a promised start, or a soft wish that relaxes."""
+    times = [promise.hold.start_ms for promise in desk.promises.values()]
+    for group in desk.snapshot.queue.classes():
+        if group.relaxes:
+            job = desk.snapshot.queue.jobs[group.head[2]]
+            times.append(job.submitted_ms + job.spec.topology.relax_after_ms)
+    return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)

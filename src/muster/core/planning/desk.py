@@ -1,0 +1,229 @@
+"""The working surface of one cycle: what is free, used and promised as the plan grows, and the plan so far.
+
+Everything here is a fork of the snapshot or belongs to the plan; the snapshot itself is only read.
+"""
+
+from bisect import insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.gang import Choice, Demand, Gang
+from muster.core.planning.horizons import Horizons
+from muster.core.planning.placing import Seating
+from muster.core.planning.quota_outlook import PromisedQuota, QuotaOutlook, Room
+from muster.core.queueing import JobClass
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import OVERDUE_MARGIN_MS
+from muster.model.plan import Basis, Blocked, Eviction, Hold, ReasonCode, Resize, Start
+
+
+@dataclass(slots=True, kw_only=True)
+class Promise:
+    """A hold that stands in this cycle, with what is needed to keep it."""
+
+    hold: Hold
+    tier: int
+    team: TeamPath
+    footprint: Footprint
+    choice: Choice
+    end_ms: int
+    """When its job is gone at the latest, should it start as promised."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Begun:
+    """A job that this plan starts; it may still grow before the plan is done."""
+
+    job: WaitingJob
+    gang: Gang
+    choice: Choice
+    seating: Seating
+    end_ms: int
+
+
+class Desk:
+    """What one cycle works on."""
+
+    def __init__(self, snapshot: Snapshot, now_ms: int) -> None:
+        self.snapshot = snapshot
+        self.setting = snapshot.setting
+        self.policy = snapshot.setting.policy
+        self.now_ms = now_ms
+        self.ledger = snapshot.ledger.fork()
+        """Who uses what at this moment: what limits are checked against."""
+        self.projected = snapshot.ledger.fork()
+        """Who will use what once those told to leave are gone: what guarantees and shares are judged by."""
+        self.horizons = Horizons(snapshot.capacity.fork())
+        self.promises: dict[JobId, Promise] = {}
+        self.promised_quota = PromisedQuota()
+        self.begun: dict[JobId, Begun] = {}
+        self.evictions: dict[JobId, Eviction] = {}
+        self.leaving: dict[JobId, int] = {}
+        """Jobs that this plan tells to leave, and by when."""
+        self.resizes: dict[JobId, Resize] = {}
+        self.blocked: list[Blocked] = []
+        self.ends: list[tuple[int, JobId]] = sorted((self.end_ms(job), job.id) for job in snapshot.running.values())
+        for job in snapshot.running.values():
+            if job.leaving_by_ms is not None:
+                self.projected.charge(job.spec.team, snapshot.demands[job.id], sign=-1)
+        self.outlook = QuotaOutlook(self.ledger, self.ends, self.charge_of)
+        self.preemptors = 0
+        self._failed: dict[tuple[int, int, int], int] = {}
+
+    @property
+    def free(self) -> Capacity:
+        """What nobody uses now, promised or not."""
+        return self.horizons.free
+
+    def end_ms(self, job: RunningJob) -> int:
+        """When a running job is gone at the latest."""
+        leaving_by_ms = self.leaving.get(job.id, job.leaving_by_ms)
+        if leaving_by_ms is not None:
+            return max(leaving_by_ms, self.now_ms + 1)
+        end_ms = job.started_ms + self.setting.limit_ms(job.spec)
+        return end_ms if end_ms > self.now_ms else self.now_ms + OVERDUE_MARGIN_MS
+
+    def begin(self, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating) -> None:
+        """Start a gang in this plan."""
+        end_ms = self.now_ms + self.setting.limit_ms(job.spec)
+        self.begun[job.id] = Begun(job=job, gang=gang, choice=choice, seating=seating, end_ms=end_ms)
+        self.horizons.take(seating.footprint)
+        self.charge(job.spec.team, choice.demand, end_ms)
+        insort(self.ends, (end_ms, job.id))
+
+    def charge(self, team: TeamPath, demand: Demand, end_ms: int) -> None:
+        """Count GPUs against a team from now until `end_ms`, in the present and at every promised start."""
+        self.ledger.charge(team, demand)
+        self.projected.charge(team, demand)
+        self.promised_quota.use(self.ledger.chain(team), demand, end_ms)
+        self.outlook.add(end_ms, team, demand)
+
+    def evict(self, eviction: Eviction) -> None:
+        """Tell a running job to save itself and leave."""
+        job = self.snapshot.running[eviction.job]
+        self.ends.remove((self.end_ms(job), job.id))
+        self.evictions[job.id] = eviction
+        self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
+        self.projected.charge(job.spec.team, self.snapshot.demands[job.id], sign=-1)
+        insort(self.ends, (self.end_ms(job), job.id))
+
+    def promise(
+        self,
+        job_id: JobId,
+        team: TeamPath,
+        tier: int,
+        limit_ms: int,
+        choice: Choice,
+        seating: Seating,
+        start_ms: int,
+        basis: Basis,
+        moved_because: str = "",
+    ) -> None:
+        """Promise a gang that it starts on exactly these GPUs."""
+        hold = Hold(
+            job=job_id,
+            start_ms=start_ms,
+            workers=seating.workers,
+            made_ms=self.now_ms,
+            basis=basis,
+            moved_because=moved_because,
+        )
+        self.keep(hold, team, tier, limit_ms, choice, seating.footprint)
+
+    def keep(
+        self, hold: Hold, team: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
+    ) -> Promise:
+        """Let a promise stand: nobody of its tier or below may get in its way any more."""
+        room = self._room_after(hold.start_ms, team, choice.demand)
+        self.promised_quota.promise(hold.job, hold.start_ms, room)
+        self.outlook.promise(hold.job, team, choice.demand, hold.start_ms, hold.start_ms + limit_ms)
+        promise = self.promises[hold.job] = Promise(
+            hold=hold,
+            tier=tier,
+            team=team,
+            footprint=footprint,
+            choice=choice,
+            end_ms=hold.start_ms + limit_ms,
+        )
+        self.horizons.reserve(footprint, hold.start_ms)
+        if hold.basis is Basis.DEPARTURES:
+            self.projected.charge(team, choice.demand)
+        return promise
+
+    def restore(self, promise: Promise) -> None:
+        """Let a promise that was retracted stand again."""
+        limit_ms = promise.end_ms - promise.hold.start_ms
+        self.keep(promise.hold, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)
+
+    def retract(self, job_id: JobId) -> Promise:
+        """Take a promise back: its job starts, or gets a better one."""
+        promise = self.promises.pop(job_id)
+        self.promised_quota.retract(job_id)
+        self.outlook.retract(job_id)
+        self.horizons.lift(promise.footprint, promise.hold.start_ms)
+        if promise.hold.basis is Basis.DEPARTURES:
+            self.projected.charge(promise.team, promise.choice.demand, sign=-1)
+        return promise
+
+    def _room_after(self, start_ms: int, team: TeamPath, demand: Demand) -> Room:
+        """What the limits above a team leave at a promised start once the promised job runs."""
+        wanted = dict(demand)
+        return {
+            (path, gpu_type): milli - wanted.get(gpu_type, 0)
+            for (path, gpu_type), milli in self.room_at(start_ms, team).items()
+        }
+
+    def room_at(self, start_ms: int, team: TeamPath) -> Room:
+        """What the limits above a team leave at a later time, by the limits of running jobs and other promises."""
+        return self.outlook.room(team, start_ms)
+
+    def charge_of(self, job_id: JobId) -> tuple[TeamPath, Demand]:
+        """The team and demand of a job that occupies GPUs now."""
+        begun = self.begun.get(job_id)
+        if begun is not None:
+            return begun.job.spec.team, begun.choice.demand
+        return self.snapshot.running[job_id].spec.team, self.snapshot.demands[job_id]
+
+    def footprint(self, job_id: JobId) -> Footprint:
+        """What a job that occupies GPUs now uses."""
+        begun = self.begun.get(job_id)
+        return begun.seating.footprint if begun is not None else self.snapshot.footprints[job_id]
+
+    def breaks_quota_promise(self, team: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
+        """The promised job that this start would keep from its quota at its time, if any."""
+        return self.promised_quota.broken_by(self.ledger.chain(team), choice.demand, end_ms)
+
+    def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
+        """What is still used on a node at a later time, by running jobs and by those this plan starts."""
+        for job_id, use in self.snapshot.uses_on(node):
+            if self.end_ms(self.snapshot.running[job_id]) > after_ms:
+                yield use
+        for begun in self.begun.values():
+            if begun.end_ms > after_ms:
+                yield from (use for use in begun.seating.footprint if use.node == node)
+
+    def known_to_fail(self, group: JobClass, choice: int, level: int, end_ms: int) -> bool:
+        """True when an equal gang that would be gone no later did not fit in this cycle."""
+        known = self._failed.get((group.gang_number, choice, level))
+        return known is not None and end_ms >= known
+
+    def remember_failure(self, group: JobClass, choice: int, level: int, end_ms: int) -> None:
+        """Capacity only shrinks within a cycle, so what does not fit now will not fit later in it."""
+        key = (group.gang_number, choice, level)
+        self._failed[key] = min(end_ms, self._failed.get(key, end_ms))
+
+    def forget_failures(self) -> None:
+        """Promised capacity came free: ask again."""
+        self._failed.clear()
+
+    def block(self, jobs: tuple[JobId, ...], code: ReasonCode, detail: str = "") -> None:
+        """Record what stopped these jobs first."""
+        if jobs:
+            self.blocked.append(Blocked(jobs=jobs, code=code, detail=detail))
+
+    def starts(self) -> tuple[Start, ...]:
+        """The gangs that start, in the order in which they were decided."""
+        return tuple(Start(job=job_id, workers=begun.seating.workers) for job_id, begun in self.begun.items())

@@ -1,0 +1,168 @@
+"""What was promised before: kept, started when its time or its luck has come, or given up with a reason."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from muster.core.cluster.capacity import Footprint
+from muster.core.gang import Choice, Gang, running_gang
+from muster.core.planning.desk import Desk
+from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.promises import choice_of, held_footprint, still_holds
+from muster.core.planning.victims import lost_gpu_ms
+from muster.model.ids import JobId, NodeName
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import OVERDUE_MARGIN_MS
+from muster.model.plan import Eviction, Hold, Why
+
+
+class _Kept(NamedTuple):
+    """A promise of an earlier cycle with what it was made for."""
+
+    hold: Hold
+    job: WaitingJob | RunningJob
+    gang: Gang
+    choice: Choice
+    footprint: Footprint
+
+
+def keep_promises(desk: Desk, tier: int) -> dict[JobId, str]:
+    """Let every promise of a tier stand that can; returns those that cannot, with the reason their jobs are told."""
+    broken: dict[JobId, str] = {}
+    kept: list[_Kept] = []
+    for hold in sorted(desk.snapshot.holds.values(), key=lambda hold: (hold.made_ms, hold.start_ms, hold.job)):
+        job = _holder(desk, hold.job)
+        if job is None or desk.setting.tier_rank[job.spec.tier] != tier:
+            continue
+        entry = _entry(desk, hold, job)
+        if entry is None:
+            broken[hold.job] = "a node it was promised is gone"
+            continue
+        lasting = _lasting(desk, entry)
+        if lasting is None:
+            broken[hold.job] = _why_broken(desk, hold)
+            continue
+        kept.append(lasting)
+        desk.keep(lasting.hold, job.spec.team, tier, desk.setting.limit_ms(job.spec), lasting.choice, lasting.footprint)
+    _start_promised(desk, kept)
+    return broken
+
+
+def _holder(desk: Desk, job_id: JobId) -> WaitingJob | RunningJob | None:
+    """The job a promise was made to: one that waits, or one that is being moved and has not left yet."""
+    waiting = desk.snapshot.queue.jobs.get(job_id)
+    if waiting is not None:
+        return waiting if job_id in desk.snapshot.queue.class_of else None
+    running = desk.snapshot.running.get(job_id)
+    return running if running is not None and running.leaving_by_ms is not None else None
+
+
+def _entry(desk: Desk, hold: Hold, job: WaitingJob | RunningJob) -> _Kept | None:
+    """The promise with its gang; None when a node of it no longer exists or no longer suits the job."""
+    gang = running_gang(job, desk.setting) if isinstance(job, RunningJob) else desk.snapshot.queue.class_of[job.id].gang
+    footprint = held_footprint(job.spec, hold, desk)
+    choice = choice_of(gang, hold, desk)
+    if footprint is None or choice is None:
+        return None
+    return _Kept(hold, job, gang, choice, footprint)
+
+
+def _lasting(desk: Desk, entry: _Kept) -> _Kept | None:
+    """The promise as it can be kept: unchanged, or a moment later when somebody outstays his time on its GPUs."""
+    spec = entry.job.spec
+    limit_ms = desk.setting.limit_ms(spec)
+    for start_ms in (entry.hold.start_ms, _soon(desk, entry)):
+        hold = entry.hold if start_ms == entry.hold.start_ms else _moved(entry.hold, start_ms)
+        if still_holds(desk, hold, entry.footprint, entry.choice, spec.team, start_ms + limit_ms):
+            if start_ms != entry.hold.start_ms:
+                _send_away_overdue(desk, entry)
+            return entry._replace(hold=hold)
+        if entry.hold.start_ms > desk.now_ms + OVERDUE_MARGIN_MS:
+            return None
+    return None
+
+
+def _soon(desk: Desk, entry: _Kept) -> int:
+    """When everybody who should be gone from the promised GPUs will be."""
+    overdue_ms = [
+        desk.end_ms(desk.snapshot.running[job_id])
+        for use in entry.footprint
+        for job_id, _ in desk.snapshot.uses_on(use.node)
+        if _is_overdue(desk, desk.snapshot.running[job_id])
+    ]
+    return max(overdue_ms, default=desk.now_ms + OVERDUE_MARGIN_MS)
+
+
+def _is_overdue(desk: Desk, job: RunningJob) -> bool:
+    """True when a job has outstayed its limit, or its grace period."""
+    if job.leaving_by_ms is not None:
+        return True
+    return job.started_ms + desk.setting.limit_ms(job.spec) <= desk.now_ms
+
+
+def _moved(hold: Hold, start_ms: int) -> Hold:
+    return replace(hold, start_ms=start_ms, moved_because="a job outstays its time on the promised GPUs")
+
+
+def _send_away_overdue(desk: Desk, entry: _Kept) -> None:
+    """Tell jobs past their maximum duration to leave the promised nodes."""
+    for use in entry.footprint:
+        for job_id, _ in desk.snapshot.uses_on(use.node):
+            job = desk.snapshot.running[job_id]
+            if job.leaving_by_ms is None and job_id not in desk.evictions and _is_overdue(desk, job):
+                lost = lost_gpu_ms(job, desk.snapshot.demands[job_id], desk.now_ms)
+                desk.evict(Eviction(job=job_id, for_job=entry.hold.job, why=Why.HOLD, lost_gpu_ms=lost))
+
+
+def _why_broken(desk: Desk, hold: Hold) -> str:
+    lost = [node for node in hold.nodes if not _takes_work(desk, node)]
+    if lost:
+        return f"node {lost[0]} no longer takes work"
+    return "a more urgent job or a changed quota took what it was promised"
+
+
+def _takes_work(desk: Desk, name: NodeName) -> bool:
+    tree = desk.setting.tree
+    return tree.nodes[tree.index_of[name]].state.takes_work
+
+
+def _start_promised(desk: Desk, kept: list[_Kept]) -> None:
+    """Start every promised gang that can start now: on its own GPUs if they are free, or anywhere it fits."""
+    hopeless: dict[int, bool] = {}
+    for entry in kept:
+        job = entry.job
+        if not isinstance(job, WaitingJob) or desk.ledger.breach(job.spec.team, entry.choice.demand) is not None:
+            continue
+        own_free = desk.free.holds(entry.footprint)
+        number = desk.snapshot.queue.class_of[job.id].gang_number
+        if not own_free:
+            if number not in hopeless:
+                hopeless[number] = not any(
+                    fits(desk.free, entry.gang, choice, entry.gang.widest) for choice in entry.gang.choices
+                )
+            if hopeless[number]:
+                continue
+        _start_if_possible(desk, entry, job)
+
+
+def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
+    """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
+    end_ms = desk.now_ms + desk.setting.limit_ms(job.spec)
+    capacity = desk.horizons.until(end_ms)
+    mark = capacity.mark()
+    if desk.horizons.reserves(entry.hold.start_ms, end_ms):
+        capacity.give(entry.footprint)
+    seating: Seating | None = None
+    if capacity.holds(entry.footprint):
+        seating = Seating(entry.hold.workers, entry.footprint)
+    else:
+        relaxed = desk.now_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
+        widest = entry.gang.widest if relaxed else entry.gang.prefer
+        seating = place(capacity, entry.gang, entry.choice, widest)
+    capacity.rollback(mark)
+    if seating is None:
+        return
+    promise = desk.retract(job.id)
+    if desk.breaks_quota_promise(job.spec.team, entry.choice, end_ms) is None:
+        desk.begin(job, entry.gang, entry.choice, seating)
+    else:
+        desk.restore(promise)

@@ -1,0 +1,170 @@
+"""Holds: finding the earliest start that can be promised, and keeping what was promised before.
+
+A promise is never moved later because of a job of the same or a lower tier. It rests on the limits of running jobs
+and on nothing that is merely expected.
+"""
+
+from collections.abc import Iterator
+from heapq import merge
+from typing import NamedTuple
+
+from muster.core.cluster.capacity import Footprint, NodeUse
+from muster.core.footprint import footprint_of
+from muster.core.gang import Choice, Gang
+from muster.core.planning.desk import Desk, Promise
+from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.quota_outlook import fits_into
+from muster.model.ids import TeamPath
+from muster.model.job import WaitingJob
+from muster.model.plan import Hold
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec
+
+
+class Opening(NamedTuple):
+    """The earliest time and place at which a gang fits for certain."""
+
+    start_ms: int
+    choice: Choice
+    seating: Seating
+
+
+class _Step(NamedTuple):
+    """At this time the capacity that a sweeping gang sees changes."""
+
+    at_ms: int
+    frees: bool
+    order: str
+    footprint: Footprint
+
+
+def earliest(desk: Desk, job: WaitingJob, gang: Gang, limit_ms: int) -> Opening | None:
+    """The earliest opening over all ways to serve the gang."""
+    best: Opening | None = None
+    for choice in gang.choices:
+        opening = _sweep(desk, job, gang, choice, limit_ms, None if best is None else best.start_ms)
+        if opening is not None and (best is None or opening.start_ms < best.start_ms):
+            best = opening
+    return best
+
+
+def _sweep(
+    desk: Desk, job: WaitingJob, gang: Gang, choice: Choice, limit_ms: int, before_ms: int | None
+) -> Opening | None:
+    """Let time pass over a fork of the capacity until the gang fits.
+
+    The gang runs for up to `limit_ms` once it starts, so GPUs promised to others are closed to it from `limit_ms`
+    before each promised start until that promise's end.
+    """
+    capacity = desk.free.fork(shelved=False)
+    for promise in desk.promises.values():
+        if promise.hold.start_ms - limit_ms < desk.now_ms:
+            capacity.take(promise.footprint)
+    suits = capacity.suits(choice.asks)
+    grew = True
+    for at_ms, steps in _by_time(_steps(desk, limit_ms)):
+        if before_ms is not None and at_ms >= before_ms:
+            return None
+        for step in steps:
+            if any(suits[use.node] for use in step.footprint):
+                (capacity.give if step.frees else capacity.take)(step.footprint)
+                grew = grew or step.frees
+        if not grew:
+            continue
+        grew = False
+        widest = _widest_at(job, gang, at_ms)
+        if not fits(capacity, gang, choice, widest) or not _quota_allows(desk, job.spec.team, choice, at_ms):
+            continue
+        capacity.shelve()
+        seating = place(capacity, gang, choice, widest)
+        if seating is not None:
+            return Opening(at_ms, choice, seating)
+    return None
+
+
+def _steps(desk: Desk, limit_ms: int) -> Iterator[_Step]:
+    """Everything that opens or closes GPUs for a job of this length, in time order."""
+    ends = (_Step(end_ms, True, job_id, desk.footprint(job_id)) for end_ms, job_id in desk.ends)
+    changes: list[_Step] = []
+    for job_id, promise in desk.promises.items():
+        closes_ms = promise.hold.start_ms - limit_ms
+        if closes_ms >= desk.now_ms:
+            changes.append(_Step(closes_ms + 1, False, job_id, promise.footprint))
+        changes.append(_Step(promise.end_ms, True, job_id, promise.footprint))
+    return merge(ends, sorted(changes))
+
+
+def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
+    """All steps of one instant together."""
+    batch: list[_Step] = []
+    for step in steps:
+        if batch and step.at_ms != batch[0].at_ms:
+            yield batch[0].at_ms, batch
+            batch = []
+        batch.append(step)
+    if batch:
+        yield batch[0].at_ms, batch
+
+
+def _widest_at(job: WaitingJob, gang: Gang, at_ms: int) -> int:
+    """How far the gang may spread at a time: a soft wish holds until it relaxes."""
+    relaxed = at_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
+    return gang.widest if relaxed else gang.prefer
+
+
+def _quota_allows(desk: Desk, team: TeamPath, choice: Choice, at_ms: int) -> bool:
+    return fits_into(desk.room_at(at_ms, team), desk.ledger.chain(team), choice.demand)
+
+
+def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int) -> bool:
+    """True when a promise of an earlier cycle can be kept: its GPUs and its quota will be free at its time."""
+    start_ms = max(hold.start_ms, desk.now_ms)
+    overlapping = [
+        promise for promise in desk.promises.values() if promise.hold.start_ms < end_ms and start_ms < promise.end_ms
+    ]
+    return all(_room_on_node(desk, use, start_ms, overlapping) for use in footprint) and _quota_allows(
+        desk, team, choice, start_ms
+    )
+
+
+def _room_on_node(desk: Desk, wanted: NodeUse, start_ms: int, overlapping: list[Promise]) -> bool:
+    """True when one node of a promise will have what the promise needs of it."""
+    node = desk.setting.tree.nodes[wanted.node]
+    if not node.state.takes_work:
+        return False
+    used = dict(wanted.devices)
+    if any(device in node.bad_gpus for device in used):
+        return False
+    cpu, memory, disk = wanted.cpu_milli, wanted.memory_bytes, wanted.disk_bytes
+    others = [use for promise in overlapping for use in promise.footprint if use.node == wanted.node]
+    for use in (*desk.uses_on(wanted.node, start_ms), *others):
+        for device, milli in use.devices:
+            if device in used:
+                used[device] += milli
+        cpu, memory, disk = cpu + use.cpu_milli, memory + use.memory_bytes, disk + use.disk_bytes
+    return (
+        all(milli <= GPU_MILLI for milli in used.values())
+        and cpu <= node.cpu_milli
+        and memory <= node.memory_bytes
+        and disk <= node.disk_bytes
+    )
+
+
+def choice_of(gang: Gang, hold: Hold, desk: Desk) -> Choice | None:
+    """Which way to serve its gang a promise took: the one whose GPU types its nodes have."""
+    tree = desk.setting.tree
+    types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in hold.workers}
+    for choice in gang.choices:
+        if all(
+            ask.gpu_type is None or ask.gpu_type == types.get(part.role)
+            for part, ask in zip(gang.parts, choice.asks, strict=True)
+        ):
+            return choice
+    return None
+
+
+def held_footprint(spec: JobSpec, hold: Hold, desk: Desk) -> Footprint | None:
+    """What a promise of an earlier cycle reserves; None when one of its nodes no longer exists."""
+    if any(worker.node not in desk.setting.tree.index_of for worker in hold.workers):
+        return None
+    return footprint_of(spec, hold.workers, desk.setting.tree)

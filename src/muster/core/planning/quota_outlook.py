@@ -1,0 +1,129 @@
+"""How much of each limited team's quota will still be in use at a later time, by the limits of running jobs.
+
+Promises need it: a job that starts on time finds its GPUs free *and* its team below its limit.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+
+from muster.core.gang import Demand
+from muster.core.quota import Ledger
+from muster.model.ids import GpuType, JobId, TeamPath
+
+Room = dict[tuple[TeamPath, GpuType], int]
+"""What may still be added under each limit, in GPU thousandths."""
+
+
+class QuotaOutlook:
+    """Usage of limited teams over time; built on first use, because most clusters have few limits that bind."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        ends: list[tuple[int, JobId]],
+        charge_of: Callable[[JobId], tuple[TeamPath, Demand]],
+    ) -> None:
+        self._ledger = ledger
+        self._ends = list(ends)
+        self._charge_of = charge_of
+        self._added: list[tuple[int, TeamPath, Demand]] = []
+        self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
+        self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
+
+    def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
+        """Something starts now and ends then."""
+        self._added.append((end_ms, team, demand))
+
+    def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
+        """Something will start then and end then."""
+        amounts = dict(demand)
+        for path, gpu_type, _ in self._ledger.limits(team):
+            if gpu_type in amounts:
+                spans = self._promised.setdefault((path, gpu_type), {})
+                spans[job_id] = (start_ms, end_ms, amounts[gpu_type])
+
+    def retract(self, job_id: JobId) -> None:
+        """A promise does not stand any more."""
+        for spans in self._promised.values():
+            spans.pop(job_id, None)
+
+    def room(self, team: TeamPath, at_ms: int) -> Room:
+        """What the limits above a team leave at a later time."""
+        room: Room = {}
+        for path, gpu_type, limit_milli in self._ledger.limits(team):
+            used = self._still_used(path, gpu_type, at_ms)
+            for start_ms, end_ms, milli in self._promised.get((path, gpu_type), {}).values():
+                if start_ms <= at_ms < end_ms:
+                    used += milli
+            room[(path, gpu_type)] = limit_milli - used
+        return room
+
+    def _inside(self, team: TeamPath, outer: TeamPath) -> bool:
+        return outer in self._ledger.chain(team)
+
+    def _still_used(self, path: TeamPath, gpu_type: GpuType, at_ms: int) -> int:
+        if self._curves is None:
+            self._curves = self._build()
+        used = sum(
+            dict(demand).get(gpu_type, 0)
+            for end_ms, team, demand in self._added
+            if end_ms > at_ms and self._inside(team, path)
+        )
+        curve = self._curves.get((path, gpu_type))
+        if curve is not None:
+            times, ended = curve
+            used += ended[-1] - ended[bisect_right(times, at_ms)]
+        return used
+
+    def _build(self) -> dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]]:
+        """For every limit the ends of jobs under it, with the running sum of what they give back."""
+        curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] = {}
+        for end_ms, job_id in self._ends:
+            team, demand = self._charge_of(job_id)
+            amounts = dict(demand)
+            for path, gpu_type, _ in self._ledger.limits(team):
+                milli = amounts.get(gpu_type, 0)
+                if milli:
+                    times, ended = curves.setdefault((path, gpu_type), ([], [0]))
+                    times.append(end_ms)
+                    ended.append(ended[-1] + milli)
+        return curves
+
+
+def fits_into(room: Room, chain: tuple[TeamPath, ...], demand: Demand) -> bool:
+    """True when a demand stays within what is left under every limit."""
+    return all(milli <= room.get((team, gpu_type), milli) for team in chain for gpu_type, milli in demand)
+
+
+class PromisedQuota:
+    """What is left under each limit at every promised start, looked up by limit: most jobs touch only two or three."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[tuple[TeamPath, GpuType], dict[JobId, list[int]]] = {}
+
+    def promise(self, job_id: JobId, start_ms: int, room: Room) -> None:
+        """Something was promised; `room` is what it leaves."""
+        for key, milli in room.items():
+            self._rooms.setdefault(key, {})[job_id] = [start_ms, milli]
+
+    def retract(self, job_id: JobId) -> None:
+        """A promise does not stand any more."""
+        for promises in self._rooms.values():
+            promises.pop(job_id, None)
+
+    def broken_by(self, chain: tuple[TeamPath, ...], demand: Demand, end_ms: int) -> JobId | None:
+        """The promise that using this until `end_ms` would break, if any."""
+        for team in chain:
+            for gpu_type, milli in demand:
+                for job_id, (start_ms, left_milli) in self._rooms.get((team, gpu_type), {}).items():
+                    if milli > left_milli and start_ms < end_ms:
+                        return job_id
+        return None
+
+    def use(self, chain: tuple[TeamPath, ...], demand: Demand, end_ms: int) -> None:
+        """Something uses this much until `end_ms`."""
+        for team in chain:
+            for gpu_type, milli in demand:
+                for promise in self._rooms.get((team, gpu_type), {}).values():
+                    if promise[0] < end_ms:
+                        promise[1] -= milli

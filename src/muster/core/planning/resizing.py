@@ -1,0 +1,195 @@
+"""Changing the size of running elastic jobs: giving workers up for a gang that waits, taking more on when idle."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from muster.core.cluster.states import Ask
+from muster.core.footprint import footprint_of
+from muster.core.gang import Choice, Gang, RolePart, demand_of, running_gang
+from muster.core.planning.desk import Desk
+from muster.core.planning.placing import Seating, one_node, seat
+from muster.core.planning.victims import Victim
+from muster.model.ids import JobId
+from muster.model.job import Placement, RunningJob, Worker
+from muster.model.limits import GROWTHS_PER_CYCLE
+from muster.model.plan import Resize
+from muster.model.spec import JobSpec, Role
+
+
+def shrink(desk: Desk, victims: Sequence[Victim], for_job: JobId) -> None:
+    """Let elastic jobs give up workers for another job."""
+    given_up: dict[JobId, list[int]] = {}
+    jobs: dict[JobId, RunningJob] = {}
+    for victim in victims:
+        jobs[victim.job.id] = victim.job
+        given_up.setdefault(victim.job.id, []).extend(worker.rank for worker in victim.workers)
+        desk.projected.charge(victim.job.spec.team, victim.demand, sign=-1)
+    for job_id, ranks in given_up.items():
+        job = jobs[job_id]
+        kept = _renumbered(tuple(worker for worker in job.workers if worker.rank not in ranks))
+        desk.resizes[job_id] = Resize(
+            job=job_id, from_workers=len(job.workers), to_workers=len(kept), workers=kept, for_job=for_job
+        )
+
+
+def _renumbered(workers: Placement) -> Placement:
+    """The same workers with ranks that have no gaps, in the order they had."""
+    return tuple(replace(worker, rank=rank) for rank, worker in enumerate(workers))
+
+
+class _Growing(NamedTuple):
+    """An elastic job that could use more workers."""
+
+    id: JobId
+    spec: JobSpec
+    role: Role
+    part: RolePart
+    """What is added in one step: one worker, or one tensor-parallel group."""
+    ask: Ask
+    choice: Choice
+    widest: int
+    end_ms: int
+    nodes: tuple[int, ...]
+
+
+def grow(desk: Desk) -> None:
+    """Give what nobody's gang can use to the elastic jobs that gain most: those with the fewest GPUs so far."""
+    growing = [*_begun(desk), *_running(desk)][:GROWTHS_PER_CYCLE]
+    sizes = {entry.id: _size(desk, entry) for entry in growing}
+    added: dict[JobId, list[Worker]] = {}
+    heap = [(sizes[entry.id] * max(entry.ask.gpu_milli, 1), entry.id, at) for at, entry in enumerate(growing)]
+    heapify(heap)
+    while heap:
+        _, job_id, at = heappop(heap)
+        entry = growing[at]
+        room = entry.role.workers_max - sizes[job_id]
+        if room < entry.part.workers:
+            continue
+        seating = _one_step(desk, entry)
+        if seating is None:
+            continue
+        sizes[job_id] += entry.part.workers
+        added.setdefault(job_id, []).extend(seating.workers)
+        heappush(heap, (sizes[job_id] * max(entry.ask.gpu_milli, 1), job_id, at))
+    for entry in growing:
+        if entry.id in added:
+            _settle(desk, entry, added[entry.id])
+
+
+def _begun(desk: Desk) -> list[_Growing]:
+    """Jobs that this plan starts at their minimum."""
+    found: list[_Growing] = []
+    for begun in desk.begun.values():
+        role = begun.job.spec.elastic_role
+        if role is not None:
+            nodes = tuple(use.node for use in begun.seating.footprint)
+            found.append(_entry(begun.job.id, begun.job.spec, role, begun.gang, begun.choice, begun.end_ms, nodes))
+    return found
+
+
+def _running(desk: Desk) -> list[_Growing]:
+    """Running jobs for which a change of size pays: not just started, not about to end, not about to leave."""
+    found: list[_Growing] = []
+    for _, job in sorted(desk.snapshot.running.items()):
+        role = job.spec.elastic_role
+        end_ms = desk.end_ms(job)
+        if (
+            role is None
+            or job.leaving_by_ms is not None
+            or job.id in desk.resizes
+            or job.id in desk.evictions
+            or desk.now_ms - job.started_ms < desk.policy.min_runtime_ms
+            or end_ms - desk.now_ms < 2 * desk.policy.restart_cost_ms
+        ):
+            continue
+        gang = running_gang(job, desk.setting)
+        choice = _present_choice(desk, job, gang)
+        if choice is not None:
+            nodes = tuple(use.node for use in desk.snapshot.footprints[job.id])
+            found.append(_entry(job.id, job.spec, role, gang, choice, end_ms, nodes))
+    return found
+
+
+def _entry(
+    job_id: JobId, spec: JobSpec, role: Role, gang: Gang, choice: Choice, end_ms: int, nodes: tuple[int, ...]
+) -> _Growing:
+    index = next(index for index, part in enumerate(gang.parts) if part.role == role.name)
+    part = gang.parts[index]
+    return _Growing(
+        id=job_id,
+        spec=spec,
+        role=role,
+        part=part._replace(workers=part.group),
+        ask=choice.asks[index],
+        choice=choice,
+        widest=gang.widest,
+        end_ms=end_ms,
+        nodes=nodes,
+    )
+
+
+def _present_choice(desk: Desk, job: RunningJob, gang: Gang) -> Choice | None:
+    """The way to serve the gang that a running job was given, in the widest pools: it grows on the same GPU type."""
+    tree = desk.setting.tree
+    types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in job.workers}
+    matching = [
+        choice
+        for choice in gang.choices
+        if all(
+            ask.gpu_type is None or ask.gpu_type == types.get(part.role)
+            for part, ask in zip(gang.parts, choice.asks, strict=True)
+        )
+    ]
+    return matching[-1] if matching else None
+
+
+def _size(desk: Desk, entry: _Growing) -> int:
+    begun = desk.begun.get(entry.id)
+    workers = begun.seating.workers if begun is not None else desk.snapshot.running[entry.id].workers
+    return sum(1 for worker in workers if worker.role == entry.role.name)
+
+
+def _one_step(desk: Desk, entry: _Growing) -> Seating | None:
+    """Seat one more worker or group as close to the others as possible, and take it."""
+    demand = demand_of((entry.part,), (entry.ask,))
+    step = entry.choice._replace(asks=(entry.ask,), demand=demand)
+    if desk.ledger.breach(entry.spec.team, demand) is not None:
+        return None
+    if desk.breaks_quota_promise(entry.spec.team, step, entry.end_ms) is not None:
+        return None
+    capacity = desk.horizons.until(entry.end_ms)
+    for level in range(capacity.tree.node_level, entry.widest - 1, -1):
+        start, end = capacity.tree.span(level, capacity.tree.domain_at(level, entry.nodes[0]))
+        node = one_node(capacity, entry.ask, entry.part.workers, start, end)
+        if node is not None:
+            workers, uses = seat(capacity, entry.part, entry.ask, [(node, entry.part.workers)], first_rank=0)
+            desk.horizons.take(tuple(uses))
+            desk.charge(entry.spec.team, demand, entry.end_ms)
+            return Seating(tuple(workers), tuple(uses))
+    return None
+
+
+def _settle(desk: Desk, entry: _Growing, added: list[Worker]) -> None:
+    """Write the new size into the plan."""
+    begun = desk.begun.get(entry.id)
+    if begun is not None:
+        workers = _along_the_tree(desk, entry.spec, (*begun.seating.workers, *added))
+        footprint = footprint_of(entry.spec, workers, desk.setting.tree)
+        begun.seating = Seating(workers, footprint)
+        return
+    job = desk.snapshot.running[entry.id]
+    workers = _renumbered((*job.workers, *added))
+    desk.resizes[entry.id] = Resize(
+        job=entry.id, from_workers=len(job.workers), to_workers=len(workers), workers=workers
+    )
+
+
+def _along_the_tree(desk: Desk, spec: JobSpec, workers: Placement) -> Placement:
+    """Number ranks role by role along the topology tree; nothing runs yet, so any numbering is free."""
+    order = {role.name: index for index, role in enumerate(spec.roles)}
+    index_of = desk.setting.tree.index_of
+    return _renumbered(
+        tuple(sorted(workers, key=lambda worker: (order[worker.role], index_of[worker.node], worker.gpus)))
+    )

@@ -1,0 +1,266 @@
+"""The cheapest set of victims that makes room for a gang inside one domain.
+
+Domains are compared by an estimate first, and only the most promising ones are worked out on a scratch capacity.
+Afterwards every victim that turned out not to be needed is spared, the dearest first: no victim is superfluous.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.slots import SlotView
+from muster.core.gang import Choice, Gang
+from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.victims import Victim, spare_workers
+from muster.core.quota import Ledger
+from muster.model.ids import JobId, TeamPath
+from muster.model.limits import DOMAINS_TRIED
+from muster.model.plan import Why
+from muster.model.resources import GPU_MILLI
+
+Allowance = Callable[[TeamPath], int]
+"""How many jobs of a team may still be told to leave."""
+
+
+class Sacrifice(NamedTuple):
+    """Who leaves, where the gang then sits, and what it costs."""
+
+    victims: tuple[Victim, ...]
+    seating: Seating
+    cost: int
+
+
+class Candidates:
+    """Victims to choose from, indexed by the nodes they would free. Shared by all gangs with the same rights."""
+
+    def __init__(self, capacity: Capacity, victims: Sequence[Victim]) -> None:
+        self._capacity = capacity
+        self._cursor = len(capacity.changed)
+        self.victims: dict[int, Victim] = dict(enumerate(victims))
+        self.by_node: dict[int, list[tuple[int, int, int]]] = {}
+        """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
+        self._numbers: dict[JobId, list[int]] = {}
+        for number, victim in self.victims.items():
+            self._numbers.setdefault(victim.job.id, []).append(number)
+            for use in victim.footprint:
+                milli = sum(part for _, part in use.devices)
+                self.by_node.setdefault(use.node, []).append((victim.cost, number, milli))
+        for offers in self.by_node.values():
+            offers.sort()
+        self.empty = capacity.fork()
+        """The capacity if every candidate were gone: what does not fit here cannot be helped."""
+        for node in self.by_node:
+            self._empty(node)
+
+    def _empty(self, node: int) -> None:
+        """Free one node of all candidates; jobs that could also shrink are counted once, as gone."""
+        stops = {self.victims[number].job.id: None for _, number, _ in self.by_node[node] if self._stops(number)}
+        for _, number, _ in self.by_node[node]:
+            victim = self.victims[number]
+            if self._stops(number) or victim.job.id not in stops:
+                self.empty.give(tuple(use for use in victim.footprint if use.node == node))
+        self.empty.forget_marks()
+
+    def _stops(self, number: int) -> bool:
+        return not self.victims[number].workers
+
+    def without(self, job_id: JobId) -> None:
+        """A job is no candidate any more."""
+        for number in self._numbers.pop(job_id, ()):
+            victim = self.victims.pop(number)
+            for use in victim.footprint:
+                self.by_node[use.node] = [offer for offer in self.by_node[use.node] if offer[1] != number]
+                self.empty.reset_node(use.node, self._capacity)
+                self._empty(use.node)
+
+    def catch_up(self) -> None:
+        """Take over what was started or promised since."""
+        changed = self._capacity.changed[self._cursor :]
+        self._cursor = len(self._capacity.changed)
+        for node in dict.fromkeys(changed):
+            self.empty.reset_node(node, self._capacity)
+            if node in self.by_node:
+                self._empty(node)
+
+
+class Search:
+    """One gang looking for room among candidates."""
+
+    def __init__(
+        self,
+        *,
+        capacity: Capacity,
+        candidates: Candidates,
+        gang: Gang,
+        choice: Choice,
+        widest: int,
+        team: TeamPath,
+        ledger: Ledger,
+        allowance: Allowance,
+    ) -> None:
+        self._scratch = capacity
+        self._candidates = candidates
+        self._gang = gang
+        self._choice = choice
+        self._widest = widest
+        self._team = team
+        self._ledger = ledger
+        self._allowance = allowance
+
+    def cheapest(self) -> Sacrifice | None:
+        """The least costly way to make room in the smallest level in which that is possible."""
+        if not fits(self._candidates.empty, self._gang, self._choice, self._widest):
+            return None
+        for level in range(self._scratch.tree.node_level, self._widest - 1, -1):
+            found = [
+                sacrifice
+                for _, domain in sorted(self._estimates(level))[:DOMAINS_TRIED]
+                if (sacrifice := self._in_domain(level, domain)) is not None
+            ]
+            if found:
+                return min(found, key=lambda sacrifice: (sacrifice.cost, len(sacrifice.victims)))
+        return None
+
+    def _views(self, capacity: Capacity) -> list[SlotView]:
+        return [capacity.view(ask, part.group) for part, ask in zip(self._gang.parts, self._choice.asks, strict=True)]
+
+    def _needed(self, view: SlotView, index: int, level: int) -> int:
+        part = self._gang.parts[index]
+        return -(-part.workers // part.group) if level <= view.group_level else part.workers
+
+    def _estimates(self, level: int) -> list[tuple[int, int]]:
+        """(rough cost, domain) of every domain that could be made to fit."""
+        views = self._views(self._candidates.empty)
+        tree = self._scratch.tree
+        domains = range(len(tree.nodes) if level == tree.node_level else len(tree.ranges[level]))
+        return [
+            (self._rough_cost(level, domain), domain)
+            for domain in domains
+            if all(view.count(level, domain) >= self._needed(view, i, level) for i, view in enumerate(views))
+        ]
+
+    def _rough_cost(self, level: int, domain: int) -> int:
+        """What freeing enough GPUs would cost if victims could be cut to measure."""
+        start, end = self._scratch.tree.span(level, domain)
+        cost = 0
+        left = sum(part.workers for part in self._gang.parts)
+        for price, slots, _ in self._priced_nodes(start, end):
+            if left <= 0:
+                break
+            cost += price * min(slots, left) // slots
+            left -= slots
+        return cost
+
+    def _priced_nodes(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """(price, slots, node) of the nodes in a range, cheapest slot first."""
+        view = self._views(self._candidates.empty)[0]
+        ask = self._choice.asks[0]
+        per_slot = view.group if view.group_level == self._scratch.tree.node_level else 1
+        priced: list[tuple[int, int, int]] = []
+        for node in range(start, end):
+            slots = view.nodes[node] * per_slot
+            if slots:
+                slots = min(slots, self._gang.parts[0].workers)
+                priced.append((self._price(node, slots * ask.gpu_milli), slots, node))
+        priced.sort(key=lambda entry: (entry[0] // entry[1], entry[2]))
+        return priced
+
+    def _price(self, node: int, wanted_milli: int) -> int:
+        """What freeing this much of one node costs, taking the cheapest jobs first."""
+        state = self._scratch.states.states[self._scratch.number[node]]
+        missing = wanted_milli - state.whole * GPU_MILLI
+        cost = 0
+        for price, _, milli in self._candidates.by_node.get(node, ()):
+            if missing <= 0:
+                break
+            cost += price
+            missing -= milli
+        return cost
+
+    def _in_domain(self, level: int, domain: int) -> Sacrifice | None:
+        """Work one domain out exactly; leaves the scratch capacity as it was."""
+        scratch = self._scratch
+        mark = scratch.mark()
+        chosen = self._choose(level, domain)
+        sacrifice = None
+        if chosen is not None:
+            chosen = self._spare(chosen)
+            seating = place(scratch, self._gang, self._choice, self._widest)
+            if seating is not None and chosen:
+                sacrifice = Sacrifice(tuple(chosen), seating, sum(victim.cost for victim in chosen))
+        scratch.rollback(mark)
+        return sacrifice
+
+    def _choose(self, level: int, domain: int) -> list[Victim] | None:
+        """Free nodes of the domain one after another, cheapest first, until the gang fits."""
+        start, end = self._scratch.tree.span(level, domain)
+        tally = _Tally(self._ledger.fork(), self._team, self._allowance)
+        for _, _, node in self._priced_nodes(start, end):
+            for _, index, _ in self._candidates.by_node.get(node, ()):
+                victim = self._candidates.victims[index]
+                if not tally.admits(victim):
+                    continue
+                for superseded in tally.add(victim):
+                    self._scratch.take(superseded.footprint)
+                self._scratch.give(victim.footprint)
+                if fits(self._scratch, self._gang, self._choice, self._widest):
+                    return list(tally.chosen.values())
+        return None
+
+    def _spare(self, chosen: list[Victim]) -> list[Victim]:
+        """Let every victim stay that the gang can do without, the dearest first."""
+        needed = list(chosen)
+        for victim in sorted(chosen, key=lambda victim: (-victim.cost, victim.job.id)):
+            mark = self._scratch.mark()
+            self._scratch.take(victim.footprint)
+            if fits(self._scratch, self._gang, self._choice, self._widest):
+                needed.remove(victim)
+            else:
+                self._scratch.rollback(mark)
+        return needed
+
+
+class _Tally:
+    """Keeps a choice of victims within the rules: rate limits, what is borrowed, what an elastic job can spare."""
+
+    def __init__(self, ledger: Ledger, team: TeamPath, allowance: Allowance) -> None:
+        self._ledger = ledger
+        self._team = team
+        self._allowance = allowance
+        self._told: dict[TeamPath, int] = {}
+        self.chosen: dict[tuple[JobId, int], Victim] = {}
+        """By job and first rank given up; -1 for a job that leaves as a whole."""
+
+    def admits(self, victim: Victim) -> bool:
+        """True when this victim may be chosen besides those chosen already."""
+        job = victim.job
+        if (job.id, -1) in self.chosen:
+            return False
+        if victim.workers:
+            given_up = sum(len(other.workers) for other in self._given_up(victim))
+            return given_up + len(victim.workers) <= spare_workers(job)
+        if self._told.get(job.spec.team, 0) >= self._allowance(job.spec.team):
+            return False
+        if victim.why is Why.RECLAIM:
+            branches = self._ledger.branches(self._team, job.spec.team)
+            return branches is not None and self._ledger.is_borrowing(branches[1], victim.demand)
+        return True
+
+    def add(self, victim: Victim) -> list[Victim]:
+        """Choose a victim; returns what it supersedes: workers given up by a job that now leaves as a whole."""
+        job = victim.job
+        superseded: list[Victim] = []
+        if victim.workers:
+            self.chosen[(job.id, victim.workers[0].rank)] = victim
+        else:
+            superseded = self._given_up(victim)
+            for other in superseded:
+                del self.chosen[(job.id, other.workers[0].rank)]
+                self._ledger.charge(job.spec.team, other.demand)
+            self.chosen[(job.id, -1)] = victim
+            self._told[job.spec.team] = self._told.get(job.spec.team, 0) + 1
+        self._ledger.charge(job.spec.team, victim.demand, sign=-1)
+        return superseded
+
+    def _given_up(self, victim: Victim) -> list[Victim]:
+        return [other for (job_id, rank), other in self.chosen.items() if job_id == victim.job.id and rank >= 0]

@@ -1,0 +1,137 @@
+"""Who could leave, and what that would cost.
+
+The cost of stopping a job is the GPU time since its last checkpoint plus a restart. A job that never reported a
+checkpoint costs at most the median of those that did, so that hiding checkpoints protects nobody.
+"""
+
+from statistics import median_low
+from typing import NamedTuple
+
+from muster.core.cluster.capacity import Footprint
+from muster.core.footprint import demand_of_running, footprint_of, gpu_milli_of
+from muster.core.gang import Demand, running_gang
+from muster.core.planning.desk import Desk
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import Placement, RunningJob
+from muster.model.plan import Why
+from muster.model.resources import GPU_MILLI
+
+
+class Victim(NamedTuple):
+    """A running job that may be told to leave, or to give up some of its workers."""
+
+    job: RunningJob
+    why: Why
+    cost: int
+    """GPU-milliseconds that would be lost or spent again."""
+    lost_gpu_ms: int
+    footprint: Footprint
+    """What it would free."""
+    demand: Demand
+    workers: Placement = ()
+    """The workers that an elastic job gives up. Empty when the whole job leaves."""
+
+
+def lost_gpu_ms(job: RunningJob, demand: Demand, now_ms: int) -> int:
+    """GPU time since the job last saved itself, or since it started."""
+    saved_ms = max(job.started_ms, job.checkpointed_ms or job.started_ms)
+    return max(0, now_ms - saved_ms) * gpu_milli_of(demand) // GPU_MILLI
+
+
+class Roster:
+    """All running jobs that may be stopped in this cycle, with their cost. Made once per cycle."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        snapshot, policy = desk.snapshot, desk.policy
+        self._rank = desk.setting.tier_rank
+        self.jobs: dict[JobId, Victim] = {}
+        movable = [job for _, job in sorted(snapshot.running.items()) if self._may_be_stopped(job)]
+        reported: list[int] = []
+        for job in movable:
+            demand = snapshot.demands[job.id]
+            lost = lost_gpu_ms(job, demand, desk.now_ms)
+            cost = lost + policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
+            self.jobs[job.id] = Victim(job, Why.TIER, cost, lost, snapshot.footprints[job.id], demand)
+            if job.checkpointed_ms is not None:
+                reported.append(cost)
+        if reported:
+            ceiling = median_low(reported)
+            for job_id, victim in self.jobs.items():
+                if victim.job.checkpointed_ms is None and victim.cost > ceiling:
+                    self.jobs[job_id] = victim._replace(cost=ceiling)
+
+    def _may_be_stopped(self, job: RunningJob) -> bool:
+        desk = self._desk
+        return (
+            job.leaving_by_ms is None
+            and job.spec.preemptible
+            and desk.setting.tier(job.spec.tier).preemptible
+            and desk.now_ms - job.started_ms >= desk.policy.min_runtime_ms
+            and job.id not in desk.evictions
+        )
+
+    def leave(self, job_id: JobId) -> None:
+        """A job was told to leave: it cannot be told again."""
+        self.jobs.pop(job_id, None)
+
+    def may_take_from(self, team: TeamPath) -> int:
+        """How many more jobs of a team may be told to leave within the hour."""
+        told = sum(1 for job_id in self._desk.evictions if self._desk.snapshot.running[job_id].spec.team == team)
+        recent = self._desk.snapshot.preemptions(team, self._desk.now_ms)
+        return self._desk.policy.preemptions_per_team_hour - recent - told
+
+    def below(self, tier: int) -> list[Victim]:
+        """Jobs of lower tiers."""
+        return [victim for victim in self.jobs.values() if self._rank[victim.job.spec.tier] > tier]
+
+    def borrowers(self, tier: int, team: TeamPath, entitled: tuple[TeamPath, ...]) -> list[Victim]:
+        """Jobs of the same or a lower tier that use what this team is guaranteed and may take back.
+
+        `entitled` are the team and those above it that would stay inside their guarantee.
+        """
+        ledger = self._desk.projected
+        found: list[Victim] = []
+        for victim in self.jobs.values():
+            if self._rank[victim.job.spec.tier] < tier:
+                continue
+            branches = ledger.branches(team, victim.job.spec.team)
+            if branches is not None and branches[0] in entitled and ledger.is_borrowing(branches[1], victim.demand):
+                found.append(victim._replace(why=Why.RECLAIM))
+        return found
+
+
+def shrinkable(desk: Desk) -> list[Victim]:
+    """What running elastic jobs have beyond their minimum: it goes to whoever needs it to run at all.
+
+    Each worker (or tensor-parallel group of workers) is offered by itself, so that no more is taken than is needed;
+    `spare_workers` says how many of them may go.
+    """
+    found: list[Victim] = []
+    for _, job in sorted(desk.snapshot.running.items()):
+        role = job.spec.elastic_role
+        if role is None or job.leaving_by_ms is not None or job.id in desk.resizes or job.id in desk.evictions:
+            continue
+        if spare_workers(job) <= 0:
+            continue
+        part = next(part for part in running_gang(job, desk.setting).parts if part.role == role.name)
+        of_role = [worker for worker in job.workers if worker.role == role.name]
+        groups = [tuple(of_role[at : at + part.group]) for at in range(0, len(of_role), part.group)]
+        found += [_shrunk(desk, job, workers) for workers in reversed(groups)]
+    return found
+
+
+def spare_workers(job: RunningJob) -> int:
+    """How many workers an elastic job has beyond its minimum."""
+    role = job.spec.elastic_role
+    if role is None:
+        return 0
+    return sum(1 for worker in job.workers if worker.role == role.name) - role.workers_min
+
+
+def _shrunk(desk: Desk, job: RunningJob, workers: Placement) -> Victim:
+    """The offer of some workers of an elastic job."""
+    tree = desk.setting.tree
+    demand = demand_of_running(job.spec, workers, tree)
+    cost = desk.policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
+    return Victim(job, Why.TIER, cost, 0, footprint_of(job.spec, workers, tree), demand, workers)

@@ -1,0 +1,289 @@
+"""Who goes next: tiers, guarantees, fair share, aged priority, and the policy's order, then the id.
+
+Waiting jobs that are alike in everything that decides whether they can start form a *class*. A class that cannot
+start is dropped for the cycle as a whole, so ten thousand waiting jobs cost as much as their few hundred classes.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heapreplace
+
+from muster.core.gang import Gang, gang_key, gang_of
+from muster.core.quota import Ledger
+from muster.core.setting import Setting
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import WaitingJob
+from muster.model.policy import Order
+
+OrderKey = tuple[int, int, JobId]
+
+
+class JobClass:
+    """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
+
+    __slots__ = ("gang", "gang_number", "jobs", "limit_ms", "may_preempt", "order", "relaxes", "team", "tier")
+
+    def __init__(
+        self,
+        *,
+        order: int,
+        tier: int,
+        team: TeamPath,
+        gang: Gang,
+        gang_number: int,
+        limit_ms: int,
+        job: WaitingJob,
+    ) -> None:
+        self.order = order
+        """When the class was first seen: breaks ties between equal heads without comparing classes."""
+        self.tier = tier
+        self.team = team
+        self.gang = gang
+        self.gang_number = gang_number
+        """Equal for equal gangs, whatever their team."""
+        self.limit_ms = limit_ms
+        self.may_preempt = not job.requeued
+        self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
+        self.jobs: list[OrderKey] = []
+
+    @property
+    def head(self) -> OrderKey:
+        """The key of its first job."""
+        return self.jobs[0]
+
+
+class WaitingQueue:
+    """All waiting jobs by class, kept sorted as jobs come and go."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.jobs: dict[JobId, WaitingJob] = {}
+        self.class_of: dict[JobId, JobClass] = {}
+        self._classes: dict[tuple[object, ...], JobClass] = {}
+        self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
+        self.by_age: list[tuple[int, JobId]] = []
+        self._made = 0
+
+    def add(self, job: WaitingJob) -> None:
+        """Queue a job; jobs that are held or wait for others are known but not considered."""
+        self.jobs[job.id] = job
+        if job.held or job.unmet:
+            return
+        group = self._class_for(job)
+        self.class_of[job.id] = group
+        insort(self.by_age, (job.submitted_ms, job.id))
+        insort(group.jobs, order_key(job, self._setting))
+
+    def remove(self, job_id: JobId) -> WaitingJob:
+        """Take a job out of the queue."""
+        job = self.jobs.pop(job_id)
+        group = self.class_of.pop(job_id, None)
+        if group is not None:
+            del self.by_age[bisect_left(self.by_age, (job.submitted_ms, job_id))]
+            del group.jobs[bisect_left(group.jobs, order_key(job, self._setting))]
+            if not group.jobs:
+                del self._classes[self._class_key(job)]
+        return job
+
+    def _class_key(self, job: WaitingJob) -> tuple[object, ...]:
+        spec = job.spec
+        return (spec.tier, spec.team, gang_key(spec), self._setting.limit_ms(spec), job.requeued)
+
+    def _class_for(self, job: WaitingJob) -> JobClass:
+        key = self._class_key(job)
+        group = self._classes.get(key)
+        if group is None:
+            self._made += 1
+            group = self._classes[key] = JobClass(
+                order=self._made,
+                tier=self._setting.tier_rank[job.spec.tier],
+                team=job.spec.team,
+                gang=self.gang(job)[1],
+                gang_number=self.gang(job)[0],
+                limit_ms=self._setting.limit_ms(job.spec),
+                job=job,
+            )
+        return group
+
+    def gang(self, job: WaitingJob) -> tuple[int, Gang]:
+        """The gang of a job and its number, shared with all jobs whose gangs are equal."""
+        spec = job.spec
+        pools = self._setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+        key = (gang_key(spec), pools)
+        known = self._gangs.get(key)
+        if known is None:
+            known = self._gangs[key] = (len(self._gangs), gang_of(spec, self._setting))
+        return known
+
+    def gang_counts(self) -> list[tuple[Gang, int]]:
+        """Every gang that waits and how many jobs want it."""
+        counts: dict[int, int] = {}
+        gangs: dict[int, Gang] = {}
+        for group in self._classes.values():
+            gangs[group.gang_number] = group.gang
+            counts[group.gang_number] = counts.get(group.gang_number, 0) + len(group.jobs)
+        return [(gangs[number], count) for number, count in counts.items()]
+
+    def classes(self) -> Iterator[JobClass]:
+        """All classes that have jobs to consider, oldest class first."""
+        return iter(self._classes.values())
+
+
+def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
+    """Where a job stands among those of its team. All jobs age alike, so the key does not change with time."""
+    policy, spec = setting.policy, job.spec
+    aged_ms = job.submitted_ms - spec.priority * policy.ageing_ms
+    match policy.order:
+        case Order.SHORTEST:
+            duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
+            return (duration_ms * spec.gang_gpu_milli, aged_ms, job.id)
+        case Order.LEAST_ATTAINED:
+            return (job.attained_gpu_ms, aged_ms, job.id)
+        case Order.FAIR | Order.FIFO:
+            return (aged_ms, 0, job.id)
+
+
+class _Leaf:
+    """The classes of one team in one tier, by their heads."""
+
+    __slots__ = ("cursor", "heap", "path")
+
+    def __init__(self, path: TeamPath) -> None:
+        self.path = path
+        self.heap: list[tuple[OrderKey, int, JobClass]] = []
+        self.cursor: dict[int, int] = {}
+
+    def peek(self) -> JobClass:
+        return self.heap[0][2]
+
+    def advance(self) -> None:
+        """The head job of the first class is settled: the class goes on with its next job."""
+        group = self.heap[0][2]
+        position = self.cursor.get(group.order, 0) + 1
+        self.cursor[group.order] = position
+        if position < len(group.jobs):
+            heapreplace(self.heap, (group.jobs[position], group.order, group))
+        else:
+            heappop(self.heap)
+
+    def drop(self) -> tuple[JobId, ...]:
+        """No job of the first class can start in this cycle; returns those that were still to come."""
+        group = heappop(self.heap)[2]
+        return tuple(key[2] for key in group.jobs[self.cursor.get(group.order, 0) :])
+
+
+class _Branch:
+    """Teams that compete with each other, the one to serve next on top."""
+
+    __slots__ = ("heap", "path")
+
+    def __init__(self, path: TeamPath) -> None:
+        self.path = path
+        self.heap: list[tuple[bool, int, TeamPath, _Branch | _Leaf]] = []
+
+
+class TierWalk:
+    """Hands out the jobs of one tier in order, taking into account what the walk itself has started."""
+
+    def __init__(
+        self,
+        classes: list[JobClass],
+        ledger: Ledger,
+        order: Order,
+        now_ms: int,
+        is_hopeless: Callable[[JobClass], bool] = lambda _: False,
+    ) -> None:
+        self._ledger = ledger
+        self._is_hopeless = is_hopeless
+        """Says of a class, before it is handed out, that none of it can start: it is skipped."""
+        self.skipped: list[tuple[JobClass, tuple[JobId, ...]]] = []
+        self._now_ms = now_ms
+        self._fair = order is Order.FAIR
+        self._root = _Branch(TeamPath(""))
+        leaves: dict[TeamPath, _Leaf] = {}
+        for group in classes:
+            path = ledger.chain(group.team)[0] if self._fair else TeamPath("")
+            leaf = leaves.get(path)
+            if leaf is None:
+                leaf = leaves[path] = _Leaf(path)
+            leaf.heap.append((group.head, group.order, group))
+        for leaf in leaves.values():
+            heapify(leaf.heap)
+        self._grow(leaves)
+
+    def _grow(self, leaves: dict[TeamPath, _Leaf]) -> None:
+        """Build the part of the team tree that has waiting jobs, and order it."""
+        branches: dict[TeamPath, _Branch] = {TeamPath(""): self._root}
+        for path, leaf in leaves.items():
+            child: _Branch | _Leaf = leaf
+            outer = TeamPath(path.rpartition("/")[0])
+            while True:
+                known = branches.get(outer)
+                branch = known or _Branch(outer)
+                branches[outer] = branch
+                branch.heap.append((False, 0, child.path, child))
+                if known is not None:
+                    break
+                child, outer = branch, TeamPath(outer.rpartition("/")[0])
+        for path in sorted(branches, key=lambda path: (-path.count("/"), path == "", path)):
+            branch = branches[path]
+            branch.heap = [self._entry(entry[3]) for entry in branch.heap]
+            heapify(branch.heap)
+
+    def _entry(self, child: _Branch | _Leaf) -> tuple[bool, int, TeamPath, _Branch | _Leaf]:
+        """How a team compares with its siblings: below its guarantee first, then by share."""
+        if not self._fair:
+            return (False, 0, child.path, child)
+        group = _first(child)
+        borrows = not any(self._ledger.within_guarantee(child.path, choice.demand) for choice in group.gang.choices)
+        return (borrows, self._ledger.share(child.path, self._now_ms), child.path, child)
+
+    def _path_to_leaf(self) -> tuple[list[_Branch], _Leaf]:
+        branch = self._root
+        path = [branch]
+        while True:
+            child = branch.heap[0][3]
+            if isinstance(child, _Leaf):
+                return path, child
+            branch = child
+            path.append(branch)
+
+    def peek(self) -> tuple[JobClass, JobId] | None:
+        """The class to serve next and the job of it that is first in line; None when all were considered."""
+        if not self._root.heap:
+            return None
+        _, leaf = self._path_to_leaf()
+        return leaf.peek(), leaf.heap[0][0][2]
+
+    def advance(self) -> None:
+        """The job handed out was settled (and perhaps charged): go on."""
+        path, leaf = self._path_to_leaf()
+        leaf.advance()
+        self._update(path, leaf)
+
+    def drop(self) -> tuple[JobId, ...]:
+        """The class handed out cannot start in this cycle: go on without it. Returns its jobs still to come."""
+        path, leaf = self._path_to_leaf()
+        dropped = leaf.drop()
+        self._update(path, leaf)
+        return dropped
+
+    def _update(self, path: list[_Branch], leaf: _Leaf) -> None:
+        """Re-order every branch on the way up; each child on the way is on top of its branch."""
+        while leaf.heap and self._is_hopeless(leaf.peek()):
+            group = leaf.peek()
+            self.skipped.append((group, leaf.drop()))
+        child: _Branch | _Leaf = leaf
+        for branch in reversed(path):
+            if child.heap:
+                heapreplace(branch.heap, self._entry(child))
+            else:
+                heappop(branch.heap)
+            child = branch
+
+
+def _first(child: _Branch | _Leaf) -> JobClass:
+    """The class that a team would be served with next."""
+    while isinstance(child, _Branch):
+        child = child.heap[0][3]
+    return child.peek()

@@ -1,0 +1,221 @@
+"""Who uses how much, and what the team tree allows: limits, guarantees, borrowing and fair share.
+
+A ledger is cheap to fork, so that a plan charges what it starts without touching what is true. Teams without a
+declaration are guaranteed nothing and limited by nothing.
+"""
+
+from typing import NamedTuple
+
+from muster.core.decay import decayed
+from muster.core.gang import Demand
+from muster.model.ids import GpuType, TeamPath
+from muster.model.team import ANY_TYPE, Team, ancestors
+
+OWN_JOBS = "/."
+"""A team with sub-teams has an unnamed child for the jobs it submits itself, so that they compete as one more team."""
+
+LN2_MICRO = 693_147
+
+
+class Breach(NamedTuple):
+    """The first limit that a demand would break."""
+
+    team: TeamPath
+    gpu_type: GpuType
+    limit_milli: int
+    used_milli: int
+    wanted_milli: int
+
+
+class Ledger:
+    """Usage per team and type, summed up the tree."""
+
+    __slots__ = (
+        "_averages",
+        "_chains",
+        "_decayed",
+        "_decayed_at_ms",
+        "_guaranteed",
+        "_half_life_ms",
+        "_limits",
+        "_used",
+        "children",
+        "epoch",
+        "teams",
+    )
+
+    def __init__(self, teams: tuple[Team, ...], half_life_ms: int) -> None:
+        self.teams: dict[TeamPath, Team] = {team.path: team for team in teams}
+        self.children: dict[TeamPath, list[TeamPath]] = {}
+        self._half_life_ms = half_life_ms
+        self._chains: dict[TeamPath, tuple[TeamPath, ...]] = {}
+        self._used: dict[TeamPath, dict[GpuType, int]] = {}
+        self._decayed: dict[TeamPath, int] = {}
+        self._decayed_at_ms = 0
+        self._averages: tuple[int, dict[TeamPath, int]] = (0, {})
+        self._limits: dict[TeamPath, tuple[tuple[TeamPath, GpuType, int], ...]] = {}
+        self._guaranteed = {team.path: dict(team.guaranteed) for team in teams if team.guaranteed}
+        self.epoch = 0
+        """Counts charges, so that what was derived from usage can be remembered until it changes."""
+        for team in teams:
+            self._join(team.path)
+
+    def _join(self, path: TeamPath) -> None:
+        """Make the team and its ancestors known to the tree."""
+        for inner in ancestors(path):
+            if inner in self._used:
+                return
+            self._used[inner] = {}
+            outer = TeamPath(inner.rpartition("/")[0])
+            self.children.setdefault(outer, []).append(inner)
+            self.children[outer].sort()
+            self._chains.clear()
+
+    def chain(self, path: TeamPath) -> tuple[TeamPath, ...]:
+        """The teams a job of this team counts against, innermost first."""
+        known = self._chains.get(path)
+        if known is None:
+            if path not in self._used:
+                self._join(path)
+            known = ancestors(path)
+            if path in self.children:
+                own = TeamPath(path + OWN_JOBS)
+                if own not in self._used:
+                    self._join(own)
+                known = (own, *known)
+            self._chains[path] = known
+        return known
+
+    def fork(self) -> "Ledger":
+        """An independent copy that shares what does not change while planning."""
+        made = Ledger.__new__(Ledger)
+        made.teams = self.teams
+        made.children = self.children
+        made._half_life_ms = self._half_life_ms
+        made._chains = self._chains
+        made._used = {path: used.copy() for path, used in self._used.items()}
+        made._decayed = self._decayed
+        made._decayed_at_ms = self._decayed_at_ms
+        made._averages = self._averages
+        made._guaranteed = self._guaranteed
+        made._limits = self._limits
+        made.epoch = 0
+        return made
+
+    def charge(self, path: TeamPath, demand: Demand, sign: int = 1) -> None:
+        """Count a gang's GPUs as used by its team and everything above it; sign -1 gives them back."""
+        self.epoch += 1
+        for team in self.chain(path):
+            used = self._used.setdefault(team, {})
+            for gpu_type, milli in demand:
+                used[gpu_type] = used.get(gpu_type, 0) + sign * milli
+
+    def used_milli(self, team: TeamPath, gpu_type: GpuType = ANY_TYPE) -> int:
+        """What a team and its sub-teams use now."""
+        return self._used.get(team, {}).get(gpu_type, 0)
+
+    def breach(self, path: TeamPath, demand: Demand) -> Breach | None:
+        """The innermost limit that starting this would break, or None."""
+        for team, gpu_type, limit_milli in self.limits(path):
+            for wanted_type, asked in demand:
+                if wanted_type == gpu_type:
+                    used = self.used_milli(team, gpu_type)
+                    if used + asked > limit_milli:
+                        return Breach(team, gpu_type, limit_milli, used, asked)
+        return None
+
+    def limits(self, path: TeamPath) -> tuple[tuple[TeamPath, GpuType, int], ...]:
+        """All limits that apply to a team, innermost first."""
+        known = self._limits.get(path)
+        if known is None:
+            known = self._limits[path] = tuple(
+                (team, gpu_type, limit_milli)
+                for team in self.chain(path)
+                if team in self.teams
+                for gpu_type, limit_milli in self.teams[team].limit
+            )
+        return known
+
+    def within_guarantee(self, team: TeamPath, demand: Demand) -> bool:
+        """True when one team, with this added, would use no more than it is guaranteed.
+
+        Every guarantee that names a wanted type must cover it, and every wanted type must be named or summed up.
+        """
+        guaranteed = self._guaranteed.get(team)
+        if guaranteed is None:
+            return False
+        used = self._used.get(team, {})
+        covers_all = ANY_TYPE in guaranteed
+        named = False
+        for gpu_type, milli in demand:
+            covered = guaranteed.get(gpu_type)
+            if covered is not None:
+                named = True
+                if used.get(gpu_type, 0) + milli > covered:
+                    return False
+            elif gpu_type != ANY_TYPE and not covers_all:
+                return False
+        return named
+
+    def guaranteed_above(self, path: TeamPath) -> tuple[TeamPath, ...]:
+        """The team and those above it that are guaranteed something, innermost first."""
+        return tuple(team for team in self.chain(path) if team in self._guaranteed)
+
+    def is_borrowing(self, team: TeamPath, demand: Demand) -> bool:
+        """True when a team uses more than its guarantee of some type that `demand` is made of."""
+        guaranteed = self._guaranteed.get(team, {})
+        used = self._used.get(team, {})
+        types = [gpu_type for gpu_type, milli in demand if milli and gpu_type in guaranteed]
+        if not types:
+            return True
+        return any(used.get(gpu_type, 0) > guaranteed[gpu_type] for gpu_type in types)
+
+    def branches(self, one: TeamPath, other: TeamPath) -> tuple[TeamPath, TeamPath] | None:
+        """Where two teams part: the topmost ancestor of each that is not shared; None when one contains the other."""
+        mine, theirs = self.chain(one)[::-1], self.chain(other)[::-1]
+        for left, right in zip(mine, theirs, strict=False):
+            if left != right:
+                return left, right
+        return None
+
+    def remember(self, path: TeamPath, gpu_ms: int, now_ms: int) -> None:
+        """Add past usage to what fair share remembers, for the team and everything above it."""
+        self._fade(now_ms)
+        self._averages = (0, {})
+        for team in self.chain(path):
+            self._decayed[team] = self._decayed.get(team, 0) + gpu_ms
+
+    def remembered(self, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
+        """Decayed GPU-milliseconds of every team that submits jobs itself, as a scenario states them."""
+        own = {TeamPath(path.removesuffix(OWN_JOBS)): path for path in self._used if not self.children.get(path)}
+        return tuple(
+            (path, self._decayed_gpu_ms(leaf, now_ms))
+            for path, leaf in sorted(own.items())
+            if self._decayed.get(leaf, 0)
+        )
+
+    def _fade(self, now_ms: int) -> None:
+        """Bring all remembered usage to one time, so that what is added later is on the same scale."""
+        elapsed_ms = now_ms - self._decayed_at_ms
+        if elapsed_ms > 0:
+            self._decayed = {
+                team: decayed(value, elapsed_ms, self._half_life_ms) for team, value in self._decayed.items()
+            }
+            self._decayed_at_ms = now_ms
+
+    def _decayed_gpu_ms(self, team: TeamPath, now_ms: int) -> int:
+        return decayed(self._decayed.get(team, 0), max(0, now_ms - self._decayed_at_ms), self._half_life_ms)
+
+    def share(self, team: TeamPath, now_ms: int) -> int:
+        """What fair share compares: GPUs used on average over the half-life plus GPUs used now, over the weight."""
+        at_ms, averages = self._averages
+        if at_ms != now_ms:
+            averages = {}
+            self._averages = (now_ms, averages)
+        average_milli = averages.get(team)
+        if average_milli is None:
+            average_milli = self._decayed_gpu_ms(team, now_ms) * LN2_MICRO // (1000 * self._half_life_ms)
+            averages[team] = average_milli
+        declared = self.teams.get(team)
+        weight = declared.weight if declared is not None else 1000
+        return (average_milli + self.used_milli(team)) * 1_000_000 // max(weight, 1)

@@ -1,0 +1,49 @@
+"""The rules a plan is made under, looked up fast: tiers by name, pools by name, GPU types that exist."""
+
+from muster.core.cluster.tree import Tree
+from muster.model.ids import GpuType, PoolName, TeamPath, TierName
+from muster.model.policy import Policy, Pool, Tier
+from muster.model.spec import JobSpec
+
+
+class Setting:
+    """Everything an operator configured, with the cluster's shape."""
+
+    __slots__ = ("gpu_types", "policy", "pool_names", "pools", "tier_rank", "tiers", "tree")
+
+    def __init__(self, *, tree: Tree, tiers: tuple[Tier, ...], pools: tuple[Pool, ...], policy: Policy) -> None:
+        self.tree = tree
+        self.tiers = tiers
+        self.tier_rank: dict[TierName, int] = {tier.name: rank for rank, tier in enumerate(tiers)}
+        self.pools: dict[str, Pool] = {pool.name: pool for pool in pools}
+        self.policy = policy
+        self.pool_names: tuple[PoolName, ...] = tuple(sorted(dict.fromkeys(node.pool for node in tree.nodes)))
+        self.gpu_types: tuple[GpuType, ...] = tuple(
+            sorted(dict.fromkeys(node.gpu_type for node in tree.nodes if node.gpus))
+        )
+
+    def tier(self, name: TierName) -> Tier:
+        """The tier called `name`; admission has made sure that it exists."""
+        return self.tiers[self.tier_rank[name]]
+
+    def limit_ms(self, spec: JobSpec) -> int:
+        """How long a job may run: its own limit or its tier's."""
+        if spec.max_duration_ms is not None:
+            return spec.max_duration_ms
+        return self.tier(spec.tier).max_duration_ms
+
+    def grace_ms(self, spec: JobSpec) -> int:
+        """How long a job may take to leave once it was told to."""
+        return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.policy.stop_grace_ms
+
+    def pools_for(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> tuple[PoolName, ...]:
+        """The pools that a job may use, by name."""
+        return tuple(
+            name
+            for name in self.pool_names
+            if name not in self.pools or self.pools[name].admits(tier=tier, team=team, can_resume=can_resume)
+        )
+
+    def is_reserved(self, pool: PoolName) -> bool:
+        """True when the pool is kept for some tiers."""
+        return pool in self.pools and self.pools[pool].is_reserved

@@ -1,0 +1,200 @@
+"""The scheduling state at one version: what a plan is made from.
+
+Only the engine edits it, by folding events; every edit increments the version. Planning reads it and works on forks.
+The indexes are kept up to date edit by edit, so that replanning after one event costs what that event changed.
+"""
+
+from collections.abc import ItemsView
+from dataclasses import replace
+
+from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.states import FreeStates
+from muster.core.cluster.tree import Tree
+from muster.core.footprint import demand_of_running, footprint_of
+from muster.core.gang import Demand
+from muster.core.queueing import WaitingQueue
+from muster.core.quota import Ledger
+from muster.core.setting import Setting
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import Placement, RunningJob, WaitingJob
+from muster.model.node import ClusterSpec, Node
+from muster.model.plan import Hold
+from muster.model.policy import HOUR_MS
+from muster.model.scenario import Scenario
+
+
+class Snapshot:
+    """One consistent view of the cluster, its rules, what runs and what waits."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.version = 0
+        self.cluster = scenario.cluster
+        self._teams = scenario.teams
+        self.running: dict[JobId, RunningJob] = {}
+        self.footprints: dict[JobId, Footprint] = {}
+        self.demands: dict[JobId, Demand] = {}
+        self._on_node: dict[int, dict[JobId, NodeUse]] = {}
+        self.holds: dict[JobId, Hold] = {}
+        self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
+        self._preemptions: dict[TeamPath, list[int]] = {}
+        self.setting: Setting
+        self.capacity: Capacity
+        self.queue: WaitingQueue
+        self._index(scenario)
+
+    def _index(self, scenario: Scenario) -> None:
+        tree = Tree(scenario.cluster)
+        self.setting = Setting(tree=tree, tiers=scenario.tiers, pools=scenario.pools, policy=scenario.policy)
+        self.capacity = Capacity.of(tree, FreeStates(), self.setting.pools)
+        self.queue = WaitingQueue(self.setting)
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "Snapshot":
+        """Index a whole situation."""
+        made = cls(scenario)
+        for team, gpu_ms in scenario.usage:
+            made.ledger.remember(team, gpu_ms, scenario.now_ms)
+        for team, count in scenario.recent_preemptions:
+            made._preemptions[team] = [scenario.now_ms] * count
+        for running in scenario.running:
+            made.start(running)
+        for waiting in scenario.waiting:
+            made.enqueue(waiting)
+        made.hold(scenario.holds)
+        made.version = 0
+        return made
+
+    def scenario(self, now_ms: int) -> Scenario:
+        """The same situation as plain values."""
+        return Scenario(
+            now_ms=now_ms,
+            cluster=ClusterSpec(
+                levels=self.cluster.levels,
+                nodes=tuple(self.setting.tree.nodes),
+                nvlink_level=self.cluster.nvlink_level,
+            ),
+            pools=tuple(self.setting.pools.values()),
+            teams=self._teams,
+            tiers=self.setting.tiers,
+            policy=self.setting.policy,
+            usage=self.ledger.remembered(now_ms),
+            recent_preemptions=tuple(
+                (team, count) for team in sorted(self._preemptions) if (count := self.preemptions(team, now_ms))
+            ),
+            running=tuple(self.running.values()),
+            waiting=tuple(self.queue.jobs.values()),
+            holds=tuple(self.holds.values()),
+        )
+
+    def enqueue(self, job: WaitingJob) -> None:
+        """A job wants to start."""
+        self.version += 1
+        self.queue.add(job)
+
+    def dequeue(self, job_id: JobId) -> WaitingJob:
+        """A job no longer wants to start."""
+        self.version += 1
+        return self.queue.remove(job_id)
+
+    def start(self, job: RunningJob) -> None:
+        """A job occupies its GPUs from now on."""
+        self.version += 1
+        self.running[job.id] = job
+        self._occupy(job)
+        demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
+        self.ledger.charge(job.spec.team, demand)
+        self.holds.pop(job.id, None)
+
+    def _occupy(self, job: RunningJob) -> None:
+        footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
+        for use in footprint:
+            self._on_node.setdefault(use.node, {})[job.id] = use
+        self.capacity.take(footprint)
+        self.capacity.forget_marks()
+
+    def uses_on(self, node: int) -> ItemsView[JobId, NodeUse]:
+        """What every running job uses on one node."""
+        return self._on_node.get(node, {}).items()
+
+    def finish(self, job_id: JobId) -> RunningJob:
+        """A job no longer occupies anything."""
+        self.version += 1
+        job = self.running.pop(job_id)
+        footprint = self.footprints.pop(job_id)
+        for use in footprint:
+            del self._on_node[use.node][job_id]
+        self.capacity.give(footprint)
+        self.capacity.forget_marks()
+        self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
+        return job
+
+    def resize(self, job_id: JobId, workers: Placement) -> None:
+        """A running job has other workers from now on."""
+        job, hold = self.finish(job_id), self.holds.get(job_id)
+        self.start(replace(job, workers=workers))
+        if hold is not None:
+            self.holds[job_id] = hold
+
+    def checkpointed(self, job_id: JobId, at_ms: int) -> None:
+        """A running job has saved itself completely."""
+        self.version += 1
+        self.running[job_id] = replace(self.running[job_id], checkpointed_ms=at_ms)
+
+    def leaving(self, job_id: JobId, by_ms: int) -> None:
+        """A running job was told to leave."""
+        self.version += 1
+        self.running[job_id] = replace(self.running[job_id], leaving_by_ms=by_ms)
+
+    def hold(self, holds: tuple[Hold, ...]) -> None:
+        """These are all promises that stand from now on."""
+        self.version += 1
+        self.holds = {hold.job: hold for hold in holds}
+
+    def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
+        """Add past usage to what fair share remembers."""
+        self.version += 1
+        self.ledger.remember(team, gpu_ms, now_ms)
+
+    def preempted(self, team: TeamPath, now_ms: int) -> None:
+        """A job of this team was told to leave for another."""
+        self.version += 1
+        recent = [at_ms for at_ms in self._preemptions.get(team, []) if at_ms > now_ms - HOUR_MS]
+        self._preemptions[team] = [*recent, now_ms]
+
+    def preemptions(self, team: TeamPath, now_ms: int) -> int:
+        """How many jobs of this team were told to leave in the last hour."""
+        return sum(1 for at_ms in self._preemptions.get(team, ()) if at_ms > now_ms - HOUR_MS)
+
+    def change_node(self, node: Node) -> None:
+        """A node's state, pool or bad GPUs changed, or a node is new."""
+        self.version += 1
+        index = self.setting.tree.index_of.get(node.name)
+        if index is not None and _same_place(self.setting.tree.nodes[index], node):
+            self.capacity.replace_node(index, node, self.setting.pools)
+        else:
+            self._rebuild(node)
+
+    def _rebuild(self, node: Node) -> None:
+        """The shape of the cluster changed: number the nodes anew and index everything again."""
+        kept = [known for known in self.setting.tree.nodes if known.name != node.name]
+        now = self.scenario(0)
+        cluster = ClusterSpec(levels=self.cluster.levels, nodes=(*kept, node), nvlink_level=self.cluster.nvlink_level)
+        self.cluster = cluster
+        ledger = self.ledger
+        self._on_node = {}
+        self._index(replace(now, cluster=cluster))
+        for job in now.waiting:
+            self.queue.add(job)
+        for running in now.running:
+            self._occupy(running)
+        self.ledger = ledger
+
+
+def _same_place(before: Node, after: Node) -> bool:
+    """True when nothing changed by which nodes are numbered and devices counted, or which asks exist."""
+    return (before.domains, before.gpus, before.gpu_type, before.pool) == (
+        after.domains,
+        after.gpus,
+        after.gpu_type,
+        after.pool,
+    )

@@ -1,0 +1,15 @@
+"""The only writer: everything that changes goes through here, into the log, and from the log into state.
+
+    state         what the log says, folded, and the scheduling snapshot kept in step with it
+    projection    how one job's change edits the snapshot
+    consequences  what follows from an event for other jobs and nodes
+    controller    event -> transition -> log -> instructions
+    apply         a plan is checked against the present and becomes events, or is dropped
+    cycle         snapshot, order, plan, lint, apply, send
+    timers        who wants to be woken when
+    story         how a job got where it is
+    engine        the door: submit, observe, tick
+
+It knows no clock and no network: `now_ms` comes with every call, and processes are behind the backend port. A live
+cluster and a simulation drive the same engine.
+"""

@@ -1,0 +1,104 @@
+"""From a plan to events: it is checked against the present and applied whole, or dropped whole."""
+
+from dataclasses import dataclass
+
+from muster.core.lifecycle import transition
+from muster.engine.state import State
+from muster.model.events import Event, EvictionOrdered, HoldsSet, JobStarted, ResizeOrdered
+from muster.model.job import Job, JobState
+from muster.model.plan import Eviction, Plan, Resize, Start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The plan holds; these events carry it out."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """The plan must not be carried out."""
+
+    reasons: tuple[str, ...]
+    is_stale: bool = False
+    """True when the world has moved on since it was made: a new one is worth making."""
+
+
+def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Dropped:
+    """What carries the plan out, if it was made from the state as it is, lint found nothing, and its jobs agree."""
+    if plan.version != state.snapshot.version:
+        reason = f"made from version {plan.version}, and the state is at {state.snapshot.version}"
+        return Dropped(reasons=(reason,), is_stale=True)
+    contradictions = (*problems, *_contradictions(plan, state))
+    if contradictions:
+        return Dropped(reasons=contradictions)
+    return Applied(
+        events=(
+            *(_eviction(plan, eviction, state.jobs[eviction.job]) for eviction in plan.evictions),
+            *_resizes(plan, state),
+            *(_start(plan, start, state) for start in plan.starts),
+            *_holds(plan, state),
+        )
+    )
+
+
+def _contradictions(plan: Plan, state: State) -> tuple[str, ...]:
+    """Where the plan takes a job to be in another state than it is."""
+    changing = (*(each.job for each in plan.evictions), *(each.job for each in plan.resizes))
+    return (
+        *(
+            f"{start.job} is to start and is {state.state_of(start.job)}"
+            for start in plan.starts
+            if state.state_of(start.job) is not JobState.QUEUED
+        ),
+        *(
+            f"{job} is to leave or to change its size and is {state.state_of(job)}"
+            for job in changing
+            if state.state_of(job) not in (JobState.STARTING, JobState.RUNNING)
+        ),
+    )
+
+
+def _eviction(plan: Plan, eviction: Eviction, job: Job) -> EvictionOrdered:
+    return EvictionOrdered(
+        at_ms=plan.now_ms,
+        job=job.id,
+        attempt=job.attempt,
+        why=eviction.why,
+        for_job=eviction.for_job,
+        by_ms=plan.now_ms + job.grace_ms,
+        lost_gpu_ms=eviction.lost_gpu_ms,
+    )
+
+
+def _resizes(plan: Plan, state: State) -> tuple[ResizeOrdered, ...]:
+    """Only those that change something now: a job whose last change is still under way is planned for again later."""
+    orders = ((state.jobs[resize.job], _resize(plan, resize, state.jobs[resize.job])) for resize in plan.resizes)
+    return tuple(order for job, order in orders if transition(job, order)[0] != job)
+
+
+def _resize(plan: Plan, resize: Resize, job: Job) -> ResizeOrdered:
+    return ResizeOrdered(
+        at_ms=plan.now_ms, job=job.id, attempt=job.attempt, workers=resize.workers, for_job=resize.for_job
+    )
+
+
+def _start(plan: Plan, start: Start, state: State) -> JobStarted:
+    job, setting = state.jobs[start.job], state.snapshot.setting
+    return JobStarted(
+        at_ms=plan.now_ms,
+        job=job.id,
+        attempt=job.attempt + 1,
+        generation=job.generation + 1,
+        workers=start.workers,
+        max_duration_ms=setting.limit_ms(job.spec),
+        stop_grace_ms=setting.policy.stop_grace_ms,
+    )
+
+
+def _holds(plan: Plan, state: State) -> tuple[HoldsSet, ...]:
+    """The promises, if they are not the ones that stand once the starts have used up theirs."""
+    started = frozenset(start.job for start in plan.starts)
+    standing = tuple(hold for hold in state.snapshot.holds.values() if hold.job not in started)
+    return () if plan.holds == standing else (HoldsSet(at_ms=plan.now_ms, holds=plan.holds),)

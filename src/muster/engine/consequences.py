@@ -1,0 +1,87 @@
+"""What follows from an event for others. Each is an event of its own, written to the log together with its cause.
+
+Dependents are released or doomed, the next task of an array gets its turn, a draining node that is empty is drained,
+and what a node that went down was running is lost.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from muster.core.dependencies import Fate, Settled, settle
+from muster.core.lifecycle import occupied
+from muster.engine.state import Move, Outcome, State
+from muster.model.events import DependencyFailed, DependencyMet, Event, NodeChanged, NodeLost, TurnCame
+from muster.model.ids import JobId, NodeName
+from muster.model.job import JobState, Worker
+from muster.model.node import NodeState
+
+ENGINE = "engine"
+"""Who did it, where nobody asked for it."""
+
+
+def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:
+    """What must be recorded next, given what an event has just done to the state."""
+    return (
+        *_for_dependents(state, event, outcome),
+        *_for_arrays(state, event, outcome),
+        *_for_nodes(state, event, outcome),
+    )
+
+
+def _for_dependents(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
+    for ended, ending in _endings(state, outcome):
+        for settled in settle(ended, ending, state.dependents.get(ended, {}).items()):
+            yield _settled_event(settled, event.at_ms)
+
+
+def _settled_event(settled: Settled, at_ms: int) -> DependencyMet | DependencyFailed:
+    kind = DependencyMet if settled.fate is Fate.MET else DependencyFailed
+    return kind(at_ms=at_ms, job=settled.job, dependency=settled.dependency)
+
+
+def _endings(state: State, outcome: Outcome) -> Iterator[tuple[JobId, JobState]]:
+    """The jobs that ended, and after them the arrays that ended with their last task."""
+    for move in outcome.moves:
+        if move.has_ended:
+            yield move.after.id, move.after.state
+    for array in _arrays(outcome):
+        progress = state.arrays[array].progress()
+        if progress.state.is_final:
+            yield array, progress.state
+
+
+def _for_arrays(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
+    for array in _arrays(outcome):
+        for task in state.arrays[array].turns():
+            yield TurnCame(at_ms=event.at_ms, job=task)
+
+
+def _arrays(outcome: Outcome) -> tuple[JobId, ...]:
+    """The arrays of which a task ended, each once."""
+    parents = (move.after.array_parent for move in outcome.moves if move.has_ended)
+    return tuple(dict.fromkeys(parent for parent in parents if parent is not None))
+
+
+def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
+    if isinstance(event, NodeChanged) and event.node.state is NodeState.DOWN and state.jobs_on(event.node.name):
+        yield NodeLost(at_ms=event.at_ms, node=event.node.name, because=event.because)
+    for name in _vacated(event, outcome):
+        node = state.nodes.get(name)
+        if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
+            drained = replace(node, state=NodeState.DRAINED)
+            yield NodeChanged(at_ms=event.at_ms, node=drained, because="nothing runs here any more", by=ENGINE)
+
+
+def _vacated(event: Event, outcome: Outcome) -> tuple[NodeName, ...]:
+    """Nodes that may have become empty, each once."""
+    changed = [event.node.name] if isinstance(event, NodeChanged) else []
+    left = [worker.node for move in outcome.moves for worker in _departed(move)]
+    return tuple(dict.fromkeys((*changed, *left)))
+
+
+def _departed(move: Move) -> tuple[Worker, ...]:
+    """The workers that no longer occupy their GPUs."""
+    if move.before is None or (move.before.workers, move.before.leaving) == (move.after.workers, move.after.leaving):
+        return ()
+    staying = frozenset(occupied(move.after))
+    return tuple(worker for worker in occupied(move.before) if worker not in staying)

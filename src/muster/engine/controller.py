@@ -1,0 +1,119 @@
+"""Event -> transition -> log -> instructions.
+
+An event is folded at once, with everything that follows from it, and waits to be written. `commit` writes all that
+waits in one go and hands out the commands that came of it: nothing is sent before it is durable. When writing fails
+the state is ahead of the log and nothing more can be recorded; a new controller starts from the log again.
+"""
+
+from collections import deque
+from dataclasses import replace
+
+from muster.core.lifecycle import due_ms
+from muster.engine.consequences import consequences
+from muster.engine.state import Move, Outcome, State, fold
+from muster.engine.story import story
+from muster.engine.timers import Timers
+from muster.model.errors import InvariantViolated
+from muster.model.events import Event
+from muster.model.ids import JobId
+from muster.model.instructions import Command, WakeAt
+from muster.model.limits import CONSEQUENCES_PER_EVENT
+from muster.store.base import EventLog
+
+
+class Controller:
+    """Records events and everything that follows from them."""
+
+    def __init__(self, state: State, log: EventLog) -> None:
+        self.state = state
+        self.timers = Timers()
+        self._log = log
+        self._unwritten: list[Event] = []
+        self._unsent: list[Command] = []
+        self._stopped = ""
+        """Why nothing more can be recorded."""
+        for job in state.jobs.values():
+            self._set_timer(job.id)
+
+    def record(self, event: Event) -> bool:
+        """Take an event in, with its consequences; False when it was stale or said nothing new."""
+        if self._stopped:
+            raise InvariantViolated(f"the writer has stopped: {self._stopped}")
+        to_fold = deque((self._in_order(event),))
+        changes = 0
+        while to_fold:
+            next_event = to_fold.popleft()
+            outcome = self._fold(next_event)
+            if outcome.is_change:
+                self._unwritten.append(next_event)
+                self._take_instructions(outcome)
+                to_fold.extend(consequences(self.state, next_event, outcome))
+                changes += 1
+            if changes > CONSEQUENCES_PER_EVENT:
+                raise InvariantViolated(f"{type(event).__name__} has consequences without end")
+        return changes > 0
+
+    def commit(self) -> tuple[Command, ...]:
+        """Write what was recorded, all of it or nothing, and return what must be sent now: nothing once stopped."""
+        if self._stopped:
+            return ()
+        if self._unwritten:
+            self._stopped = "its last write failed, so the state is ahead of the log; start again from the log"
+            self._log.append(self._unwritten, self.state.version - len(self._unwritten))
+            self._stopped = ""
+        commands = tuple(self._unsent)
+        self._unwritten, self._unsent = [], []
+        return commands
+
+    def story(self, job: JobId) -> str:
+        """How a job got where it is, with what is not written yet."""
+        return story((*self._log.read(), *self._unwritten), job)
+
+    def _in_order(self, event: Event) -> Event:
+        """Clocks of others may be behind; the log's times never go back."""
+        return replace(event, at_ms=max(event.at_ms, self.state.now_ms))
+
+    def _fold(self, event: Event) -> Outcome:
+        try:
+            outcome = fold(self.state, event)
+        except (KeyError, ValueError, IndexError) as error:
+            raise self._violation(f"cannot be folded: {error!r}", event) from error
+        for move in outcome.moves:
+            if problem := broken_invariant(move):
+                raise self._violation(f"{move.after.id} is {problem}", event, move.after.id)
+        return outcome
+
+    def _violation(self, problem: str, event: Event, job: JobId | None = None) -> InvariantViolated:
+        """Stop the writer, and tell how it came to this."""
+        self._stopped = f"{type(event).__name__}: {problem}"
+        subject = job or getattr(event, "job", None)
+        told = "" if subject is None else "\n" + story((*self._log.read(), *self._unwritten, event), subject)
+        return InvariantViolated(f"{self._stopped}{told}")
+
+    def _take_instructions(self, outcome: Outcome) -> None:
+        for move in outcome.moves:
+            for instruction in move.instructions:
+                match instruction:
+                    case WakeAt(job=job, at_ms=at_ms):
+                        self.timers.set(job, at_ms)
+                    case command:
+                        self._unsent.append(command)
+
+    def _set_timer(self, job: JobId) -> None:
+        due = due_ms(self.state.jobs[job])
+        if due is not None:
+            self.timers.set(job, due)
+
+
+def broken_invariant(move: Move) -> str:
+    """What can never be true of a job and is; empty when all is well."""
+    before, after = move.before, move.after
+    if after.state.holds_resources != bool(after.workers or after.leaving):
+        return f"{after.state} with {len(after.workers)} workers"
+    if after.state.is_final != (after.ended_ms is not None):
+        return f"{after.state}, but its end is {after.ended_ms}"
+    if before is not None and after.generation < before.generation:
+        return f"at generation {after.generation}, and was at {before.generation}"
+    if before is not None and before.state.is_final:
+        return f"{after.state}, and had ended as {before.state}"
+    return ""

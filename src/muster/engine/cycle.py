@@ -1,0 +1,40 @@
+"""One scheduling cycle: from the state as it is to instructions on their way."""
+
+from dataclasses import dataclass
+
+from muster.backends.base import Backend
+from muster.engine.apply import Applied, Dropped, apply
+from muster.engine.controller import Controller
+from muster.engine.decisions import Decisions
+from muster.model.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleReport:
+    """What a cycle decided and what became of it."""
+
+    plan: Plan
+    outcome: Applied | Dropped
+
+
+def run_cycle(controller: Controller, backend: Backend, decisions: Decisions, now_ms: int) -> CycleReport:
+    """Decide who starts, leaves and changes size now, and have it done."""
+    # 1. Take one consistent snapshot. Nothing else writes while the cycle runs, and its version is checked in step 5.
+    snapshot = controller.state.snapshot
+
+    # 2. Order the waiting jobs, and 3. plan: each decision changes who is next, so planning orders as it goes.
+    plan = decisions.plan(snapshot, now_ms)
+
+    # 4. Lint the plan.
+    problems = decisions.lint(plan, snapshot)
+
+    # 5. Apply it or drop it.
+    outcome = apply(plan, problems, controller.state)
+    if isinstance(outcome, Applied):
+        for event in outcome.events:
+            controller.record(event)
+
+    # 6. Send the instructions, now that they are written down.
+    for command in controller.commit():
+        backend.send(command)
+    return CycleReport(plan=plan, outcome=outcome)

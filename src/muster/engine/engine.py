@@ -1,0 +1,204 @@
+"""The door to the engine: submit jobs, tell it what was observed, let it tick.
+
+Whoever drives it, a live shell or a simulation, calls it from one place at a time. What a call has changed is in the
+log when it returns; inside `batch` several calls are written together when the batch ends.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from muster.backends.base import Backend
+from muster.core.admission import Rejected
+from muster.core.arrays import ArrayProgress, failed_only
+from muster.core.dependencies import Fate, fate
+from muster.core.lifecycle import due_ms, standing_commands
+from muster.engine.apply import Dropped
+from muster.engine.controller import Controller
+from muster.engine.cycle import CycleReport, run_cycle
+from muster.engine.decisions import Decisions
+from muster.engine.state import State, fold
+from muster.model.errors import Conflict, InvalidInput, NotFound
+from muster.model.events import (
+    DependencyFailed,
+    Event,
+    JobCancelRequested,
+    JobHeld,
+    JobReleased,
+    JobSubmitted,
+    ObservedEvent,
+    TimerFired,
+)
+from muster.model.ids import JobId
+from muster.model.job import Job
+from muster.model.limits import ARRAY_TASKS
+from muster.model.plan import ReasonCode
+from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
+from muster.store.base import EventLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """The job is in the log and will be looked at in the next cycle."""
+
+    job: JobId
+
+
+class Engine:
+    """Ties the log, the state, the decisions and the backend together."""
+
+    def __init__(
+        self, *, scenario: Scenario, log: EventLog, backend: Backend, decisions: Decisions | None = None
+    ) -> None:
+        state = State(scenario)
+        for event in log.read():
+            fold(state, event)
+        self.state = state
+        self._controller = Controller(state, log)
+        self._backend = backend
+        self._decisions = decisions or Decisions()
+        self._planned_version: int | None = None
+        """The snapshot for which there is nothing left to plan until time passes."""
+        self._wake_ms: int | None = None
+        self._batches = 0
+
+    def submit(
+        self, spec: JobSpec, now_ms: int, *, job: JobId | None = None, held: bool = False, by: str = ""
+    ) -> Submitted | Rejected:
+        """Let a job in, or say why not. Admission looks at the file, this at the jobs it depends on."""
+        name = self._new_id() if job is None else job
+        self._check_new(name, spec)
+        decision = self._decisions.admit(spec, self.state.snapshot)
+        if isinstance(decision, Rejected):
+            return decision
+        spec, fates = decision.spec, dict[JobId, Fate]()
+        for dependency in spec.depends_on:
+            state = self.state.state_of(dependency.job)
+            if state is None:
+                message = f"depends on {dependency.job}, which does not exist; submit that job first"
+                return Rejected(code=ReasonCode.DEPENDENCY, message=message)
+            if (so_far := fate(state, dependency.when)) is not Fate.MET:
+                fates[dependency.job] = so_far
+        with self.batch():
+            self._record(JobSubmitted(at_ms=now_ms, job=name, spec=spec, unmet=tuple(fates), held=held, by=by))
+            for doomed in (each for each, so_far in fates.items() if so_far is Fate.DOOMED):
+                self._record(DependencyFailed(at_ms=now_ms, job=name, dependency=doomed))
+        return Submitted(job=name)
+
+    def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
+        """End a job, or every task of an array. False when there is nothing left to end."""
+        self._check_known(job)
+        return self._record(JobCancelRequested(at_ms=now_ms, job=job, by=by))
+
+    def hold(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
+        """Keep a job, or the tasks of an array, from starting. False when that changes nothing."""
+        self._check_known(job)
+        return self._record(JobHeld(at_ms=now_ms, job=job, by=by))
+
+    def release(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
+        """Let a held job, or the tasks of an array, start. False when that changes nothing."""
+        self._check_known(job)
+        return self._record(JobReleased(at_ms=now_ms, job=job, by=by))
+
+    def retry_failed(self, array: JobId, now_ms: int, *, by: str = "") -> Submitted | Rejected | None:
+        """Submit those tasks of an array again that failed, as a new array; None when none did."""
+        if array not in self.state.arrays:
+            raise NotFound(f"there is no array {array}")
+        tasks = (self.state.jobs[task] for task in self.state.arrays[array].tasks)
+        spec = failed_only(self.state.array_specs[array], tasks)
+        return None if spec is None else self.submit(spec, now_ms, by=by)
+
+    def observe(self, *events: ObservedEvent) -> int:
+        """Take in what a backend or an operator reports; how many of the reports were news."""
+        with self.batch():
+            return sum(self._record(event) for event in events)
+
+    def tick(self, now_ms: int) -> CycleReport | None:
+        """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
+        with self.batch():
+            self._fire_timers(now_ms)
+        if not self._has_something_to_plan(now_ms):
+            return None
+        report = run_cycle(self._controller, self._backend, self._decisions, now_ms)
+        is_stale = isinstance(report.outcome, Dropped) and report.outcome.is_stale
+        self._planned_version = None if is_stale else self.state.snapshot.version
+        self._wake_ms = report.plan.wake_ms
+        return report
+
+    def reconnect(self, now_ms: int) -> None:
+        """Tell the backend again what it should be doing, and so have it report again: after a restart of either."""
+        for job in sorted(self.state.occupying):
+            for command in standing_commands(self.state.jobs[job], now_ms):
+                self._backend.send(command)
+
+    @property
+    def next_ms(self) -> int | None:
+        """When to tick again if nothing happens before; None when only an event can change anything."""
+        if self._planned_version != self.state.snapshot.version:
+            return self.state.now_ms
+        moments = (self._controller.timers.next_ms, self._wake_ms)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def job(self, job: JobId) -> Job:
+        """The record of one job."""
+        if job not in self.state.jobs:
+            raise NotFound(f"there is no job {job}")
+        return self.state.jobs[job]
+
+    def progress(self, array: JobId) -> ArrayProgress:
+        """Where an array stands."""
+        if array not in self.state.arrays:
+            raise NotFound(f"there is no array {array}")
+        return self.state.arrays[array].progress()
+
+    def story(self, job: JobId) -> str:
+        """How a job got where it is, from the log."""
+        return self._controller.story(job)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Write everything recorded inside in one go at the end; nothing is sent or safe before that."""
+        self._batches += 1
+        try:
+            yield
+        finally:
+            # Also after an error: what was recorded before it is part of the state and must not be missing in the log.
+            self._batches -= 1
+            if not self._batches:
+                self._write_and_send()
+
+    def _write_and_send(self) -> None:
+        for command in self._controller.commit():
+            self._backend.send(command)
+
+    def _record(self, event: Event) -> bool:
+        with self.batch():
+            return self._controller.record(event)
+
+    def _fire_timers(self, now_ms: int) -> None:
+        while (job := self._controller.timers.pop_due(now_ms)) is not None:
+            due = due_ms(self.state.jobs[job])
+            if due is not None and due <= now_ms:
+                self._record(TimerFired(at_ms=now_ms, job=job))
+
+    def _has_something_to_plan(self, now_ms: int) -> bool:
+        is_woken = self._wake_ms is not None and self._wake_ms <= now_ms
+        return is_woken or self._planned_version != self.state.snapshot.version
+
+    def _new_id(self) -> JobId:
+        """The next free number; whoever brings ids of their own may have taken some."""
+        number = self.state.submissions + 1
+        while self.state.state_of(JobId(f"job-{number}")) is not None:
+            number += 1
+        return JobId(f"job-{number}")
+
+    def _check_new(self, job: JobId, spec: JobSpec) -> None:
+        if self.state.state_of(job) is not None:
+            raise Conflict(f"there is a job {job} already; leave the id out to be given one")
+        if spec.array is not None and not 0 < len(spec.array.indices) <= ARRAY_TASKS:
+            raise InvalidInput(f"an array has between 1 and {ARRAY_TASKS} tasks, not {len(spec.array.indices)}")
+
+    def _check_known(self, job: JobId) -> None:
+        if self.state.state_of(job) is None:
+            raise NotFound(f"there is no job {job}")

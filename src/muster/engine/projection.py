@@ -1,0 +1,74 @@
+"""Keeps the scheduling snapshot in step with the record of one job."""
+
+from muster.core.lifecycle import occupied
+from muster.core.snapshot import Snapshot
+from muster.model.job import Job, JobState, RunningJob, WaitingJob
+
+
+def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
+    """Edit the snapshot so that it shows the job as it is after a change, and nothing else."""
+    was_waiting = None if before is None else waiting_entry(before)
+    is_waiting = waiting_entry(after)
+    if was_waiting is not None and was_waiting != is_waiting:
+        snapshot.dequeue(after.id)
+    if before is not None:
+        _mirror_gpus(snapshot, before, after, at_ms)
+    if is_waiting is not None and was_waiting != is_waiting:
+        snapshot.enqueue(is_waiting)
+
+
+def waiting_entry(job: Job) -> WaitingJob | None:
+    """The job as planning sees it while it waits.
+
+    None for jobs that do not wait, for those that pause, and for tasks whose turn has not come: ten thousand of them
+    would only be looked at.
+    """
+    if job.state.is_final or job.state.holds_resources or job.awaits_turn or job.not_before_ms is not None:
+        return None
+    return WaitingJob(
+        id=job.id,
+        spec=job.spec,
+        submitted_ms=job.submitted_ms,
+        requeued=job.requeued,
+        attained_gpu_ms=job.attained_gpu_ms,
+        held=job.held,
+        unmet=job.unmet,
+        preferred_nodes=job.preferred_nodes,
+    )
+
+
+def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> None:
+    """Show who occupies which GPUs, and charge the team for the time that came to be counted."""
+    if after.attained_gpu_ms > before.attained_gpu_ms:
+        snapshot.charge(after.spec.team, after.attained_gpu_ms - before.attained_gpu_ms, at_ms)
+    match before.state.holds_resources, after.state.holds_resources:
+        case False, True:
+            snapshot.start(_running_entry(after, at_ms))
+        case True, False:
+            snapshot.finish(after.id)
+        case True, True:
+            _mirror_running(snapshot, before, after)
+        case _:
+            pass
+    if after.state is JobState.CHECKPOINTING and before.state is not JobState.CHECKPOINTING:
+        snapshot.preempted(after.spec.team, at_ms)
+
+
+def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
+    if (before.workers, before.leaving) != (after.workers, after.leaving):
+        snapshot.resize(after.id, occupied(after))
+    if after.checkpointed_ms is not None and after.checkpointed_ms != before.checkpointed_ms:
+        snapshot.checkpointed(after.id, after.checkpointed_ms)
+    if after.deadline_ms is not None and after.deadline_ms != before.deadline_ms:
+        snapshot.leaving(after.id, after.deadline_ms)
+
+
+def _running_entry(job: Job, at_ms: int) -> RunningJob:
+    return RunningJob(
+        id=job.id,
+        spec=job.spec,
+        started_ms=at_ms,
+        workers=occupied(job),
+        checkpointed_ms=job.checkpointed_ms,
+        submitted_ms=job.submitted_ms,
+    )

@@ -1,0 +1,27 @@
+"""Who wants to be woken when. Forgotten at a restart and made again from the jobs' records, so nothing is stored."""
+
+import heapq
+
+from muster.model.ids import JobId
+
+
+class Timers:
+    """Moments at which jobs asked to be woken. A moment that is no longer wanted is harmless."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, JobId]] = []
+
+    def set(self, job: JobId, at_ms: int) -> None:
+        """Remember to wake a job."""
+        heapq.heappush(self._heap, (at_ms, job))
+
+    @property
+    def next_ms(self) -> int | None:
+        """The earliest moment anybody asked for."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now_ms: int) -> JobId | None:
+        """The next job whose moment has come, and forget that moment; None when there is none."""
+        if not self._heap or self._heap[0][0] > now_ms:
+            return None
+        return heapq.heappop(self._heap)[1]

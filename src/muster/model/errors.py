@@ -1,0 +1,76 @@
+"""Everything Muster raises on purpose.
+
+    MusterError
+    ├── InvalidInput            the request or file is wrong as written
+    │   └── InvalidFile         … with the file and the path inside it
+    ├── Refused                 understood, and not allowed
+    ├── NotFound
+    ├── Conflict                the world changed in between; try again
+    └── InvariantViolated       a bug in Muster: the writer stops, reads go on
+
+Each has a stable `code` for programs, an HTTP status, an exit code for the command line, and whether trying again
+can help. The message says what was wrong, where, and what to do next.
+"""
+
+
+class MusterError(Exception):
+    """Base of all errors that Muster raises on purpose."""
+
+    code = "internal"
+    http_status = 500
+    exit_code = 1
+    retry_helps = False
+
+
+class InvalidInput(MusterError):
+    """The input is wrong as written; sending it again will not help."""
+
+    code = "invalid"
+    http_status = 422
+    exit_code = 2
+
+
+class InvalidFile(InvalidInput):
+    """A file is wrong at a place that can be named."""
+
+    code = "invalid_file"
+
+    def __init__(self, *, file: str, path: str, problem: str, hint: str = "", line: int | None = None) -> None:
+        self.file = file
+        self.path = path
+        self.problem = problem
+        self.hint = hint
+        self.line = line
+        where = f"{file}:{line}" if line is not None else file
+        place = f"{where}: {path}" if path else where
+        super().__init__(f"{place}: {problem}" + (f" ({hint})" if hint else ""))
+
+
+class Refused(MusterError):
+    """Understood, and not allowed by access, policy or quota."""
+
+    code = "refused"
+    http_status = 403
+    exit_code = 3
+
+
+class NotFound(MusterError):
+    """There is no such thing."""
+
+    code = "not_found"
+    http_status = 404
+    exit_code = 4
+
+
+class Conflict(MusterError):
+    """The state changed between reading and writing."""
+
+    code = "conflict"
+    http_status = 409
+    retry_helps = True
+
+
+class InvariantViolated(MusterError):
+    """Something that can never be true is true. The writer must stop."""
+
+    code = "invariant"

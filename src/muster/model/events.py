@@ -1,0 +1,233 @@
+"""What happened. The log is a list of these, and every state is folded from it.
+
+    wishes      JobSubmitted JobHeld JobReleased JobCancelRequested            somebody asked
+    decisions   DependencyMet DependencyFailed TurnCame TimerFired             the engine concluded
+                JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
+    observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
+                NodeChanged NodeLost
+
+An event is a fact: it is never changed, and folding it never fails. What a backend reports is fenced by
+`(job, attempt, generation)`, where the generation is the newest that the reporter had seen for the job.
+"""
+
+from dataclasses import dataclass
+
+from muster.model.ids import JobId, NodeName
+from muster.model.job import Placement
+from muster.model.node import Node
+from muster.model.plan import Hold, Why
+from muster.model.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSubmitted:
+    """A job was admitted; with `spec.array` it stands for all tasks of the array."""
+
+    at_ms: int
+    job: JobId
+    spec: JobSpec
+    unmet: tuple[JobId, ...] = ()
+    """Jobs it depends on that have not ended yet."""
+    held: bool = False
+    by: str = ""
+    """Who asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobHeld:
+    """Its user asked that the job not start until released. What runs goes on running."""
+
+    at_ms: int
+    job: JobId
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReleased:
+    """Its user let a held job go on."""
+
+    at_ms: int
+    job: JobId
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCancelRequested:
+    """Its user wants the job ended, whatever it is doing. Addressed to an array it means every task."""
+
+    at_ms: int
+    job: JobId
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependencyMet:
+    """A job that this one waits for ended the way it had to."""
+
+    at_ms: int
+    job: JobId
+    dependency: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependencyFailed:
+    """A job that this one waits for ended another way: this one will never run."""
+
+    at_ms: int
+    job: JobId
+    dependency: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnCame:
+    """An array may have one more task under way, and this is it."""
+
+    at_ms: int
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerFired:
+    """A moment that the job asked to be woken at has come. Too early a timer changes nothing."""
+
+    at_ms: int
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarted:
+    """The job got its GPUs, all of them; its workers are being started there."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    workers: Placement
+    max_duration_ms: int
+    """Its own or its tier's: by then the attempt must have left."""
+    stop_grace_ms: int
+    """What the policy gives a job that does not say how long it needs to leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionOrdered:
+    """The job must save itself and leave its GPUs to another."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    why: Why
+    for_job: JobId
+    by_ms: int
+    """When it is killed if it has not left."""
+    lost_gpu_ms: int = 0
+    """GPU time since its last checkpoint when this was decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeOrdered:
+    """The elastic job goes on with these workers: who is not among them leaves, who is new joins."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    workers: Placement
+    for_job: JobId | None = None
+    """Who needs what it gives up; None when it grows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldsSet:
+    """These are the start promises from now on; all earlier ones are replaced."""
+
+    at_ms: int
+    holds: tuple[Hold, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersStarted:
+    """The processes of these workers are alive."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersExited:
+    """The processes of these workers are gone, all in the same way."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+    exit_code: int
+    oom: bool = False
+    """Killed because memory ran out, on the host or on the GPU."""
+    told: bool = False
+    """A stop had reached them before: exit code 0 then means "saved", not "finished"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartFailed:
+    """These workers have no process: the engine underneath could not start them, or has never heard of them."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSaved:
+    """The job saved itself completely; a later attempt can go on from here."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    cost_ms: int = 0
+    """How long training stood still for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChanged:
+    """A node is new, or its state, devices or place are different now."""
+
+    at_ms: int
+    node: Node
+    because: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLost:
+    """A node is gone, and with it every process it ran."""
+
+    at_ms: int
+    node: NodeName
+    because: str = ""
+
+
+WaitingEvent = JobHeld | JobReleased | DependencyMet | DependencyFailed | TurnCame
+"""Changes whether a job may start."""
+
+StopEvent = JobCancelRequested | EvictionOrdered | TimerFired
+"""May end what a job is doing."""
+
+WorkerEvent = WorkersStarted | WorkersExited | StartFailed
+"""What became of processes."""
+
+JobEvent = JobSubmitted | WaitingEvent | StopEvent | WorkerEvent | JobStarted | ResizeOrdered | CheckpointSaved
+"""Names the one job, or the one array, that it is about."""
+
+ObservedEvent = WorkerEvent | CheckpointSaved | NodeChanged | NodeLost
+"""What a backend reports; it may report the same thing twice."""
+
+ClusterEvent = NodeChanged | NodeLost | HoldsSet
+
+Event = JobEvent | ClusterEvent

@@ -1,0 +1,71 @@
+"""What must be done about it. Every instruction can be sent twice without harm.
+
+Commands go to a backend and are fenced by `(job, attempt, generation)`: generations only rise, and a backend refuses
+one that is older than the newest it has seen for the job. A wake-up stays inside the engine.
+"""
+
+from dataclasses import dataclass
+
+from muster.model.ids import JobId
+from muster.model.job import Cause, Placement
+from muster.model.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWorkers:
+    """Start these workers where they are placed, each once."""
+
+    job: JobId
+    attempt: int
+    generation: int
+    spec: JobSpec
+    workers: Placement
+    """Whom to start."""
+    gang: Placement
+    """Everybody, so that each can find the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalStop:
+    """Tell these workers to save themselves and leave."""
+
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+    grace_ms: int
+    """How long they have; killing them afterwards is an instruction of its own."""
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillWorkers:
+    """End these workers and everything they started, at once."""
+
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskCheckpoint:
+    """Ask the job to save itself and go on."""
+
+    job: JobId
+    attempt: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeAt:
+    """Let the job know when this moment has come, with a `TimerFired`."""
+
+    job: JobId
+    at_ms: int
+
+
+Command = StartWorkers | SignalStop | KillWorkers | AskCheckpoint
+"""For a backend."""
+
+Instruction = Command | WakeAt

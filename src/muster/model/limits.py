@@ -1,0 +1,84 @@
+"""Every bound in one place, each with its reason. A name ends in its unit."""
+
+JOB_NAME_CHARS = 63
+"""A DNS label: Kubernetes and Slurm both take it."""
+
+PRIORITY_MAX = 100
+
+GANG_WORKERS = 65_536
+"""More than the largest training run in public reports, few enough to hold in memory many times over."""
+
+GPUS_PER_NODE = 64
+"""Above any machine sold; keeps a typing error from allocating millions of devices."""
+
+ARRAY_TASKS = 10_000
+"""One array fills the queue that the speed targets are measured with."""
+
+ROLES_PER_JOB = 32
+
+TEAM_DEPTH = 8
+
+TOPOLOGY_LEVELS = 8
+
+MAX_DURATION_MS = 366 * 24 * 3_600_000
+"""A year: longer than any hardware generation lets a run go on unattended."""
+
+NODES_PER_CLUSTER = 100_000
+"""An order of magnitude above the largest cluster the benchmarks run."""
+
+SCENARIO_FILE_BYTES = 256 * 1024 * 1024
+
+STARVING_PER_CYCLE = 2
+"""Starving jobs that get a new promise in one cycle. Each needs a sweep over all running jobs; the others get theirs
+in the cycles that follow, oldest first."""
+
+HOLDS = 48
+"""Promises that stand at once; the oldest starving jobs have one before younger ones."""
+
+PREEMPTORS_PER_CYCLE = 16
+"""How many blocked gangs may call for victims in one cycle; the next cycle goes on with the rest."""
+
+DOMAINS_TRIED = 8
+"""How many domains of one level a search with several roles or with victims looks into."""
+
+BACKFILL_HORIZONS = 8
+"""How many distinct promised starts backfill tells apart; further ones are treated as earlier, which is safe."""
+
+OVERDUE_MARGIN_MS = 60_000
+"""A job past its limit is expected gone this long from now."""
+
+GROWTHS_PER_CYCLE = 64
+"""Elastic jobs that may grow in one cycle."""
+
+FAULTS_IN_A_ROW = 50
+"""Infrastructure faults without a checkpoint between them after which a job is given up: it may break the nodes."""
+
+START_TIMEOUT_MS = 30 * 60_000
+"""A gang that is not complete by then never will be; long enough to pull a large image on every node."""
+
+START_PAUSE_MS = 5_000
+"""How long a job pauses after the second start in a row that failed; doubles with each further one."""
+
+START_PAUSE_MAX_MS = 10 * 60_000
+"""The longest such pause: with the faults allowed in a row it outlasts a registry that is down for hours."""
+
+KILL_REPEAT_MS = 60_000
+"""How long after a kill that nobody confirmed it is sent again."""
+
+FAILED_GANG_GRACE_MS = 10_000
+"""What the rest of a broken gang gets to leave: it cannot save itself any more, and often hangs in a collective."""
+
+CHECKPOINT_EVERY_MS = 30 * 60_000
+"""Between saves while nobody knows what one costs."""
+
+CHECKPOINT_EVERY_MIN_MS = 60_000
+"""A tuned interval is never shorter: below it the log would fill with requests."""
+
+CHECKPOINT_EVERY_MAX_MS = 6 * 3_600_000
+"""A tuned interval is never longer: nobody forgives the loss of a working day."""
+
+NODE_MTBF_MS = 250 * 24 * 3_600_000
+"""Time between failures of one eight-GPU node: Llama 3 saw 419 interruptions of 2,048 nodes in 54 days."""
+
+CONSEQUENCES_PER_EVENT = 1_000_000
+"""What may follow from one event inside the engine; more means that consequences feed on themselves."""

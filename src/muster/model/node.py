@@ -1,0 +1,55 @@
+"""The machines: what each has, where it stands in the topology, and whether it may be used."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.model.ids import DEFAULT_POOL, GpuType, LevelName, NodeName, PoolName
+from muster.model.resources import UNTRACKED
+
+
+class NodeState(StrEnum):
+    """Whether new work may be placed on a node, and whether what runs there may stay."""
+
+    READY = "ready"
+    SUSPECT = "suspect"
+    """Failed recently: used last, and never for a gang that fits elsewhere."""
+    DRAINING = "draining"
+    """Takes nothing new; what runs there may end in its own time."""
+    DRAINED = "drained"
+    DOWN = "down"
+    """Lost: whatever ran there is gone."""
+
+    @property
+    def takes_work(self) -> bool:
+        """True when the scheduler may place something new here."""
+        return self in (NodeState.READY, NodeState.SUSPECT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One machine."""
+
+    name: NodeName
+    gpus: int = 0
+    gpu_type: GpuType = GpuType("")
+    """Empty on machines without GPUs, or where there is only one kind and nobody named it."""
+    cpu_milli: int = UNTRACKED
+    memory_bytes: int = UNTRACKED
+    disk_bytes: int = UNTRACKED
+    domains: tuple[str, ...] = ()
+    """The name of the domain at each configured level, outermost first."""
+    pool: PoolName = DEFAULT_POOL
+    state: NodeState = NodeState.READY
+    bad_gpus: tuple[int, ...] = ()
+    """Single devices that must not be used while the rest of the node may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """All machines and the names of the topology levels above them."""
+
+    levels: tuple[LevelName, ...] = ()
+    """Outermost first; `node` is implied as the last."""
+    nodes: tuple[Node, ...] = ()
+    nvlink_level: LevelName | None = None
+    """The level that tensor-parallel groups may span; None means the node itself."""

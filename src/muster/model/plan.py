@@ -1,0 +1,136 @@
+"""The outcome of one cycle. Immutable and complete: carrying it out leaves no choices to make."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.model.ids import JobId, NodeName
+from muster.model.job import Placement
+
+
+class Why(StrEnum):
+    """Why a running job must leave."""
+
+    TIER = "tier"
+    RECLAIM = "reclaim"
+    HOLD = "hold"
+    """It outstayed its maximum duration on GPUs that are promised to another."""
+    CONSOLIDATION = "consolidation"
+
+
+class ReasonCode(StrEnum):
+    """Why a job waits."""
+
+    CAPACITY = "capacity"
+    FRAGMENTED = "fragmented"
+    QUOTA_LIMIT = "quota_limit"
+    QUOTA_BORROW = "quota_borrow"
+    TOPOLOGY = "topology"
+    GPU_TYPE = "gpu_type"
+    POOL = "pool"
+    HELD_BY_OTHERS = "held_by_others"
+    DEPENDENCY = "dependency"
+    HELD = "held"
+    NODE_HEALTH = "node_health"
+    SPOT = "spot"
+    BUDGET = "budget"
+    NEVER_FITS = "never_fits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One thing that keeps a job waiting."""
+
+    code: ReasonCode
+    message: str
+    would_help: str
+    """What would have to change, in the user's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A gang that starts now, whole."""
+
+    job: JobId
+    workers: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """A running job that is told to save itself and leave."""
+
+    job: JobId
+    for_job: JobId
+    why: Why
+    lost_gpu_ms: int
+    """GPU time since its last checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resize:
+    """A running elastic job that changes size."""
+
+    job: JobId
+    from_workers: int
+    to_workers: int
+    workers: Placement
+    """The whole gang after the change."""
+    for_job: JobId | None = None
+    """Who needs what it gives up; None when it grows."""
+
+
+class Basis(StrEnum):
+    """What a promised start rests on."""
+
+    LIMITS = "limits"
+    """The maximum durations of running jobs."""
+    DEPARTURES = "departures"
+    """Jobs that were told to leave and their grace periods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A promise: this job starts on exactly these GPUs no later than `start_ms`."""
+
+    job: JobId
+    start_ms: int
+    workers: Placement
+    made_ms: int
+    basis: Basis = Basis.LIMITS
+    moved_because: str = ""
+    """Set when an earlier promise to the same job had to move later."""
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes it stands on, in rank order, each once."""
+        return tuple(dict.fromkeys(worker.node for worker in self.workers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """Jobs that are alike in all that matters and did not start, with what stopped them first."""
+
+    jobs: tuple[JobId, ...]
+    code: ReasonCode
+    detail: str = ""
+    """The team, level or type at which it stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything one cycle decided."""
+
+    version: int
+    """Of the snapshot it was made from; it is applied only to that one."""
+    now_ms: int
+    starts: tuple[Start, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+    resizes: tuple[Resize, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+    wake_ms: int | None = None
+    """When the passing of time alone may change the decision."""
+
+    @property
+    def changes_anything(self) -> bool:
+        """True when carrying the plan out would do something to a job."""
+        return bool(self.starts or self.evictions or self.resizes)

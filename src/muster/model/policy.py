@@ -1,0 +1,103 @@
+"""What an operator configures: tiers, pools and the policy. Data, so that it can be tried in simulation first."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.model.ids import GpuType, PoolName, TeamPath, TierName
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tier:
+    """A class of urgency. Tiers are ranked by their place in the list, most urgent first."""
+
+    name: TierName
+    preempts: bool = False
+    """Its jobs may take the place of preemptible jobs in tiers below."""
+    preemptible: bool = True
+    max_duration_ms: int = 7 * DAY_MS
+    """For jobs that state none."""
+
+
+DEFAULT_TIERS = (
+    Tier(name=TierName("production"), preempts=True, preemptible=False),
+    Tier(name=TierName("standard"), preempts=True),
+    Tier(name=TierName("exploratory")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """A part of the cluster with its own rules of entry."""
+
+    name: PoolName
+    tiers: tuple[TierName, ...] = ()
+    """Empty admits every tier."""
+    teams: tuple[TeamPath, ...] = ()
+    """Empty admits every team; a team admits its sub-teams."""
+    spot: bool = False
+    """May be taken away at any time, so only jobs that can resume go there."""
+    price_milli: int = 1000
+    """Relative price of a GPU-hour in thousandths; breaks ties towards the cheaper pool."""
+
+    @property
+    def is_reserved(self) -> bool:
+        """True when it is kept for some tiers; such pools are used after the open ones."""
+        return bool(self.tiers)
+
+    def admits(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> bool:
+        """True when a job of this tier and team may run here."""
+        if self.spot and not can_resume:
+            return False
+        if self.tiers and tier not in self.tiers:
+            return False
+        return not self.teams or any(team == own or team.startswith(own + "/") for own in self.teams)
+
+
+class Order(StrEnum):
+    """Who goes first inside a tier."""
+
+    FAIR = "fair"
+    """Teams below their guarantee, then fair share, then aged priority, then submission."""
+    FIFO = "fifo"
+    """Aged priority and submission, whoever asks."""
+    SHORTEST = "shortest"
+    """Least predicted GPU time first."""
+    LEAST_ATTAINED = "las"
+    """Least GPU time received so far first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How the scheduler decides. The defaults are those of the live system."""
+
+    order: Order = Order.FAIR
+    backfill: bool = True
+    """False: nothing starts in front of a blocked job of its tier or above."""
+    hold_depth: int = 4
+    """How many blocked jobs of each tier get a start promise."""
+    starvation_limit_ms: int = DAY_MS
+    """A job that has waited longer gets a promise whatever the depth."""
+    ageing_ms: int = HOUR_MS
+    """How much longer waiting makes up for one point of priority."""
+    half_life_ms: int = 7 * DAY_MS
+    """Of the usage that fair share remembers."""
+    preemption: bool = True
+    min_runtime_ms: int = 10 * MINUTE_MS
+    """A job is not preempted before it has run this long."""
+    preemptions_per_team_hour: int = 120
+    """How many jobs of one team may be told to leave in an hour."""
+    restart_cost_ms: int = 5 * MINUTE_MS
+    """What stopping and starting a job costs each of its GPUs."""
+    stop_grace_ms: int = 30_000
+    """How long a job that cannot save itself gets to leave."""
+    consolidation: bool = True
+    """Move jobs that can resume when only fragmentation blocks a gang."""
+    consolidation_gain_milli: int = 2000
+    """A move must save this many times its cost, in thousandths."""
+    elastic: bool = True
+    throughput: tuple[tuple[GpuType, int], ...] = ()
+    """Relative speed per GPU type in thousandths, for jobs that do not say; 1000 where not named."""

@@ -1,0 +1,45 @@
+"""What a worker needs and what a node has, in integer units so that sums are exact and order never matters.
+
+GPUs are counted in thousandths (`milli`), CPUs in thousandths, memory and disk in bytes.
+"""
+
+from dataclasses import dataclass
+
+from muster.model.ids import GpuType
+
+GPU_MILLI = 1000
+"""One whole GPU."""
+
+UNTRACKED = 1 << 60
+"""What a node has of a resource its owner did not state: never the reason why something does not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What one worker needs, all of it on one node."""
+
+    gpu_milli: int = 0
+    """Whole GPUs are multiples of 1000; a share of one GPU is below 1000."""
+    gpu_types: tuple[GpuType, ...] = ()
+    """Accepted types, preferred first; empty means any. A role never mixes types."""
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    throughput: tuple[tuple[GpuType, int], ...] = ()
+    """Relative speed of this work per type, in thousandths; types not named run at the policy's speed."""
+
+    @property
+    def is_fractional(self) -> bool:
+        """True when the worker shares one GPU with others."""
+        return 0 < self.gpu_milli < GPU_MILLI
+
+    @property
+    def gpu_count(self) -> int:
+        """How many GPU devices the worker touches."""
+        return -(-self.gpu_milli // GPU_MILLI)
+
+
+def gpus_text(milli: int) -> str:
+    """GPU thousandths as people write them."""
+    whole, part = divmod(milli, GPU_MILLI)
+    return str(whole) if not part else f"{whole}.{part:03d}".rstrip("0")

@@ -1,0 +1,32 @@
+"""A whole situation as plain values: what a scenario file describes and what the invariant checker reads."""
+
+from dataclasses import dataclass
+
+from muster.model.ids import TeamPath
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.node import ClusterSpec
+from muster.model.plan import Hold
+from muster.model.policy import DEFAULT_TIERS, Policy, Pool, Tier
+from muster.model.team import Team
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A cluster, its rules, what runs and what waits, at one instant."""
+
+    now_ms: int
+    cluster: ClusterSpec
+    pools: tuple[Pool, ...] = ()
+    """Empty: all nodes are in pools that admit everybody."""
+    teams: tuple[Team, ...] = ()
+    """Empty: every team exists, is guaranteed nothing and is not limited."""
+    tiers: tuple[Tier, ...] = DEFAULT_TIERS
+    policy: Policy = Policy()
+    usage: tuple[tuple[TeamPath, int], ...] = ()
+    """Decayed GPU-milliseconds (of whole GPUs) per team so far."""
+    recent_preemptions: tuple[tuple[TeamPath, int], ...] = ()
+    """How many jobs of each team were told to leave in the last hour."""
+    running: tuple[RunningJob, ...] = ()
+    waiting: tuple[WaitingJob, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    """Promises made in earlier cycles."""

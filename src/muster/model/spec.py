@@ -1,0 +1,157 @@
+"""What a user asks for: the job file as a value, with every default already applied."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.model.ids import JobId, LevelName, TeamPath, TierName
+from muster.model.resources import Request
+
+
+class Launch(StrEnum):
+    """How the processes of a gang find each other."""
+
+    PLAIN = "plain"
+    TORCHRUN = "torchrun"
+    TORCHFT = "torchft"
+    MPI = "mpi"
+    JAX = "jax"
+
+
+class RetryCause(StrEnum):
+    """The failures of its own for which a job may ask to be tried again."""
+
+    ERROR = "error"
+    OOM = "oom"
+    TIMEOUT = "timeout"
+
+
+class DependencyWhen(StrEnum):
+    """What must have become of another job before this one may be queued."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """One kind of worker in a gang."""
+
+    name: str
+    workers_min: int
+    """The size below which the role does not run: gangs are placed at this size first."""
+    workers_max: int
+    """Equal to the minimum unless the role is elastic."""
+    request: Request
+    run: str = ""
+
+    @property
+    def is_elastic(self) -> bool:
+        """True when the role may run at more than one size."""
+        return self.workers_max > self.workers_min
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallelism:
+    """How the model is split; data parallel is what is left."""
+
+    tensor: int = 1
+    pipeline: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyWish:
+    """Where in the topology tree a gang must or would rather stay."""
+
+    within: LevelName | None = None
+    """Hard: the whole gang inside one domain of this level, however long that takes."""
+    prefer: LevelName | None = None
+    """Soft: waits for one domain of this level until `relax_after_ms` after submission."""
+    relax_after_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSpec:
+    """How the job saves itself; a job without one cannot resume."""
+
+    path: str
+    every_ms: int | None = None
+    """Asked-for interval; None lets Muster tune it."""
+    keep: int = 3
+    grace_ms: int = 120_000
+    """How long the job may take to save itself when told to leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How often failures of the job's own are tried again; infrastructure faults are always retried."""
+
+    limit: int = 0
+    on: tuple[RetryCause, ...] = (RetryCause.ERROR, RetryCause.OOM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """Another job that must have ended in a given way first."""
+
+    job: JobId
+    when: DependencyWhen = DependencyWhen.SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArraySpec:
+    """`0-99%8`: one job per index, at most `concurrency` of them running at once."""
+
+    indices: tuple[int, ...]
+    concurrency: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """A whole job file."""
+
+    name: str
+    team: TeamPath
+    tier: TierName
+    roles: tuple[Role, ...]
+    priority: int = 50
+    launch: Launch = Launch.PLAIN
+    setup: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = ()
+    parallelism: Parallelism = Parallelism()
+    topology: TopologyWish = TopologyWish()
+    max_duration_ms: int | None = None
+    """None means the tier's."""
+    expected_duration_ms: int | None = None
+    """A hint; never trusted for promises."""
+    checkpoint: CheckpointSpec | None = None
+    preemptible: bool = True
+    retry: Retry = Retry()
+    depends_on: tuple[Dependency, ...] = ()
+    array: ArraySpec | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def can_resume(self) -> bool:
+        """True when stopping the job does not lose all of its work."""
+        return self.checkpoint is not None
+
+    @property
+    def elastic_role(self) -> Role | None:
+        """The one role that may change size, if any."""
+        return next((role for role in self.roles if role.is_elastic), None)
+
+    @property
+    def gang_workers(self) -> int:
+        """Workers of the smallest gang that runs."""
+        return sum(role.workers_min for role in self.roles)
+
+    @property
+    def gang_gpu_milli(self) -> int:
+        """GPUs of the smallest gang that runs."""
+        return sum(role.workers_min * role.request.gpu_milli for role in self.roles)
+
+    def role(self, name: str) -> Role:
+        """The role called `name`; the caller knows that it exists."""
+        return next(role for role in self.roles if role.name == name)

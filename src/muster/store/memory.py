@@ -1,0 +1,30 @@
+"""A log in memory: for simulation, for tests, and for trying things out. Gone when the process is."""
+
+from collections.abc import Iterator, Sequence
+
+from muster.model.errors import Conflict
+from muster.model.events import Event
+
+
+class MemoryLog:
+    """An event log that lives as long as the process."""
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        self._events = list(events)
+
+    @property
+    def version(self) -> int:
+        """How many events the log holds."""
+        return len(self._events)
+
+    def append(self, events: Sequence[Event], expected_version: int) -> int:
+        """Add the events if the log is at the expected version."""
+        if expected_version != self.version:
+            message = f"the log is at version {self.version}, not {expected_version}: read what is new and try again"
+            raise Conflict(message)
+        self._events.extend(events)
+        return self.version
+
+    def read(self, from_version: int = 0) -> Iterator[Event]:
+        """The events after the first `from_version`."""
+        return iter(self._events[from_version:])

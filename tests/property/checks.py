@@ -1,0 +1,152 @@
+"""The properties of a plan as plain functions, so that planted bugs can be shown to them as well."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from muster.checker import violations
+from muster.checker.facts import resized
+from muster.core.plan_lint import lint
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId
+from muster.model.job import RunningJob, Worker
+from muster.model.plan import Plan, Why
+from muster.model.policy import Policy
+from muster.model.scenario import Scenario
+from tests.property.apply import carried_out, later, next_event_ms
+
+PREEMPTIONS = (Why.TIER, Why.RECLAIM)
+
+
+def planned(scenario: Scenario) -> Plan:
+    return plan(Snapshot.of(scenario), scenario.now_ms)
+
+
+def check_nothing_is_violated(scenario: Scenario) -> None:
+    found = violations(scenario, planned(scenario))
+    assert not found, found
+
+
+def check_lint_is_clean(scenario: Scenario) -> None:
+    snapshot = Snapshot.of(scenario)
+    found = lint(plan(snapshot, scenario.now_ms), snapshot)
+    assert not found, found
+
+
+def check_nothing_is_violated_over_time(scenario: Scenario, exits: Sequence[int], cycles: int = 5) -> None:
+    """Plan, carry out, let time pass to the next event, again and again, with some jobs ending early."""
+    for number in range(cycles):
+        made = planned(scenario)
+        found = violations(scenario, made)
+        assert not found, (number, found)
+        scenario = carried_out(scenario, made)
+        following_ms = next_event_ms(scenario)
+        if following_ms is None:
+            return
+        early = [exits[number]] if number < len(exits) else []
+        gone = [scenario.running[at % len(scenario.running)].id for at in early if scenario.running]
+        scenario = later(scenario, scenario.now_ms + 60_000 if gone else following_ms, gone)
+
+
+def check_promises_are_kept(before: Scenario, after: Scenario) -> None:
+    """Nobody of the most urgent tier that waits has a later start promised in `after` than in `before`."""
+    rank = {tier.name: number for number, tier in enumerate(after.tiers)}
+    most_urgent = min((rank[job.spec.tier] for job in after.waiting), default=0)
+    made = planned(after)
+    starts = {start.job for start in made.starts}
+    promised = {hold.job: hold.start_ms for hold in made.holds}
+    for hold in before.holds:
+        job = next((job for job in after.waiting if job.id == hold.job), None)
+        if job is None or job.id in starts or rank[job.spec.tier] > most_urgent:
+            continue
+        assert job.id in promised, f"{job.id} lost its promise"
+        assert promised[job.id] <= hold.start_ms, f"{job.id} starts {promised[job.id] - hold.start_ms} ms later"
+
+
+def check_no_victim_is_superfluous(scenario: Scenario) -> None:
+    """With everybody else gone who is told to leave, a preemptor does not fit beside any one of its victims."""
+    made = planned(scenario)
+    for eviction in made.evictions:
+        if eviction.why in PREEMPTIONS:
+            victim = next(job for job in scenario.running if job.id == eviction.job)
+            assert not _fits_beside(scenario, made, eviction.for_job, victim), f"{eviction.job} need not leave"
+    for resize in made.resizes:
+        if resize.for_job is None:
+            continue
+        whole = next(job for job in scenario.running if job.id == resize.job)
+        _, gone, _ = resized(whole.workers, resize.workers)
+        for worker in gone if whole.spec.parallelism.tensor == 1 else ():
+            kept = replace(whole, workers=(*resize.workers, worker))
+            assert not _fits_beside(scenario, made, resize.for_job, kept), f"{resize.job} need not shrink as far"
+
+
+def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: RunningJob) -> bool:
+    """True when the preemptor starts in a world without the other victims, where promises are as good as taken."""
+    gone = {entry.job for entry in made.evictions} | {
+        job.id for job in scenario.running if job.leaving_by_ms is not None
+    }
+    shrunk = {entry.job: entry.workers for entry in made.resizes}
+    running = [
+        stays if job.id == stays.id else replace(job, workers=shrunk.get(job.id, job.workers))
+        for job in scenario.running
+        if job.id == stays.id or job.id not in gone
+    ]
+    running += [_as_running(scenario, start.job, start.workers) for start in made.starts]
+    running += [_as_running(scenario, hold.job, hold.workers) for hold in made.holds if hold.job != preemptor]
+    alone = replace(
+        scenario,
+        teams=(),
+        running=tuple(running),
+        waiting=tuple(job for job in scenario.waiting if job.id == preemptor),
+        holds=(),
+        policy=Policy(preemption=False, elastic=False, consolidation=False),
+    )
+    return bool(planned(alone).starts)
+
+
+def _as_running(scenario: Scenario, job: JobId, workers: tuple[Worker, ...]) -> RunningJob:
+    specs = {each.id: each.spec for each in scenario.waiting} | {each.id: each.spec for each in scenario.running}
+    return RunningJob(id=JobId(f"{job}-placed"), spec=specs[job], started_ms=scenario.now_ms, workers=workers)
+
+
+def check_preemption_comes_to_rest(scenario: Scenario, cycles: int = 12) -> None:
+    """Victims leave and wait again: none of them makes others leave, and after a few cycles nobody is told to."""
+    told: list[JobId] = []
+    for _ in range(cycles):
+        made = planned(scenario)
+        again = {job.id for job in scenario.waiting if job.requeued}
+        for eviction in made.evictions:
+            if eviction.why in PREEMPTIONS:
+                assert eviction.for_job not in again, f"{eviction.for_job} was preempted and preempts {eviction.job}"
+        told = [entry.job for entry in made.evictions if entry.why in PREEMPTIONS]
+        scenario = later(carried_out(scenario, made), scenario.now_ms + 120_000)
+    assert not told, f"after {cycles} cycles {told} are still told to leave"
+
+
+def check_order_of_lists_decides_nothing(scenario: Scenario, shuffled: Scenario) -> None:
+    assert settled(planned(scenario)) == settled(planned(shuffled))
+
+
+def check_rebuilding_changes_nothing(snapshot: Snapshot, now_ms: int) -> None:
+    rebuilt = Snapshot.of(snapshot.scenario(now_ms))
+    assert settled(plan(snapshot, now_ms)) == settled(plan(rebuilt, now_ms))
+
+
+def check_planning_changes_nothing(scenario: Scenario) -> None:
+    snapshot = Snapshot.of(scenario)
+    before = snapshot.scenario(scenario.now_ms)
+    first = plan(snapshot, scenario.now_ms)
+    assert plan(snapshot, scenario.now_ms) == first
+    assert snapshot.scenario(scenario.now_ms) == before
+
+
+def settled(made: Plan) -> tuple[object, ...]:
+    """A plan without what the order of lists may decide: the version and the order in which jobs are told apart."""
+    return (
+        sorted(made.starts, key=lambda entry: entry.job),
+        sorted(made.evictions, key=lambda entry: entry.job),
+        sorted(made.resizes, key=lambda entry: entry.job),
+        sorted(made.holds, key=lambda entry: entry.job),
+        sorted((job, entry.code, entry.detail) for entry in made.blocked for job in entry.jobs),
+        made.wake_ms,
+    )

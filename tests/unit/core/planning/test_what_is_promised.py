@@ -1,0 +1,103 @@
+"""Promises: consistent with one another in GPUs, quota and topology."""
+
+from dataclasses import replace
+
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.plan import Plan
+from muster.model.policy import HOUR_MS, Policy
+from muster.model.scenario import Scenario
+from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, racks, runs, waits
+
+
+def planned(scenario: Scenario) -> Plan:
+    return plan(Snapshot.of(scenario), scenario.now_ms)
+
+
+def test_a_later_promise_leaves_an_older_one_its_quota() -> None:
+    """`younger` for 4 h from +2 h would still use 8 of the 12 GPUs of its team when `older` starts at +5 h."""
+    scenario = a_scenario(
+        flat(3),
+        teams=[a_team("a", limit={"*": 12})],
+        running=[
+            runs("r1", a_job(gpus=8, hours=6, preemptible=False), [("n1", range(8))]),
+            runs("r2", a_job(gpus=8, hours=3, preemptible=False), [("n2", range(8))]),
+            runs("r3", a_job(gpus=8, hours=9, preemptible=False), [("n3", range(8))]),
+        ],
+        waiting=[
+            waits("older", a_job(gpus=8, team="a"), hours_ago=30),
+            waits("younger", a_job(gpus=8, team="a", hours=4)),
+        ],
+        holds=[a_hold("older", [("n1", range(8))], in_hours=5)],
+    )
+    promised = [(hold.job, hold.start_ms) for hold in planned(scenario).holds]
+    assert ("older", NOW_MS + 5 * HOUR_MS) in promised
+    assert ("younger", NOW_MS + 2 * HOUR_MS) not in promised
+
+
+def test_a_gang_that_still_waits_for_its_rack_does_not_start_early_across_racks() -> None:
+    scenario = a_scenario(
+        racks(2, 1),
+        waiting=[waits("p", a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS), hours_ago=1)],
+        holds=[a_hold("p", [("r1-n1", range(8)), ("r2-n1", range(8))], in_hours=1)],
+    )
+    assert not planned(scenario).starts
+
+
+def test_a_job_that_starts_is_not_reported_as_blocked() -> None:
+    scenario = a_scenario(
+        flat(1),
+        policy=Policy(hold_depth=0),
+        running=[runs("r", a_job(gpus=4, hours=2), [("n1", range(4))])],
+        waiting=[waits("young", a_job(gpus=4, priority=90)), waits("old", a_job(gpus=4, priority=10), hours_ago=5)],
+        holds=[a_hold("old", [("n1", range(4))], in_hours=1)],
+    )
+    made = planned(scenario)
+    assert [entry.job for entry in made.starts] == ["old"]
+    assert [job for entry in made.blocked for job in entry.jobs] == ["young"]
+
+
+def test_a_gang_that_still_waits_for_its_rack_does_not_grow_out_of_it() -> None:
+    elastic = a_job(gpus=8, workers=(1, 2), prefer="rack", relax_after_ms=6 * HOUR_MS)
+    (start,) = planned(a_scenario(racks(2, 1), waiting=[waits("p", elastic)])).starts
+    assert len(start.workers) == 1
+
+
+def test_a_promised_job_starts_even_when_the_cycle_comes_a_moment_late() -> None:
+    """The next promise was made for the very end of this one: it moves by that moment, nobody loses his turn."""
+    scenario = a_scenario(
+        flat(1),
+        waiting=[waits("first", a_job(gpus=8, hours=3), hours_ago=5), waits("second", a_job(gpus=8, hours=3))],
+        holds=[
+            a_hold("first", [("n1", range(8))], in_hours=-0.01),
+            a_hold("second", [("n1", range(8))], in_hours=2.99),
+        ],
+    )
+    assert [start.job for start in planned(scenario).starts] == ["first"]
+
+
+def test_a_gang_that_must_stay_on_one_node_is_promised_a_start() -> None:
+    scenario = a_scenario(
+        flat(1),
+        running=[runs("r", a_job(gpus=8, hours=3), [("n1", range(8))])],
+        waiting=[waits("w", a_job(gpus=8, within="node"))],
+    )
+    assert [hold.job for hold in planned(scenario).holds] == ["w"]
+
+
+def test_a_promised_gang_of_shares_waits_until_its_gpu_has_room_for_all_of_them() -> None:
+    shares = a_job(gpus=0.5, workers=2)
+    hold = a_hold("w", [("n1", (0,)), ("n1", (0,))], in_hours=1)
+    scenario = a_scenario(
+        flat(1, gpus=1),
+        running=[runs("r", a_job(gpus=0.5, hours=2), [("n1", (0,))], hours_ago=1)],
+        waiting=[waits("w", shares)],
+        holds=[replace(hold, workers=tuple(replace(worker, share_milli=500) for worker in hold.workers))],
+    )
+    assert not planned(scenario).starts
+
+
+def test_a_blocked_gang_with_a_soft_wish_is_reported_once() -> None:
+    wishes = a_job(gpus=16, prefer="node", relax_after_ms=6 * HOUR_MS)
+    scenario = a_scenario(flat(1), waiting=[waits("w", wishes)])
+    assert [job for entry in planned(scenario).blocked for job in entry.jobs] == ["w"]
