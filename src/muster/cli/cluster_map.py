@@ -111,7 +111,11 @@ def _mark(drawn: _Drawn, job: JobId, worker: Worker, cell: Cell | None, *, plain
     for gpu in worker.gpus:
         if cell is not Cell.HELD or drawn.cells[gpu] in (Cell.FREE, Cell.BAD, Cell.OUT):
             drawn.cells[gpu] = cell or (Cell.SHARED if worker.share_milli is not None else Cell.RUNNING)
-    drawn.jobs[job] = "" if cell is None else cell.value[1 if plain else 0]
+    if cell is None:
+        drawn.jobs[job] = ""
+    else:
+        # A letter needs a colon between itself and the id.
+        drawn.jobs[job] = f"{cell.value[1]}:" if plain else cell.value[0]
 
 
 def _picture(drawn: Sequence[_Drawn], scenario: Scenario, *, plain: bool) -> Table:

@@ -1,6 +1,6 @@
 """From workers to what they occupy, and what that counts for in quota."""
 
-from muster.core.cluster.capacity import Footprint, NodeUse
+from muster.core.cluster.capacity import Footprint, NodeUse, per_device
 from muster.core.cluster.tree import Tree
 from muster.core.gang import Demand
 from muster.model.ids import GpuType
@@ -24,7 +24,8 @@ def footprint_of(spec: JobSpec, workers: Placement, tree: Tree) -> Footprint:
         total[1] += request.memory_bytes
         total[2] += request.disk_bytes
     return tuple(
-        NodeUse(node, tuple(devices[node]), cpu, memory, disk) for node, (cpu, memory, disk) in sorted(by_node.items())
+        NodeUse(node, per_device(devices[node]), cpu, memory, disk)
+        for node, (cpu, memory, disk) in sorted(by_node.items())
     )
 
 

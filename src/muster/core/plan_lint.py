@@ -86,10 +86,6 @@ def _taken(job_id: JobId, spec: JobSpec, workers: Placement, capacity: Capacity,
     footprint = footprint_of(spec, workers, snapshot.setting.tree)
     if not capacity.holds(footprint):
         yield f"{job_id} is placed on what is not free"
-    for use in footprint:
-        devices = [device for device, _ in use.devices]
-        if len(devices) != len(dict.fromkeys(devices)) and not spec.roles[0].request.is_fractional:
-            yield f"{job_id} uses a GPU twice"
     capacity.take(footprint)
 
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heapreplace
 
 from muster.core.gang import Gang, gang_key, gang_of
-from muster.core.quota import Ledger
+from muster.core.quota import Ledger, own_jobs
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.policy import Order
+from muster.model.team import ancestors
 
 OrderKey = tuple[int, int, JobId]
 
@@ -201,8 +202,12 @@ class TierWalk:
         self._fair = order is Order.FAIR
         self._root = _Branch(TeamPath(""))
         leaves: dict[TeamPath, _Leaf] = {}
+        above = {outer: None for group in classes for outer in ancestors(group.team)[1:]} if self._fair else {}
         for group in classes:
-            path = ledger.chain(group.team)[0] if self._fair else TeamPath("")
+            path = TeamPath("")
+            if self._fair:
+                # Only a team whose sub-teams wait as well needs a place of its own among them.
+                path = own_jobs(group.team) if group.team in above else group.team
             leaf = leaves.get(path)
             if leaf is None:
                 leaf = leaves[path] = _Leaf(path)

@@ -12,9 +12,14 @@ from muster.model.ids import GpuType, TeamPath
 from muster.model.team import ANY_TYPE, Team, ancestors
 
 OWN_JOBS = "/."
-"""A team with sub-teams has an unnamed child for the jobs it submits itself, so that they compete as one more team."""
+"""What a team submits itself is counted apart from what its sub-teams do, so that it competes as one more of them."""
 
 LN2_MICRO = 693_147
+
+
+def own_jobs(path: TeamPath) -> TeamPath:
+    """The name under which a team's own jobs are counted."""
+    return TeamPath(path + OWN_JOBS)
 
 
 class Breach(NamedTuple):
@@ -39,14 +44,12 @@ class Ledger:
         "_half_life_ms",
         "_limits",
         "_used",
-        "children",
         "epoch",
         "teams",
     )
 
     def __init__(self, teams: tuple[Team, ...], half_life_ms: int) -> None:
         self.teams: dict[TeamPath, Team] = {team.path: team for team in teams}
-        self.children: dict[TeamPath, list[TeamPath]] = {}
         self._half_life_ms = half_life_ms
         self._chains: dict[TeamPath, tuple[TeamPath, ...]] = {}
         self._used: dict[TeamPath, dict[GpuType, int]] = {}
@@ -66,31 +69,19 @@ class Ledger:
             if inner in self._used:
                 return
             self._used[inner] = {}
-            outer = TeamPath(inner.rpartition("/")[0])
-            self.children.setdefault(outer, []).append(inner)
-            self.children[outer].sort()
-            self._chains.clear()
 
     def chain(self, path: TeamPath) -> tuple[TeamPath, ...]:
-        """The teams a job of this team counts against, innermost first."""
+        """The teams a job of this team counts against, innermost first: the team's own jobs, itself, its ancestors."""
         known = self._chains.get(path)
         if known is None:
-            if path not in self._used:
-                self._join(path)
-            known = ancestors(path)
-            if path in self.children:
-                own = TeamPath(path + OWN_JOBS)
-                if own not in self._used:
-                    self._join(own)
-                known = (own, *known)
-            self._chains[path] = known
+            self._join(path)
+            known = self._chains[path] = (own_jobs(path), *ancestors(path))
         return known
 
     def fork(self) -> "Ledger":
         """An independent copy that shares what does not change while planning."""
         made = Ledger.__new__(Ledger)
         made.teams = self.teams
-        made.children = self.children
         made._half_life_ms = self._half_life_ms
         made._chains = self._chains
         made._used = {path: used.copy() for path, used in self._used.items()}
@@ -187,11 +178,10 @@ class Ledger:
 
     def remembered(self, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
         """Decayed GPU-milliseconds of every team that submits jobs itself, as a scenario states them."""
-        own = {TeamPath(path.removesuffix(OWN_JOBS)): path for path in self._used if not self.children.get(path)}
         return tuple(
-            (path, self._decayed_gpu_ms(leaf, now_ms))
-            for path, leaf in sorted(own.items())
-            if self._decayed.get(leaf, 0)
+            (TeamPath(path.removesuffix(OWN_JOBS)), self._decayed_gpu_ms(path, now_ms))
+            for path in sorted(self._decayed)
+            if path.endswith(OWN_JOBS) and self._decayed[path]
         )
 
     def _fade(self, now_ms: int) -> None:

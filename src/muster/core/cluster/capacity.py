@@ -6,6 +6,7 @@ structure every decision reads, and the profiler asked for it.
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from muster.core.cluster.slots import SlotView
@@ -25,6 +26,14 @@ class NodeUse(NamedTuple):
     cpu_milli: int
     memory_bytes: int
     disk_bytes: int
+
+
+def per_device(uses: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """One entry per device: workers of one job that share a GPU add up."""
+    total: dict[int, int] = {}
+    for device, milli in uses:
+        total[device] = total.get(device, 0) + milli
+    return tuple(total.items())
 
 
 Footprint = tuple[NodeUse, ...]

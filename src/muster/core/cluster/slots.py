@@ -94,11 +94,13 @@ class SlotView:
         children = self._capacity.tree.children(level, domain)
         return sum(self.sums[level + 1][children.start : children.stop])
 
+    def counts(self, level: int) -> list[int]:
+        """How many fit into every domain of a level."""
+        return self.sums[level] if level < len(self.sums) else self.nodes
+
     def count(self, level: int, domain: int) -> int:
         """How many fit into one domain of any level, counted in groups at and above the level a group may span."""
-        if level < len(self.sums):
-            return self.sums[level][domain]
-        return self.nodes[domain]
+        return self.counts(level)[domain]
 
     @property
     def group_level(self) -> int:

@@ -48,6 +48,8 @@ class Ask(NamedTuple):
     memory_bytes: int
     disk_bytes: int
     pools: tuple[PoolName, ...]
+    takes_suspects: bool = True
+    """Whether nodes that failed recently will do."""
 
     @property
     def devices(self) -> int:
@@ -78,6 +80,8 @@ class FreeStates:
         self._content: list[tuple[object, ...]] = []
         """What a state says without numbers: ties are broken by it, never by what happened to be seen first."""
         self.hardware: list[Hardware] = []
+        self.has_suspects = False
+        """True once a suspect node was seen; placement then tries without such nodes first."""
         self._hardware_number: dict[Hardware, int] = {}
         self._devices: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
         self._slots: dict[Ask, list[int]] = {}
@@ -92,6 +96,7 @@ class FreeStates:
         if known is None:
             known = self._hardware_number[hardware] = len(self.hardware)
             self.hardware.append(hardware)
+            self.has_suspects = self.has_suspects or hardware.suspect
         return known
 
     def number(self, state: FreeState) -> int:
@@ -124,7 +129,7 @@ class FreeStates:
 
     def _fit(self, ask: Ask, state: FreeState) -> int:
         hardware = self.hardware[state.hardware]
-        if not hardware.usable or hardware.pool not in ask.pools:
+        if not hardware.usable or hardware.pool not in ask.pools or (hardware.suspect and not ask.takes_suspects):
             return 0
         fits = NO_BOUND
         if ask.gpu_milli:

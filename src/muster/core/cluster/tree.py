@@ -65,6 +65,10 @@ class Tree:
         """The domain of `level` that a node is in."""
         return node if level == self.node_level else self.domain_of[level][node]
 
+    def are_together(self, level: int, nodes: Sequence[int]) -> bool:
+        """True when all these nodes are in one domain of a level."""
+        return all(self.domain_at(level, node) == self.domain_at(level, nodes[0]) for node in nodes)
+
 
 def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """Sort key under which n2 comes before n10, as people and cable plans number machines."""

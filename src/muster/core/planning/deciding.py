@@ -66,6 +66,8 @@ class _TierCycle:
         self._entitled: dict[tuple[TeamPath, int], tuple[int, bool]] = {}
         self._alive: dict[_Fate, bool] = {}
         """Gangs that fitted, or could be made to fit, when first asked."""
+        self._waits_for_its_wish: dict[JobId, bool] = {}
+        """Jobs of classes that relax are decided one by one, because their age decides how far they may spread."""
         queue = desk.snapshot.queue
         self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
 
@@ -100,7 +102,7 @@ class _TierCycle:
         False when nothing may pass it.
         """
         desk = self._desk
-        if job_id in desk.promises or job_id in desk.begun:
+        if job_id in desk.promises or job_id in desk.begun or job_id in self._waits_for_its_wish:
             walk.advance()
             return True
         job = desk.snapshot.queue.jobs[job_id]
@@ -108,6 +110,7 @@ class _TierCycle:
         if code is None or self._make_room(group, job, code) or self._promise(group, job, code):
             walk.advance()
         elif group.relaxes:
+            self._waits_for_its_wish[job_id] = True
             desk.block((job_id,), code, detail)
             walk.advance()
         else:
@@ -175,7 +178,7 @@ class _TierCycle:
         """Start the gang if it fits anywhere; else what stopped it."""
         desk = self._desk
         end_ms = desk.now_ms + group.limit_ms
-        widest = _widest(desk, group, job)
+        widest = desk.widest(group.gang, job.spec, job.submitted_ms)
         code, detail = ReasonCode.CAPACITY, ""
         if not group.gang.choices:
             code = ReasonCode.NEVER_FITS
@@ -202,7 +205,9 @@ class _TierCycle:
 
     def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Ask others to leave; of no use to a job that only quota stops."""
-        return code is ReasonCode.CAPACITY and self._preemption.make_room(group, job, _widest(self._desk, group, job))
+        return code is ReasonCode.CAPACITY and self._preemption.make_room(
+            group, job, self._desk.widest(group.gang, job.spec, job.submitted_ms)
+        )
 
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Promise a start to the first blocked jobs of the tier, and to any whose promise was broken."""
@@ -230,13 +235,6 @@ def _stop_behind(desk: Desk, tiers: list[list[JobClass]]) -> None:
     for groups in tiers:
         for group in groups:
             desk.block(tuple(key[2] for key in group.jobs), ReasonCode.HELD_BY_OTHERS)
-
-
-def _widest(desk: Desk, group: JobClass, job: WaitingJob) -> int:
-    """How far the gang may spread now: a soft wish holds until it relaxes."""
-    if group.relaxes and desk.now_ms < job.submitted_ms + job.spec.topology.relax_after_ms:
-        return group.gang.prefer
-    return group.gang.widest
 
 
 def _surviving_nodes(desk: Desk, job: WaitingJob) -> tuple[int, ...]:

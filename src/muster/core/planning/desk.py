@@ -18,6 +18,7 @@ from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
 from muster.model.plan import Basis, Blocked, Eviction, Hold, ReasonCode, Resize, Start
+from muster.model.spec import JobSpec
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +87,11 @@ class Desk:
         end_ms = job.started_ms + self.setting.limit_ms(job.spec)
         return end_ms if end_ms > self.now_ms else self.now_ms + OVERDUE_MARGIN_MS
 
+    def widest(self, gang: Gang, spec: JobSpec, submitted_ms: int) -> int:
+        """How far a gang may spread now: a soft wish holds until it relaxes."""
+        relaxed = self.now_ms >= submitted_ms + spec.topology.relax_after_ms
+        return gang.widest if relaxed else gang.prefer
+
     def begin(self, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating) -> None:
         """Start a gang in this plan."""
         end_ms = self.now_ms + self.setting.limit_ms(job.spec)
@@ -98,7 +104,7 @@ class Desk:
         """Count GPUs against a team from now until `end_ms`, in the present and at every promised start."""
         self.ledger.charge(team, demand)
         self.projected.charge(team, demand)
-        self.promised_quota.use(self.ledger.chain(team), demand, end_ms)
+        self.promised_quota.use(self.ledger.chain(team), demand, self.now_ms, end_ms)
         self.outlook.add(end_ms, team, demand)
 
     def evict(self, eviction: Eviction) -> None:
@@ -137,16 +143,18 @@ class Desk:
         self, hold: Hold, team: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
     ) -> Promise:
         """Let a promise stand: nobody of its tier or below may get in its way any more."""
+        end_ms = max(hold.start_ms, self.now_ms) + limit_ms
         room = self._room_after(hold.start_ms, team, choice.demand)
+        self.promised_quota.use(self.ledger.chain(team), choice.demand, hold.start_ms, end_ms)
         self.promised_quota.promise(hold.job, hold.start_ms, room)
-        self.outlook.promise(hold.job, team, choice.demand, hold.start_ms, hold.start_ms + limit_ms)
+        self.outlook.promise(hold.job, team, choice.demand, hold.start_ms, end_ms)
         promise = self.promises[hold.job] = Promise(
             hold=hold,
             tier=tier,
             team=team,
             footprint=footprint,
             choice=choice,
-            end_ms=hold.start_ms + limit_ms,
+            end_ms=end_ms,
         )
         self.horizons.reserve(footprint, hold.start_ms)
         if hold.basis is Basis.DEPARTURES:
@@ -155,13 +163,20 @@ class Desk:
 
     def restore(self, promise: Promise) -> None:
         """Let a promise that was retracted stand again."""
-        limit_ms = promise.end_ms - promise.hold.start_ms
+        limit_ms = promise.end_ms - max(promise.hold.start_ms, self.now_ms)
         self.keep(promise.hold, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)
 
     def retract(self, job_id: JobId) -> Promise:
         """Take a promise back: its job starts, or gets a better one."""
         promise = self.promises.pop(job_id)
         self.promised_quota.retract(job_id)
+        self.promised_quota.use(
+            self.ledger.chain(promise.team),
+            promise.choice.demand,
+            promise.hold.start_ms,
+            promise.end_ms,
+            sign=-1,
+        )
         self.outlook.retract(job_id)
         self.horizons.lift(promise.footprint, promise.hold.start_ms)
         if promise.hold.basis is Basis.DEPARTURES:
@@ -194,7 +209,7 @@ class Desk:
 
     def breaks_quota_promise(self, team: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
         """The promised job that this start would keep from its quota at its time, if any."""
-        return self.promised_quota.broken_by(self.ledger.chain(team), choice.demand, end_ms)
+        return self.promised_quota.broken_by(self.ledger.chain(team), choice.demand, self.now_ms, end_ms)
 
     def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
         """What is still used on a node at a later time, by running jobs and by those this plan starts."""

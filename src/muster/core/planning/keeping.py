@@ -72,7 +72,8 @@ def _lasting(desk: Desk, entry: _Kept) -> _Kept | None:
     limit_ms = desk.setting.limit_ms(spec)
     for start_ms in (entry.hold.start_ms, _soon(desk, entry)):
         hold = entry.hold if start_ms == entry.hold.start_ms else _moved(entry.hold, start_ms)
-        if still_holds(desk, hold, entry.footprint, entry.choice, spec.team, start_ms + limit_ms):
+        end_ms = max(start_ms, desk.now_ms) + limit_ms
+        if still_holds(desk, hold, entry.footprint, entry.choice, spec.team, end_ms):
             if start_ms != entry.hold.start_ms:
                 _send_away_overdue(desk, entry)
             return entry._replace(hold=hold)
@@ -104,9 +105,12 @@ def _moved(hold: Hold, start_ms: int) -> Hold:
 
 
 def _send_away_overdue(desk: Desk, entry: _Kept) -> None:
-    """Tell jobs past their maximum duration to leave the promised nodes."""
+    """Tell jobs past their maximum duration to leave the promised GPUs."""
     for use in entry.footprint:
-        for job_id, _ in desk.snapshot.uses_on(use.node):
+        promised = dict(use.devices)
+        for job_id, other in desk.snapshot.uses_on(use.node):
+            if promised and not any(device in promised for device, _ in other.devices):
+                continue
             job = desk.snapshot.running[job_id]
             if job.leaving_by_ms is None and job_id not in desk.evictions and _is_overdue(desk, job):
                 lost = lost_gpu_ms(job, desk.snapshot.demands[job_id], desk.now_ms)
@@ -117,7 +121,7 @@ def _why_broken(desk: Desk, hold: Hold) -> str:
     lost = [node for node in hold.nodes if not _takes_work(desk, node)]
     if lost:
         return f"node {lost[0]} no longer takes work"
-    return "a more urgent job or a changed quota took what it was promised"
+    return "a more urgent job, an older promise or a changed quota needs what it was promised"
 
 
 def _takes_work(desk: Desk, name: NodeName) -> bool:
@@ -144,6 +148,10 @@ def _start_promised(desk: Desk, kept: list[_Kept]) -> None:
         _start_if_possible(desk, entry, job)
 
 
+def _nodes(footprint: Footprint) -> list[int]:
+    return [use.node for use in footprint]
+
+
 def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
     """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
     end_ms = desk.now_ms + desk.setting.limit_ms(job.spec)
@@ -151,12 +159,11 @@ def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
     mark = capacity.mark()
     if desk.horizons.reserves(entry.hold.start_ms, end_ms):
         capacity.give(entry.footprint)
-    seating: Seating | None = None
-    if capacity.holds(entry.footprint):
+    widest = desk.widest(entry.gang, job.spec, job.submitted_ms)
+    seating: Seating | None
+    if capacity.holds(entry.footprint) and desk.setting.tree.are_together(widest, _nodes(entry.footprint)):
         seating = Seating(entry.hold.workers, entry.footprint)
     else:
-        relaxed = desk.now_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
-        widest = entry.gang.widest if relaxed else entry.gang.prefer
         seating = place(capacity, entry.gang, entry.choice, widest)
     capacity.rollback(mark)
     if seating is None:

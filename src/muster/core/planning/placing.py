@@ -7,7 +7,7 @@ so neighbours in a ring are neighbours in the network.
 from bisect import bisect_left
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.capacity import Capacity, Footprint, NodeUse, per_device
 from muster.core.cluster.slots import SlotView
 from muster.core.cluster.states import Ask
 from muster.core.gang import Choice, Gang, RolePart
@@ -29,8 +29,18 @@ class Seating(NamedTuple):
 def place(capacity: Capacity, gang: Gang, choice: Choice, widest: int, first: tuple[int, ...] = ()) -> Seating | None:
     """Seat the whole gang inside one domain of the widest level or a smaller one; None when it does not fit.
 
-    `first` are nodes to use before others, where surviving workers ran.
+    `first` are nodes to use before others, where surviving workers ran. Suspect nodes are used only by a gang that
+    fits nowhere without them.
     """
+    if capacity.states.has_suspects:
+        careful = choice._replace(asks=tuple(ask._replace(takes_suspects=False) for ask in choice.asks))
+        seating = _place(capacity, gang, careful, widest, first)
+        if seating is not None:
+            return seating
+    return _place(capacity, gang, choice, widest, first)
+
+
+def _place(capacity: Capacity, gang: Gang, choice: Choice, widest: int, first: tuple[int, ...]) -> Seating | None:
     if len(gang.parts) > 1:
         return _place_roles(capacity, gang, choice, widest)
     part, ask = gang.parts[0], choice.asks[0]
@@ -52,11 +62,9 @@ def fits(capacity: Capacity, gang: Gang, choice: Choice, widest: int) -> bool:
         return False
     if widest == 0 and part.group == 1 and capacity.is_shelved:
         return True
-    if capacity.tree.node_level == widest:
-        return one_node(capacity, ask, part.workers, 0, len(capacity.tree.nodes)) is not None
     view = capacity.view(ask, part.group)
     needed = _needed(view, part, widest)
-    return any(count >= needed for count in view.sums[widest])
+    return any(count >= needed for count in view.counts(widest))
 
 
 def _find_seats(capacity: Capacity, part: RolePart, ask: Ask, widest: int) -> Seats | None:
@@ -198,7 +206,7 @@ def seat(
         uses.append(
             NodeUse(
                 node,
-                tuple((device, milli) for gpus in devices for device in gpus),
+                per_device((device, milli) for gpus in devices for device in gpus),
                 count * ask.cpu_milli,
                 count * ask.memory_bytes,
                 count * ask.disk_bytes,
@@ -236,8 +244,24 @@ def _domains_for_roles(capacity: Capacity, gang: Gang, choice: Choice, level: in
 
 
 def _roles_in(capacity: Capacity, gang: Gang, choice: Choice, level: int, domain: int) -> Seating | None:
-    """Seat all roles in one domain or none."""
-    order = sorted(range(len(gang.parts)), key=lambda i: (-choice.asks[i].gpu_milli, -choice.asks[i].cpu_milli, i))
+    """Seat all roles in one domain or none, trying the orders in which they get in each other's way least."""
+    scarcity = [
+        (capacity.view(ask, part.group).count(level, domain) * part.group // part.workers, index)
+        for index, (part, ask) in enumerate(zip(gang.parts, choice.asks, strict=True))
+    ]
+    largest = sorted(range(len(gang.parts)), key=lambda i: (-choice.asks[i].gpu_milli, -choice.asks[i].cpu_milli, i))
+    orders = ([index for _, index in sorted(scarcity)], largest, largest[::-1])
+    for order in dict.fromkeys(tuple(order) for order in orders):
+        seating = _roles_in_order(capacity, gang, choice, level, domain, order)
+        if seating is not None:
+            return seating
+    return None
+
+
+def _roles_in_order(
+    capacity: Capacity, gang: Gang, choice: Choice, level: int, domain: int, order: tuple[int, ...]
+) -> Seating | None:
+    """Seat the roles one after another, each seeing what the others took; leaves the capacity as it was."""
     ranks = [sum(part.workers for part in gang.parts[:index]) for index in range(len(gang.parts))]
     mark = capacity.mark()
     workers: list[Worker] = []
@@ -270,7 +294,7 @@ def merged(uses: list[NodeUse]) -> Footprint:
 def _sum(one: NodeUse, other: NodeUse) -> NodeUse:
     return NodeUse(
         one.node,
-        one.devices + other.devices,
+        per_device(one.devices + other.devices),
         one.cpu_milli + other.cpu_milli,
         one.memory_bytes + other.memory_bytes,
         one.disk_bytes + other.disk_bytes,

@@ -6,12 +6,13 @@ cycle. Elastic jobs are shrunk before anybody is stopped.
 
 from collections.abc import Callable
 
+from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import fits
 from muster.core.planning.resizing import shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Roster, Victim, shrinkable
+from muster.core.planning.victims import Roster, Victim, leavers, shrinkable
 from muster.core.queueing import JobClass
 from muster.model.ids import TeamPath
 from muster.model.job import WaitingJob
@@ -29,6 +30,7 @@ class Preemption:
         self._desk = desk
         self._roster: Roster | None = None
         self._shrinkable: list[Victim] | None = None
+        self._leaving: Candidates | None = None
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
 
@@ -76,17 +78,26 @@ class Preemption:
         known = (rights[0], group.gang_number, number, group.gang.widest)
         if known not in self._hopeless:
             candidates = self._candidates_for(*rights)
-            if candidates.victims and fits(candidates.empty, group.gang, choice, group.gang.widest):
+            if fits(candidates.empty, group.gang, choice, group.gang.widest):
                 return False
             self._hopeless[known] = True
         return True
 
     def _candidates_for(self, key: _Key, victims: list[Victim]) -> Candidates:
+        departed = self._departed()
         candidates = self._candidates.get(key)
         if candidates is None:
-            candidates = self._candidates[key] = Candidates(self._desk.horizons.closed, victims)
+            candidates = self._candidates[key] = Candidates(departed, victims)
         candidates.catch_up()
         return candidates
+
+    def _departed(self) -> Capacity:
+        """What will be free and not promised once everybody who was told to leave is gone."""
+        desk = self._desk
+        if self._leaving is None:
+            self._leaving = Candidates(desk.horizons.closed, leavers(desk))
+        self._leaving.catch_up()
+        return self._leaving.empty
 
     def _cheapest(
         self,
@@ -103,10 +114,10 @@ class Preemption:
         if known in self._hopeless:
             return None
         candidates = self._candidates_for(*entitled)
-        if not candidates.victims or not self._quota_allows(group, choice):
+        if not self._quota_allows(group, choice):
             return None
         sacrifice = Search(
-            capacity=self._desk.horizons.closed,
+            capacity=self._departed(),
             candidates=candidates,
             gang=group.gang,
             choice=choice,
@@ -165,11 +176,16 @@ class Preemption:
         desk = self._desk
         desk.preemptors += 1
         for victim in sacrifice.victims:
+            self.roster.leave(victim.job.id)
+            for candidates in self._candidates.values():
+                candidates.without(victim.job.id)
             if not victim.workers:
                 desk.evict(Eviction(job=victim.job.id, for_job=job.id, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
-                self.roster.leave(victim.job.id)
+            if self._leaving is not None:
+                self._leaving.add(victim)
         shrink(desk, [victim for victim in sacrifice.victims if victim.workers], job.id)
-        gone_ms = desk.now_ms + max(desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
+        gone = {victim.job.id: None for victim in sacrifice.victims}
+        self._shrinkable = [victim for victim in self._spare_workers() if victim.job.id not in gone]
         desk.promise(
             job.id,
             group.team,
@@ -177,11 +193,19 @@ class Preemption:
             group.limit_ms,
             choice,
             sacrifice.seating,
-            gone_ms,
+            self._gone_ms(sacrifice),
             Basis.DEPARTURES,
         )
-        gone = {victim.job.id: None for victim in sacrifice.victims}
-        self._shrinkable = [victim for victim in self._spare_workers() if victim.job.id not in gone]
-        for candidates in self._candidates.values():
-            for victim in sacrifice.victims:
-                candidates.without(victim.job.id)
+
+    def _gone_ms(self, sacrifice: Sacrifice) -> int:
+        """When everybody who is in the way has left."""
+        desk = self._desk
+        times = [desk.now_ms + desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
+        for use in sacrifice.seating.footprint:
+            for job_id, _ in desk.snapshot.uses_on(use.node):
+                job = desk.snapshot.running[job_id]
+                if job_id in desk.leaving or job.leaving_by_ms is not None:
+                    times.append(desk.end_ms(job))
+                elif job_id in desk.resizes:
+                    times.append(desk.now_ms + desk.setting.grace_ms(job.spec))
+        return max(times, default=desk.now_ms)

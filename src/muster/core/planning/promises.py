@@ -73,7 +73,9 @@ def _sweep(
             continue
         grew = False
         widest = _widest_at(job, gang, at_ms)
-        if not fits(capacity, gang, choice, widest) or not _quota_allows(desk, job.spec.team, choice, at_ms):
+        if not fits(capacity, gang, choice, widest) or not _quota_allows(
+            desk, job.spec.team, choice, at_ms, at_ms + limit_ms
+        ):
             continue
         capacity.shelve()
         seating = place(capacity, gang, choice, widest)
@@ -112,8 +114,13 @@ def _widest_at(job: WaitingJob, gang: Gang, at_ms: int) -> int:
     return gang.widest if relaxed else gang.prefer
 
 
-def _quota_allows(desk: Desk, team: TeamPath, choice: Choice, at_ms: int) -> bool:
-    return fits_into(desk.room_at(at_ms, team), desk.ledger.chain(team), choice.demand)
+def _quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
+    """True when the limits allow this start, and no promise that falls into its run loses its quota to it."""
+    chain = desk.ledger.chain(team)
+    return (
+        fits_into(desk.room_at(start_ms, team), chain, choice.demand)
+        and desk.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
+    )
 
 
 def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int) -> bool:
@@ -123,7 +130,7 @@ def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, te
         promise for promise in desk.promises.values() if promise.hold.start_ms < end_ms and start_ms < promise.end_ms
     ]
     return all(_room_on_node(desk, use, start_ms, overlapping) for use in footprint) and _quota_allows(
-        desk, team, choice, start_ms
+        desk, team, choice, start_ms, end_ms
     )
 
 

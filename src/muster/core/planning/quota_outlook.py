@@ -111,19 +111,19 @@ class PromisedQuota:
         for promises in self._rooms.values():
             promises.pop(job_id, None)
 
-    def broken_by(self, chain: tuple[TeamPath, ...], demand: Demand, end_ms: int) -> JobId | None:
-        """The promise that using this until `end_ms` would break, if any."""
+    def broken_by(self, chain: tuple[TeamPath, ...], demand: Demand, start_ms: int, end_ms: int) -> JobId | None:
+        """The promise that using this much for this long would break, if any."""
         for team in chain:
             for gpu_type, milli in demand:
-                for job_id, (start_ms, left_milli) in self._rooms.get((team, gpu_type), {}).items():
-                    if milli > left_milli and start_ms < end_ms:
+                for job_id, (at_ms, left_milli) in self._rooms.get((team, gpu_type), {}).items():
+                    if milli > left_milli and start_ms <= at_ms < end_ms:
                         return job_id
         return None
 
-    def use(self, chain: tuple[TeamPath, ...], demand: Demand, end_ms: int) -> None:
-        """Something uses this much until `end_ms`."""
+    def use(self, chain: tuple[TeamPath, ...], demand: Demand, start_ms: int, end_ms: int, sign: int = 1) -> None:
+        """Something uses this much for this long; sign -1 takes it back."""
         for team in chain:
             for gpu_type, milli in demand:
                 for promise in self._rooms.get((team, gpu_type), {}).values():
-                    if promise[0] < end_ms:
-                        promise[1] -= milli
+                    if start_ms <= promise[0] < end_ms:
+                        promise[1] -= sign * milli

@@ -85,7 +85,9 @@ def _begun(desk: Desk) -> list[_Growing]:
         role = begun.job.spec.elastic_role
         if role is not None:
             nodes = tuple(use.node for use in begun.seating.footprint)
-            found.append(_entry(begun.job.id, begun.job.spec, role, begun.gang, begun.choice, begun.end_ms, nodes))
+            widest = desk.widest(begun.gang, begun.job.spec, begun.job.submitted_ms)
+            gang = begun.gang._replace(widest=widest)
+            found.append(_entry(begun.job.id, begun.job.spec, role, gang, begun.choice, begun.end_ms, nodes))
     return found
 
 
@@ -105,6 +107,7 @@ def _running(desk: Desk) -> list[_Growing]:
         ):
             continue
         gang = running_gang(job, desk.setting)
+        gang = gang._replace(widest=desk.widest(gang, job.spec, job.submitted_ms))
         choice = _present_choice(desk, job, gang)
         if choice is not None:
             nodes = tuple(use.node for use in desk.snapshot.footprints[job.id])

@@ -33,24 +33,38 @@ class Sacrifice(NamedTuple):
 class Candidates:
     """Victims to choose from, indexed by the nodes they would free. Shared by all gangs with the same rights."""
 
-    def __init__(self, capacity: Capacity, victims: Sequence[Victim]) -> None:
+    def __init__(self, capacity: Capacity, victims: Sequence[Victim] = ()) -> None:
         self._capacity = capacity
         self._cursor = len(capacity.changed)
-        self.victims: dict[int, Victim] = dict(enumerate(victims))
+        self.victims: dict[int, Victim] = {}
         self.by_node: dict[int, list[tuple[int, int, int]]] = {}
         """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
         self._numbers: dict[JobId, list[int]] = {}
-        for number, victim in self.victims.items():
-            self._numbers.setdefault(victim.job.id, []).append(number)
-            for use in victim.footprint:
-                milli = sum(part for _, part in use.devices)
-                self.by_node.setdefault(use.node, []).append((victim.cost, number, milli))
-        for offers in self.by_node.values():
-            offers.sort()
+        self._made = 0
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
-        for node in self.by_node:
+        for victim in victims:
+            self._list(victim)
+        for node, offers in self.by_node.items():
+            offers.sort()
             self._empty(node)
+
+    def _list(self, victim: Victim) -> None:
+        number = self._made
+        self._made += 1
+        self.victims[number] = victim
+        self._numbers.setdefault(victim.job.id, []).append(number)
+        for use in victim.footprint:
+            milli = sum(part for _, part in use.devices)
+            self.by_node.setdefault(use.node, []).append((victim.cost, number, milli))
+
+    def add(self, victim: Victim) -> None:
+        """One candidate more."""
+        self._list(victim)
+        for use in victim.footprint:
+            self.by_node[use.node].sort()
+            self.empty.give((use,))
+        self.empty.forget_marks()
 
     def _empty(self, node: int) -> None:
         """Free one node of all candidates; jobs that could also shrink are counted once, as gone."""
@@ -108,7 +122,13 @@ class Search:
         self._allowance = allowance
 
     def cheapest(self) -> Sacrifice | None:
-        """The least costly way to make room in the smallest level in which that is possible."""
+        """The least costly way to make room in the smallest level in which that is possible.
+
+        Costs nobody anything when the gang fits once those who were told to leave already are gone.
+        """
+        if fits(self._scratch, self._gang, self._choice, self._widest):
+            seating = place(self._scratch, self._gang, self._choice, self._widest)
+            return Sacrifice((), seating, 0) if seating is not None else None
         if not fits(self._candidates.empty, self._gang, self._choice, self._widest):
             return None
         for level in range(self._scratch.tree.node_level, self._widest - 1, -1):

@@ -101,6 +101,15 @@ class Roster:
         return found
 
 
+def leavers(desk: Desk) -> list[Victim]:
+    """Jobs that were told to leave before; what they free is spoken for only as far as it was promised."""
+    return [
+        Victim(job, Why.TIER, 0, 0, desk.snapshot.footprints[job_id], desk.snapshot.demands[job_id])
+        for job_id, job in sorted(desk.snapshot.running.items())
+        if job.leaving_by_ms is not None or job_id in desk.leaving
+    ]
+
+
 def shrinkable(desk: Desk) -> list[Victim]:
     """What running elastic jobs have beyond their minimum: it goes to whoever needs it to run at all.
 
