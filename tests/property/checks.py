@@ -81,7 +81,13 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
 
 
 def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: RunningJob) -> bool:
-    """True when the preemptor starts in a world without the other victims, where promises are as good as taken."""
+    """True when the preemptor starts in a world without the other victims, where promises are as good as taken.
+
+    A victim on whose GPUs somebody else was promised a place must leave for that one, whoever asked first.
+    """
+    others = [hold for hold in made.holds if hold.job != preemptor]
+    if any(_share_a_gpu(stays.workers, hold.workers) for hold in others):
+        return False
     gone = {entry.job for entry in made.evictions} | {
         job.id for job in scenario.running if job.leaving_by_ms is not None
     }
@@ -92,7 +98,7 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
         if job.id == stays.id or job.id not in gone
     ]
     running += [_as_running(scenario, start.job, start.workers) for start in made.starts]
-    running += [_as_running(scenario, hold.job, hold.workers) for hold in made.holds if hold.job != preemptor]
+    running += [_as_running(scenario, hold.job, hold.workers) for hold in others]
     alone = replace(
         scenario,
         teams=(),
@@ -102,6 +108,11 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
         policy=Policy(preemption=False, elastic=False, consolidation=False),
     )
     return bool(planned(alone).starts)
+
+
+def _share_a_gpu(some: tuple[Worker, ...], others: tuple[Worker, ...]) -> bool:
+    taken = {(worker.node, gpu) for worker in some for gpu in worker.gpus}
+    return any((worker.node, gpu) in taken for worker in others for gpu in worker.gpus)
 
 
 def _as_running(scenario: Scenario, job: JobId, workers: tuple[Worker, ...]) -> RunningJob:

@@ -112,6 +112,8 @@ def _borrows(facts: Facts, place: int, team: TeamPath, victim: RunningJob) -> bo
 
 
 def _leaves(facts: Facts, stay: Stay) -> bool:
+    if stay.is_given_up:
+        return True
     job = facts.running.get(stay.job)
     return job is not None and not stay.is_promised and job.leaving_by_ms is not None
 

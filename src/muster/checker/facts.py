@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.job import Placement, RunningJob, Worker
@@ -25,6 +25,8 @@ class Stay:
     is_new: bool
     """True when this plan puts them there."""
     is_promised: bool = False
+    is_given_up: bool = False
+    """True for workers that an elastic job gives up in this plan."""
 
     def covers(self, at_ms: int) -> bool:
         """True when they are there at this time."""
@@ -122,7 +124,7 @@ class Facts:
         gone_ms = min(end_ms, self.now_ms + self.grace_ms(job.spec))
         return [
             self._stay(job.id, kept, self.now_ms, end_ms),
-            self._stay(job.id, gone, self.now_ms, gone_ms),
+            replace(self._stay(job.id, gone, self.now_ms, gone_ms), is_given_up=True),
             self._stay(job.id, added, self.now_ms, end_ms, is_new=True),
         ]
 

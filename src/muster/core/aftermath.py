@@ -14,12 +14,12 @@ from muster.core.gang import Choice, Gang, gang_of
 from muster.core.planning.horizons import Horizons
 from muster.core.planning.placing import fits
 from muster.core.snapshot import Snapshot
-from muster.model.ids import GpuType, PoolName
+from muster.model.ids import PoolName
 from muster.model.job import Placement
 from muster.model.node import ClusterSpec, NodeState
-from muster.model.plan import Plan, Reason, ReasonCode
+from muster.model.plan import Hold, Plan, Reason, ReasonCode
 from muster.model.policy import Pool
-from muster.model.resources import GPU_MILLI
+from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec, Parallelism, TopologyWish
 
 
@@ -54,13 +54,24 @@ class Aftermath:
         """All reasons why a gang does not fit now inside one domain of a level; none when it does."""
         if not gang.choices:
             return (_never("no node has what it asks for"),)
-        if self._fits(self._horizons.until(end_ms), gang, level):
+        capacity = self._horizons.until(end_ms)
+        if self._fits(capacity, gang, level):
             return ()
         if self._fits(self._free, gang, level):
             return (_HELD_BY_OTHERS,)
         if not self._fits(self._bare, gang, level):
             return (_never("it does not fit even on an empty, healthy cluster"),)
-        return (*self._where_else(self._horizons.until(end_ms), gang, spec, level), *self._how_much(gang, level))
+        elsewhere = self._where_else(capacity, gang, spec, level)
+        scattered = any(reason.code is ReasonCode.TOPOLOGY for reason in elsewhere)
+        return elsewhere if scattered else (*elsewhere, self._how_much(capacity, gang))
+
+    def why_not_yet(self, hold: Hold, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
+        """The same for a job that has a promise: what is promised to itself is not in its way."""
+        own = footprint_of(spec, hold.workers, self._setting.tree)
+        self._horizons.lift(own, hold.start_ms)
+        reasons = self.why_not(gang, spec, level, end_ms)
+        self._horizons.reserve(own, hold.start_ms)
+        return reasons
 
     def _fits(self, capacity: Capacity, gang: Gang, level: int) -> bool:
         return any(fits(capacity, gang, choice, level) for choice in gang.choices)
@@ -142,38 +153,34 @@ class Aftermath:
             would_help="repairing or returning these nodes to service",
         )
 
-    def _how_much(self, gang: Gang, level: int) -> tuple[Reason, ...]:
-        """Whether too few GPUs are free, or enough that do not lie together."""
-        best: tuple[int, int, GpuType] | None = None
-        for choice in gang.choices:
-            for kind in dict.fromkeys(ask.gpu_type for ask in choice.asks if ask.gpu_type is not None):
-                wanted = dict(choice.demand)[kind]
-                ask = next(ask for ask in choice.asks if ask.gpu_type == kind)
-                missing = wanted - self._horizons.closed.free_milli_for(ask)
-                if best is None or missing < best[0]:
-                    best = (missing, wanted, kind)
-        if best is None:
-            return (_NO_CPUS,)
-        missing, wanted, kind = best
-        label = str(kind) or "GPU"
-        if missing > 0:
-            return (
-                Reason(
-                    code=ReasonCode.CAPACITY,
-                    message=f"needs {-(-wanted // GPU_MILLI)} {label}, {(wanted - missing) // GPU_MILLI} are free and "
-                    "not promised",
-                    would_help=f"{-(-missing // GPU_MILLI)} more {label} coming free",
-                ),
-            )
-        if level > 0 and self._fits(self._free, gang, 0):
-            return ()
-        return (
-            Reason(
+    def _how_much(self, capacity: Capacity, gang: Gang) -> Reason:
+        """Whether too few GPUs are free, too many of them promised, or enough that do not lie together."""
+        shortages = [
+            (dict(choice.demand)[ask.gpu_type] - capacity.free_milli_for(ask), ask, dict(choice.demand)[ask.gpu_type])
+            for choice in gang.choices
+            for ask in choice.asks
+            if ask.gpu_type is not None
+        ]
+        if not shortages:
+            return _NO_CPUS
+        missing, ask, wanted = min(shortages, key=lambda shortage: shortage[0])
+        label = str(ask.gpu_type) or "GPU"
+        free = self._free.free_milli_for(ask)
+        if missing <= 0:
+            return Reason(
                 code=ReasonCode.FRAGMENTED,
-                message=f"{(wanted - missing) // GPU_MILLI} {label} are free, but not with enough of everything a "
-                "worker needs on one node",
+                message=f"{gpus_text(wanted - missing)} {label} are free, but nowhere with all that a worker needs on "
+                "one node",
                 would_help="smaller workers, or whole nodes coming free",
-            ),
+            )
+        if free >= wanted:
+            return _HELD_BY_OTHERS
+        promised = free - (wanted - missing)
+        return Reason(
+            code=ReasonCode.CAPACITY,
+            message=f"needs {gpus_text(wanted)} {label}, {gpus_text(free)} are free"
+            + (f" and {gpus_text(promised)} of these promised to others" if promised else ""),
+            would_help=f"{gpus_text(missing)} more {label} coming free",
         )
 
 

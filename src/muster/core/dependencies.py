@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import assert_never
 
 from muster.model.ids import JobId
@@ -59,29 +60,23 @@ def settle(
 
 
 def find_cycle(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> tuple[JobId, ...]:
-    """Jobs that wait for each other in a ring, first one repeated at the end; empty when there is none.
+    """Jobs that wait for each other in a ring, the first repeated at the end; empty when there is none.
 
     `depends_on` is a whole submission: what is not among its keys was submitted before and cannot be in a ring with it.
     """
-    done: set[JobId] = set()
-    for root in sorted(depends_on):
-        if ring := _ring_from(root, depends_on, done):
-            return ring
+    try:
+        _sorter(depends_on).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1]))
     return ()
 
 
-def _ring_from(root: JobId, depends_on: Mapping[JobId, tuple[JobId, ...]], done: set[JobId]) -> tuple[JobId, ...]:
-    """Depth first from one job, without recursion: a pipeline may be thousands of jobs long."""
-    path = [root]
-    unexplored = [iter(depends_on[root])]
-    while path:
-        onward = next(unexplored[-1], None)
-        if onward is None:
-            done.add(path.pop())
-            unexplored.pop()
-        elif onward in path:
-            return (*path[path.index(onward) :], onward)
-        elif onward in depends_on and onward not in done:
-            path.append(onward)
-            unexplored.append(iter(depends_on[onward]))
-    return ()
+def in_order(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> tuple[JobId, ...]:
+    """The jobs of a submission without rings, each after those it depends on."""
+    return tuple(_sorter(depends_on).static_order())
+
+
+def _sorter(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> TopologicalSorter[JobId]:
+    return TopologicalSorter(
+        {job: [each for each in depends_on[job] if each in depends_on] for job in sorted(depends_on)}
+    )

@@ -116,7 +116,10 @@ class _Explainer:
 
     def reasons(self, job: WaitingJob, group: JobClass) -> tuple[Reason, ...]:
         """All reasons why a job of this class waits."""
-        relaxed = self._now_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
+        hold = self._holds.get(job.id)
+        if hold is not None:
+            return self._promised_reasons(job, group, hold)
+        relaxed = self._is_relaxed(job)
         key = (group.order, relaxed)
         known = self._by_class.get(key)
         if known is None:
@@ -124,9 +127,16 @@ class _Explainer:
                 *self._quota_reasons(group),
                 *self._fit_reasons(group, job, relaxed=relaxed),
             )
-        if job.id in self._holds:
-            return known or (self._promised(self._holds[job.id]),)
         return known or (self._behind(job),)
+
+    def _is_relaxed(self, job: WaitingJob) -> bool:
+        return self._now_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
+
+    def _promised_reasons(self, job: WaitingJob, group: JobClass, hold: Hold) -> tuple[Reason, ...]:
+        level = group.gang.widest if self._is_relaxed(job) else group.gang.prefer
+        end_ms = self._now_ms + group.limit_ms
+        fit = self._aftermath.why_not_yet(hold, group.gang, job.spec, level, end_ms)
+        return (*self._quota_reasons(group), *fit) or (self._promised(hold),)
 
     def _fit_reasons(self, group: JobClass, job: WaitingJob, *, relaxed: bool) -> tuple[Reason, ...]:
         key = (group.gang_number, group.limit_ms, relaxed)

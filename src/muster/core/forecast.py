@@ -29,11 +29,12 @@ class Fluid:
         self._asked = 0
 
     def drink(self, milli: int) -> int:
-        """When this much more, behind everybody who asked before, will have come free."""
+        """When this much more, behind everybody who asked before, will have come free.
+
+        Who asks did not start, so at least one more job has to end first.
+        """
         self._asked += milli
-        missing = self._asked - self._free_milli
-        if missing <= 0:
-            return self._now_ms
+        missing = max(self._asked - self._free_milli, 1)
         at = bisect_left(self._given, missing)
         if at < len(self._times):
             return self._times[at]

@@ -8,6 +8,7 @@ A node comes back when its signals are well inside the limits, not just inside, 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import assert_never
 
 from muster.model.ids import NodeName
 from muster.model.node import Node, NodeState
@@ -168,6 +169,8 @@ def verdict_state(verdict: Verdict, present: NodeState) -> NodeState:
             return NodeState.DRAINED if present is NodeState.DRAINED else NodeState.DRAINING
         case Verdict.DOWN:
             return NodeState.DOWN
+        case _:
+            assert_never(verdict)
 
 
 def apply_verdict(node: Node, judgement: Judgement, *, drained_by_health: bool) -> Node:

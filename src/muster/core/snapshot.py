@@ -110,7 +110,7 @@ class Snapshot:
         for use in footprint:
             self._on_node.setdefault(use.node, {})[job.id] = use
         self.capacity.take(footprint)
-        self.capacity.forget_marks()
+        self.capacity.settle()
 
     def uses_on(self, node: int) -> ItemsView[JobId, NodeUse]:
         """What every running job uses on one node."""
@@ -124,7 +124,7 @@ class Snapshot:
         for use in footprint:
             del self._on_node[use.node][job_id]
         self.capacity.give(footprint)
-        self.capacity.forget_marks()
+        self.capacity.settle()
         self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
         return job
 

@@ -4,16 +4,16 @@ Whoever drives it, a live shell or a simulation, calls it from one place at a ti
 log when it returns; inside `batch` several calls are written together when the batch ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.backends.base import Backend
-from muster.core.admission import Rejected
+from muster.core.admission import Admitted, Rejected
 from muster.core.arrays import ArrayProgress, failed_only
-from muster.core.dependencies import Fate, fate
+from muster.core.dependencies import Fate, fate, find_cycle, in_order
 from muster.core.lifecycle import due_ms, standing_commands
-from muster.engine.apply import Dropped
+from muster.engine.apply import Applied, Dropped
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
@@ -31,7 +31,7 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId
 from muster.model.job import Job
-from muster.model.limits import ARRAY_TASKS
+from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
 from muster.model.plan import ReasonCode
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
@@ -68,23 +68,27 @@ class Engine:
     ) -> Submitted | Rejected:
         """Let a job in, or say why not. Admission looks at the file, this at the jobs it depends on."""
         name = self._new_id() if job is None else job
-        self._check_new(name, spec)
-        decision = self._decisions.admit(spec, self.state.snapshot)
-        if isinstance(decision, Rejected):
-            return decision
-        spec, fates = decision.spec, dict[JobId, Fate]()
-        for dependency in spec.depends_on:
-            state = self.state.state_of(dependency.job)
-            if state is None:
-                message = f"depends on {dependency.job}, which does not exist; submit that job first"
-                return Rejected(code=ReasonCode.DEPENDENCY, message=message)
-            if (so_far := fate(state, dependency.when)) is not Fate.MET:
-                fates[dependency.job] = so_far
+        answer = self._admit(name, spec)
+        if isinstance(answer, Rejected):
+            return answer
+        return self._enter(name, answer.spec, now_ms, held=held, by=by)
+
+    def submit_all(
+        self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str = ""
+    ) -> tuple[Submitted, ...] | Rejected:
+        """Let a whole pipeline in, whose jobs may depend on each other in any order, or nothing of it."""
+        depends_on = {job: tuple(each.job for each in spec.depends_on) for job, spec in specs.items()}
+        if ring := find_cycle(depends_on):
+            message = f"these jobs wait for each other: {' -> '.join(ring)}; leave one of the dependencies out"
+            return Rejected(code=ReasonCode.DEPENDENCY, message=message)
+        admitted: dict[JobId, JobSpec] = {}
+        for job, spec in specs.items():
+            answer = self._admit(job, spec, together_with=specs)
+            if isinstance(answer, Rejected):
+                return replace(answer, message=f"{job}: {answer.message}")
+            admitted[job] = answer.spec
         with self.batch():
-            self._record(JobSubmitted(at_ms=now_ms, job=name, spec=spec, unmet=tuple(fates), held=held, by=by))
-            for doomed in (each for each, so_far in fates.items() if so_far is Fate.DOOMED):
-                self._record(DependencyFailed(at_ms=now_ms, job=name, dependency=doomed))
-        return Submitted(job=name)
+            return tuple(self._enter(job, admitted[job], now_ms, by=by) for job in in_order(depends_on))
 
     def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """End a job, or every task of an array. False when there is nothing left to end."""
@@ -121,9 +125,7 @@ class Engine:
         if not self._has_something_to_plan(now_ms):
             return None
         report = run_cycle(self._controller, self._backend, self._decisions, now_ms)
-        is_stale = isinstance(report.outcome, Dropped) and report.outcome.is_stale
-        self._planned_version = None if is_stale else self.state.snapshot.version
-        self._wake_ms = report.plan.wake_ms
+        self._remember_cycle(report, now_ms)
         return report
 
     def reconnect(self, now_ms: int) -> None:
@@ -186,12 +188,45 @@ class Engine:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms
         return is_woken or self._planned_version != self.state.snapshot.version
 
+    def _remember_cycle(self, report: CycleReport, now_ms: int) -> None:
+        """Note what there is no need to plan again, and when that need comes back by itself."""
+        self._planned_version, self._wake_ms = self.state.snapshot.version, report.plan.wake_ms
+        match report.outcome:
+            case Applied():
+                pass
+            case Dropped(is_stale=True):
+                self._planned_version = None
+            case _:
+                self._wake_ms = now_ms + REPLAN_AFTER_DROP_MS
+
     def _new_id(self) -> JobId:
         """The next free number; whoever brings ids of their own may have taken some."""
         number = self.state.submissions + 1
         while self.state.state_of(JobId(f"job-{number}")) is not None:
             number += 1
         return JobId(f"job-{number}")
+
+    def _admit(self, job: JobId, spec: JobSpec, *, together_with: Container[JobId] = ()) -> Admitted | Rejected:
+        """What admission says to the file, unless it depends on jobs that do not exist."""
+        self._check_new(job, spec)
+        for dependency in spec.depends_on:
+            if self.state.state_of(dependency.job) is None and dependency.job not in together_with:
+                message = f"depends on {dependency.job}, which does not exist; submit that job first"
+                return Rejected(code=ReasonCode.DEPENDENCY, message=message)
+        return self._decisions.admit(spec, self.state.snapshot)
+
+    def _enter(self, job: JobId, spec: JobSpec, now_ms: int, *, held: bool = False, by: str = "") -> Submitted:
+        """Write the job down with what it still waits for, which may already be in vain."""
+        fates: dict[JobId, Fate] = {}
+        for dependency in spec.depends_on:
+            state = self.state.state_of(dependency.job)
+            if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
+                fates[dependency.job] = so_far
+        with self.batch():
+            self._record(JobSubmitted(at_ms=now_ms, job=job, spec=spec, unmet=tuple(fates), held=held, by=by))
+            for doomed in (each for each, so_far in fates.items() if so_far is Fate.DOOMED):
+                self._record(DependencyFailed(at_ms=now_ms, job=job, dependency=doomed))
+        return Submitted(job=job)
 
     def _check_new(self, job: JobId, spec: JobSpec) -> None:
         if self.state.state_of(job) is not None:

@@ -82,3 +82,6 @@ NODE_MTBF_MS = 250 * 24 * 3_600_000
 
 CONSEQUENCES_PER_EVENT = 1_000_000
 """What may follow from one event inside the engine; more means that consequences feed on themselves."""
+
+REPLAN_AFTER_DROP_MS = 60_000
+"""When to plan again after a plan that was found unsound, if nothing changes before: one fault must not stop all."""

@@ -1,8 +1,10 @@
 """Dependencies: whom a finished job releases or dooms, and rings."""
 
+from itertools import pairwise
+
 import pytest
 
-from muster.core.dependencies import Fate, Settled, fate, find_cycle, settle
+from muster.core.dependencies import Fate, Settled, fate, find_cycle, in_order, settle
 from muster.model.ids import JobId
 from muster.model.job import JobState
 from muster.model.spec import Dependency, DependencyWhen
@@ -55,8 +57,10 @@ def test_nothing_is_settled_while_the_job_goes_on() -> None:
     assert settle(A, JobState.RUNNING, ((B, (after(A),)),)) == ()
 
 
-def test_a_ring_is_named_from_where_it_closes() -> None:
-    assert find_cycle({A: (B,), B: (C,), C: (B,), D: ()}) == (B, C, B)
+def test_a_ring_is_named_along_its_dependencies() -> None:
+    ring = find_cycle({A: (B,), B: (C,), C: (D,), D: (B,)})
+    assert ring[0] == ring[-1]
+    assert {(B, C), (C, D), (D, B)} == set(pairwise(ring))
     assert find_cycle({A: (A,)}) == (A, A)
 
 
@@ -64,3 +68,7 @@ def test_diamonds_chains_and_jobs_from_before_are_no_rings() -> None:
     assert find_cycle({A: (B, C), B: (D,), C: (D,), D: (JobId("older"),)}) == ()
     chain = {JobId(f"j{number}"): (JobId(f"j{number + 1}"),) for number in range(5_000)}
     assert find_cycle(chain) == ()
+
+
+def test_a_submission_is_put_in_the_order_of_its_dependencies() -> None:
+    assert in_order({A: (B, C), B: (D,), C: (D,), D: (JobId("older"),)}) == (D, B, C, A)

@@ -22,6 +22,7 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Cause, JobState
+from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import NodeState
 from muster.model.plan import Plan, ReasonCode, Start
 from muster.model.policy import MINUTE_MS
@@ -79,7 +80,7 @@ def test_a_plan_can_ask_to_be_made_again_later() -> None:
     assert world.engine.tick(5_000) is not None
 
 
-def test_a_plan_with_problems_is_dropped_and_not_made_again_until_something_changes() -> None:
+def test_a_plan_with_problems_is_dropped_and_not_made_again_at_once() -> None:
     hand = PlannedByHand()
     hand.problems = ("GPU 0 of n1 is given to two jobs",)
     world = World(decisions=hand.decisions)
@@ -87,7 +88,9 @@ def test_a_plan_with_problems_is_dropped_and_not_made_again_until_something_chan
     report = world.engine.tick(0)
     assert report is not None
     assert report.outcome == Dropped(reasons=hand.problems)
-    assert world.engine.tick(1) is None
+    assert world.engine.tick(REPLAN_AFTER_DROP_MS - 1) is None
+    assert world.engine.next_ms == REPLAN_AFTER_DROP_MS
+    assert world.engine.tick(REPLAN_AFTER_DROP_MS) is not None
 
 
 def test_a_stale_plan_is_dropped_and_made_again() -> None:
@@ -143,6 +146,36 @@ def test_a_pipeline_runs_in_order() -> None:
     assert world.state_of(train) is JobState.BLOCKED
     world.run(until_ms=HOUR_MS)
     assert world.state_of(train) is JobState.RUNNING
+
+
+def test_a_pipeline_is_let_in_whole_whatever_the_order_of_its_jobs() -> None:
+    world = World()
+    prep, train, evaluate = JobId("prep"), JobId("train"), JobId("eval")
+    specs = {
+        evaluate: replace(a_job(), depends_on=(Dependency(job=train),)),
+        train: replace(a_job(), depends_on=(Dependency(job=prep),)),
+        prep: a_job(),
+    }
+    assert world.engine.submit_all(specs, 0) == (Submitted(job=prep), Submitted(job=train), Submitted(job=evaluate))
+    assert [world.state_of(job) for job in specs] == [JobState.BLOCKED, JobState.BLOCKED, JobState.QUEUED]
+    world.run(until_ms=HOUR_MS)
+    assert world.state_of(evaluate) is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "problem"),
+    [("b", "wait for each other: "), ("older", "a: depends on older, which does not exist")],
+)
+def test_a_pipeline_with_a_flaw_is_refused_whole(waits_for: str, problem: str) -> None:
+    world = World()
+    specs = {
+        JobId("a"): replace(a_job(), depends_on=(Dependency(job=JobId(waits_for)),)),
+        JobId("b"): replace(a_job(), depends_on=(Dependency(job=JobId("a")),)),
+    }
+    answer = world.engine.submit_all(specs, 0)
+    assert isinstance(answer, Rejected)
+    assert problem in answer.message
+    assert world.log.version == 0
 
 
 def test_ids_are_given_in_order_and_may_be_brought_along() -> None:

@@ -59,6 +59,7 @@ class Capacity:
         "number",
         "shelves",
         "states",
+        "touched",
         "tree",
         "usable",
     )
@@ -68,6 +69,9 @@ class Capacity:
         self.tree = tree
         self.states = states
         self.changed: list[int] = []
+        """Nodes whose free state changed, in the order of the changes: what views catch up from."""
+        self.touched: list[int] = []
+        """Nodes of which anything changed, also what is used beyond what there is: what other forks catch up from."""
         self._undo: list[_Change] = []
         self._views: dict[tuple[Ask, int], SlotView] = {}
         self.is_shelved = True
@@ -130,6 +134,7 @@ class Capacity:
         self._cpu[index] = other._cpu[index]
         self._memory[index] = other._memory[index]
         self._disk[index] = other._disk[index]
+        self.touched.append(index)
         self._shelve(index, other.number[index])
 
     def replace_node(self, index: int, node: Node, pools: dict[str, Pool]) -> None:
@@ -147,7 +152,7 @@ class Capacity:
             self._memory[index] + node.memory_bytes - before.memory_bytes,
             self._disk[index] + node.disk_bytes - before.disk_bytes,
         )
-        self._undo.clear()
+        self.settle()
 
     def take(self, footprint: Footprint) -> None:
         """Occupy what a job uses."""
@@ -192,11 +197,19 @@ class Capacity:
             self._cpu[index] = cpu
             self._memory[index] = memory
             self._disk[index] = disk
+            self.touched.append(index)
             self._shelve(index, number)
 
     def forget_marks(self) -> None:
         """Drop the undo log: what was done is kept."""
         self._undo.clear()
+
+    def settle(self) -> None:
+        """Keep what was done and forget how: for a capacity that lives on and that nothing catches up from."""
+        self._undo.clear()
+        self._views.clear()
+        self.changed.clear()
+        self.touched.clear()
 
     def _set(self, index: int, used: tuple[int, ...], cpu: int, memory: int, disk: int) -> None:
         self._undo.append(
@@ -206,6 +219,7 @@ class Capacity:
         self._cpu[index] = cpu
         self._memory[index] = memory
         self._disk[index] = disk
+        self.touched.append(index)
         self._shelve(index, self._state_number(index))
 
     def _state_number(self, index: int) -> int:

@@ -49,7 +49,7 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     """Look for moves that pay; carry them out if there are any."""
     job_id = promise.hold.job
     desk.retract(job_id)
-    found = _cheapest_move(desk, preemption, promise, group)
+    found = _cheapest_move(desk, preemption, promise, group) if _quota_allows(desk, promise, group) else None
     if found is None:
         desk.restore(promise)
         return False
@@ -66,6 +66,15 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
         tier, limit_ms = desk.setting.tier_rank[spec.tier], desk.setting.limit_ms(spec)
         desk.promise(victim.job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
     return True
+
+
+def _quota_allows(desk: Desk, promise: Promise, group: JobClass) -> bool:
+    """True when nothing but fragmentation stops the gang: its team could use the GPUs now."""
+    demand, end_ms = promise.choice.demand, desk.now_ms + group.limit_ms
+    return (
+        desk.ledger.breach(group.team, demand) is None
+        and desk.breaks_quota_promise(group.team, promise.choice, end_ms) is None
+    )
 
 
 def _cheapest_move(

@@ -33,6 +33,9 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         if not _TierCycle(desk, preemption, tier, broken).run(groups):
             _stop_behind(desk, tiers[tier + 1 :])
             break
+    preemption.spare_again()
+    for job_id in preemption.unpromised:
+        _promise_earliest(desk, snapshot.queue.class_of[job_id], snapshot.queue.jobs[job_id], broken.get(job_id, ""))
     _promise_starving(desk, broken)
     consolidate(desk, preemption)
     if desk.policy.elastic:
@@ -118,7 +121,7 @@ class _TierCycle:
                 self._dead[_fate(group)] = True
             settled[group.order] = True
             desk.block(walk.drop(), code, detail)
-        return code is None or desk.policy.backfill
+        return code is None or code is ReasonCode.NEVER_FITS or desk.policy.backfill
 
     def _pass_over(self, skipped: list[tuple[JobClass, tuple[JobId, ...]]], settled: dict[int, bool]) -> None:
         """Record what stopped the classes that were not even handed out."""
@@ -132,9 +135,7 @@ class _TierCycle:
         if not self._is_dead(group):
             return True
         settled[group.order] = True
-        desk = self._desk
-        waiting = tuple(key[2] for key in group.jobs if key[2] not in desk.promises and key[2] not in desk.begun)
-        desk.block(waiting, ReasonCode.CAPACITY)
+        self._desk.block(tuple(key[2] for key in group.jobs), ReasonCode.CAPACITY)
         return False
 
     def _look_for_life(self, group: JobClass) -> None:

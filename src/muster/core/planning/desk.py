@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.footprint import demand_of_running
 from muster.core.gang import Choice, Demand, Gang
 from muster.core.planning.horizons import Horizons
 from muster.core.planning.placing import Seating
@@ -115,6 +116,20 @@ class Desk:
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
         self.projected.charge(job.spec.team, self.snapshot.demands[job.id], sign=-1)
         insort(self.ends, (self.end_ms(job), job.id))
+
+    def pardon(self, job_id: JobId) -> None:
+        """Take an eviction or a shrink of this plan back."""
+        job = self.snapshot.running[job_id]
+        if job_id in self.evictions:
+            self.ends.remove((self.end_ms(job), job_id))
+            del self.evictions[job_id]
+            del self.leaving[job_id]
+            self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
+            insort(self.ends, (self.end_ms(job), job_id))
+        else:
+            kept = demand_of_running(job.spec, self.resizes.pop(job_id).workers, self.setting.tree)
+            self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
+            self.projected.charge(job.spec.team, kept, sign=-1)
 
     def promise(
         self,
@@ -235,9 +250,10 @@ class Desk:
         self._failed.clear()
 
     def block(self, jobs: tuple[JobId, ...], code: ReasonCode, detail: str = "") -> None:
-        """Record what stopped these jobs first."""
-        if jobs:
-            self.blocked.append(Blocked(jobs=jobs, code=code, detail=detail))
+        """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
+        waiting = tuple(job_id for job_id in jobs if job_id not in self.begun and job_id not in self.promises)
+        if waiting:
+            self.blocked.append(Blocked(jobs=waiting, code=code, detail=detail))
 
     def starts(self) -> tuple[Start, ...]:
         """The gangs that start, in the order in which they were decided."""

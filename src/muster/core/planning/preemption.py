@@ -6,18 +6,19 @@ cycle. Elastic jobs are shrunk before anybody is stopped.
 
 from collections.abc import Callable
 
-from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.footprint import footprint_of
 from muster.core.gang import Choice
-from muster.core.planning.desk import Desk
-from muster.core.planning.placing import fits
-from muster.core.planning.resizing import shrink
+from muster.core.planning.desk import Desk, Promise
+from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.resizing import given_up, shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Roster, Victim, leavers, shrinkable
+from muster.core.planning.victims import Roster, Victim, leavers, shrinkable, workers_of
 from muster.core.queueing import JobClass
-from muster.model.ids import TeamPath
+from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTORS_PER_CYCLE
-from muster.model.plan import Basis, Eviction
+from muster.model.plan import Basis, Eviction, Why
 
 _Key = tuple[str, int, tuple[TeamPath, ...]]
 """What a class may ask for: its tier, and which of its teams would stay inside their guarantee."""
@@ -31,6 +32,9 @@ class Preemption:
         self._roster: Roster | None = None
         self._shrinkable: list[Victim] | None = None
         self._leaving: Candidates | None = None
+        self._told = 0
+        self.unpromised: list[JobId] = []
+        """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
 
@@ -46,6 +50,7 @@ class Preemption:
         desk = self._desk
         if desk.preemptors >= PREEMPTORS_PER_CYCLE:
             return False
+        self._those_leaving()
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights, group, number, choice, widest)
@@ -62,6 +67,7 @@ class Preemption:
         """
         if self._desk.preemptors >= PREEMPTORS_PER_CYCLE:
             return True
+        self._those_leaving()
         for number, choice in enumerate(group.gang.choices):
             if not self._cannot_help(self._shrinking(group, choice), group, number, choice):
                 return False
@@ -93,11 +99,36 @@ class Preemption:
 
     def _departed(self) -> Capacity:
         """What will be free and not promised once everybody who was told to leave is gone."""
+        leaving = self._those_leaving()
+        leaving.catch_up()
+        return leaving.empty
+
+    def _those_leaving(self) -> Candidates:
+        """Everybody who was told to leave, before or in this cycle; nobody else can ask them any more."""
         desk = self._desk
         if self._leaving is None:
-            self._leaving = Candidates(desk.horizons.closed, leavers(desk))
-        self._leaving.catch_up()
-        return self._leaving.empty
+            self._leaving = Candidates(desk.horizons.closed, [*leavers(desk), *self._given_up()])
+            for job_id in desk.evictions:
+                self._strike_off(job_id)
+        else:
+            for job_id in list(desk.evictions)[self._told :]:
+                self._strike_off(job_id)
+                self._leaving.add(self.roster.victim(job_id))
+        self._told = len(desk.evictions)
+        return self._leaving
+
+    def _strike_off(self, job_id: JobId) -> None:
+        """Somebody was told to leave or to shrink: he cannot be asked again."""
+        self.roster.leave(job_id)
+        self._shrinkable = [other for other in self._spare_workers() if other.job.id != job_id]
+        for candidates in self._candidates.values():
+            candidates.without(job_id)
+
+    def _given_up(self) -> list[Victim]:
+        """Workers that elastic jobs give up in this plan."""
+        desk = self._desk
+        jobs = [(desk.snapshot.running[job_id], resize) for job_id, resize in desk.resizes.items()]
+        return [workers_of(desk, job, given_up(job, resize.workers)) for job, resize in jobs]
 
     def _cheapest(
         self,
@@ -176,16 +207,13 @@ class Preemption:
         desk = self._desk
         desk.preemptors += 1
         for victim in sacrifice.victims:
-            self.roster.leave(victim.job.id)
-            for candidates in self._candidates.values():
-                candidates.without(victim.job.id)
             if not victim.workers:
                 desk.evict(Eviction(job=victim.job.id, for_job=job.id, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
-            if self._leaving is not None:
-                self._leaving.add(victim)
-        shrink(desk, [victim for victim in sacrifice.victims if victim.workers], job.id)
-        gone = {victim.job.id: None for victim in sacrifice.victims}
-        self._shrinkable = [victim for victim in self._spare_workers() if victim.job.id not in gone]
+        shrunk = [victim for victim in sacrifice.victims if victim.workers]
+        shrink(desk, shrunk, job.id)
+        for victim in shrunk:
+            self._strike_off(victim.job.id)
+            self._those_leaving().add(victim)
         desk.promise(
             job.id,
             group.team,
@@ -196,6 +224,82 @@ class Preemption:
             self._gone_ms(sacrifice),
             Basis.DEPARTURES,
         )
+
+    def spare_again(self) -> None:
+        """Let victims stay whom a later preemptor's victims made superfluous, the dearest first."""
+        desk = self._desk
+        told = [
+            (eviction.lost_gpu_ms, job_id, eviction.for_job)
+            for job_id, eviction in desk.evictions.items()
+            if eviction.why in (Why.TIER, Why.RECLAIM)
+        ]
+        told += [(0, job_id, resize.for_job) for job_id, resize in desk.resizes.items() if resize.for_job is not None]
+        if len({for_job: None for _, _, for_job in told}) > 1:
+            for _, job_id, for_job in sorted(told, key=lambda entry: (-entry[0], entry[1])):
+                promise = desk.promises.get(for_job)
+                if promise is not None:
+                    self._try_to_spare(job_id, promise)
+
+    def _try_to_spare(self, victim: JobId, promise: Promise) -> None:
+        """Seat a preemptor, and whoever else counts on a victim's GPUs, without that victim; or change nothing."""
+        desk = self._desk
+        stays = self._would_stay(victim)
+        nodes = {use.node: None for use in stays}
+        beside = [
+            other
+            for other in desk.promises.values()
+            if other is promise
+            or (other.hold.made_ms == desk.now_ms and any(use.node in nodes for use in other.footprint))
+        ]
+        for other in beside:
+            desk.retract(other.hold.job)
+        preemptors = [other for other in beside if self._is_preemptors(other)]
+        scratch = self._departed()
+        mark = scratch.mark()
+        scratch.take(stays)
+        seatings = self._seat_all(scratch, preemptors)
+        scratch.rollback(mark)
+        if len(seatings) < len(preemptors):
+            for other in beside:
+                desk.restore(other)
+            return
+        desk.pardon(victim)
+        self._leaving = None
+        for other, seating in zip(preemptors, seatings, strict=True):
+            limit_ms = other.end_ms - other.hold.start_ms
+            gone_ms = self._gone_ms(Sacrifice((), seating, 0))
+            desk.promise(
+                other.hold.job, other.team, other.tier, limit_ms, other.choice, seating, gone_ms, Basis.DEPARTURES
+            )
+        self.unpromised += [other.hold.job for other in beside if not self._is_preemptors(other)]
+
+    def _is_preemptors(self, promise: Promise) -> bool:
+        """True for a promise made to a preemptor: while nobody has left for it, it may still sit somewhere else."""
+        return promise.hold.basis is Basis.DEPARTURES and promise.hold.job in self._desk.snapshot.queue.class_of
+
+    def _seat_all(self, scratch: Capacity, promises: list[Promise]) -> list[Seating]:
+        """New seats for promised gangs one after another, as far as they can be found."""
+        desk = self._desk
+        seatings: list[Seating] = []
+        for promise in promises:
+            group = desk.snapshot.queue.class_of[promise.hold.job]
+            job = desk.snapshot.queue.jobs[promise.hold.job]
+            widest = desk.widest(group.gang, job.spec, job.submitted_ms)
+            seating = place(scratch, group.gang, promise.choice, widest)
+            if seating is None:
+                break
+            scratch.take(seating.footprint)
+            seatings.append(seating)
+        return seatings
+
+    def _would_stay(self, victim: JobId) -> Footprint:
+        """What a victim would go on using if it were spared."""
+        desk = self._desk
+        resize = desk.resizes.get(victim)
+        if resize is None:
+            return desk.snapshot.footprints[victim]
+        job = desk.snapshot.running[victim]
+        return footprint_of(job.spec, given_up(job, resize.workers), desk.setting.tree)
 
     def _gone_ms(self, sacrifice: Sacrifice) -> int:
         """When everybody who is in the way has left."""

@@ -34,6 +34,19 @@ def shrink(desk: Desk, victims: Sequence[Victim], for_job: JobId) -> None:
         )
 
 
+def given_up(job: RunningJob, kept: Placement) -> Placement:
+    """The workers of a running job that are not among those it keeps."""
+    left = [(worker.role, worker.node, worker.gpus) for worker in kept]
+    gone: list[Worker] = []
+    for worker in job.workers:
+        seat_of = (worker.role, worker.node, worker.gpus)
+        if seat_of in left:
+            left.remove(seat_of)
+        else:
+            gone.append(worker)
+    return tuple(gone)
+
+
 def _renumbered(workers: Placement) -> Placement:
     """The same workers with ranks that have no gaps, in the order they had."""
     return tuple(replace(worker, rank=rank) for rank, worker in enumerate(workers))

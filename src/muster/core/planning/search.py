@@ -35,7 +35,7 @@ class Candidates:
 
     def __init__(self, capacity: Capacity, victims: Sequence[Victim] = ()) -> None:
         self._capacity = capacity
-        self._cursor = len(capacity.changed)
+        self._cursor = len(capacity.touched)
         self.victims: dict[int, Victim] = {}
         self.by_node: dict[int, list[tuple[int, int, int]]] = {}
         """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
@@ -89,9 +89,9 @@ class Candidates:
 
     def catch_up(self) -> None:
         """Take over what was started or promised since."""
-        changed = self._capacity.changed[self._cursor :]
-        self._cursor = len(self._capacity.changed)
-        for node in dict.fromkeys(changed):
+        touched = self._capacity.touched[self._cursor :]
+        self._cursor = len(self._capacity.touched)
+        for node in dict.fromkeys(touched):
             self.empty.reset_node(node, self._capacity)
             if node in self.by_node:
                 self._empty(node)

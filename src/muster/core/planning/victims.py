@@ -71,6 +71,14 @@ class Roster:
             and job.id not in desk.evictions
         )
 
+    def victim(self, job_id: JobId) -> Victim:
+        """A running job as a victim, whether or not it is still on the roster."""
+        snapshot = self._desk.snapshot
+        job = snapshot.running[job_id]
+        return self.jobs.get(job_id) or Victim(
+            job, Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id]
+        )
+
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be told again."""
         self.jobs.pop(job_id, None)
@@ -126,7 +134,7 @@ def shrinkable(desk: Desk) -> list[Victim]:
         part = next(part for part in running_gang(job, desk.setting).parts if part.role == role.name)
         of_role = [worker for worker in job.workers if worker.role == role.name]
         groups = [tuple(of_role[at : at + part.group]) for at in range(0, len(of_role), part.group)]
-        found += [_shrunk(desk, job, workers) for workers in reversed(groups)]
+        found += [workers_of(desk, job, workers) for workers in reversed(groups)]
     return found
 
 
@@ -138,7 +146,7 @@ def spare_workers(job: RunningJob) -> int:
     return sum(1 for worker in job.workers if worker.role == role.name) - role.workers_min
 
 
-def _shrunk(desk: Desk, job: RunningJob, workers: Placement) -> Victim:
+def workers_of(desk: Desk, job: RunningJob, workers: Placement) -> Victim:
     """The offer of some workers of an elastic job."""
     tree = desk.setting.tree
     demand = demand_of_running(job.spec, workers, tree)

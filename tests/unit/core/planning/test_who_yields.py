@@ -1,5 +1,6 @@
 """Victims: only legal ones, no more than needed, each told once."""
 
+from muster.checker import violations
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import TierName
@@ -91,3 +92,12 @@ def test_the_order_in_which_running_jobs_are_listed_does_not_choose_the_victim()
     one = planned(a_scenario(flat(1), running=running, waiting=waiting))
     other = planned(a_scenario(flat(1), running=running[::-1], waiting=waiting))
     assert one == other
+
+
+def test_gpus_of_a_victim_are_promised_to_one_gang_only() -> None:
+    scenario = a_scenario(
+        flat(1, gpus=4),
+        running=[runs("v", a_job(gpus=4, tier="exploratory"), [("n1", range(4))])],
+        waiting=[waits("all", a_job(gpus=4, tier="production", hours=3)), waits("one", a_job(gpus=1, within="node"))],
+    )
+    assert violations(scenario, planned(scenario)) == ()
