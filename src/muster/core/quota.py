@@ -115,6 +115,10 @@ class Ledger:
                         return Breach(team, gpu_type, limit_milli, used, asked)
         return None
 
+    def is_over_limit(self, path: TeamPath) -> bool:
+        """True when a team uses more than it may: its limit was lowered while its jobs ran."""
+        return any(self.used_milli(team, gpu_type) > limit for team, gpu_type, limit in self.limits(path))
+
     def limits(self, path: TeamPath) -> tuple[tuple[TeamPath, GpuType, int], ...]:
         """All limits that apply to a team, innermost first."""
         known = self._limits.get(path)

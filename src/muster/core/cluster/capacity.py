@@ -184,6 +184,16 @@ class Capacity:
                 self._disk[index] + use.disk_bytes,
             )
 
+    def give_on(self, index: int, uses: list[NodeUse]) -> None:
+        """Free what several jobs use on one node, in one step."""
+        used = list(self._used[index])
+        cpu, memory, disk = self._cpu[index], self._memory[index], self._disk[index]
+        for use in uses:
+            for device, milli in use.devices:
+                used[device] -= milli
+            cpu, memory, disk = cpu + use.cpu_milli, memory + use.memory_bytes, disk + use.disk_bytes
+        self._set(index, tuple(used), cpu, memory, disk)
+
     def mark(self) -> int:
         """A point to which `rollback` returns."""
         return len(self._undo)

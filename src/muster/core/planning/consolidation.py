@@ -68,6 +68,12 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     return True
 
 
+def _widest(desk: Desk, promise: Promise) -> int:
+    """How far the promised gang may spread now."""
+    job = desk.snapshot.queue.jobs[promise.hold.job]
+    return desk.widest(desk.snapshot.queue.class_of[job.id].gang, job.spec, job.submitted_ms)
+
+
 def _quota_allows(desk: Desk, promise: Promise, group: JobClass) -> bool:
     """True when nothing but fragmentation stops the gang: its team could use the GPUs now."""
     demand, end_ms = promise.choice.demand, desk.now_ms + group.limit_ms
@@ -88,6 +94,7 @@ def _cheapest_move(
         and victim.job.checkpointed_ms is not None
         and rank[victim.job.spec.tier] >= group.tier
         and victim.job.id not in desk.resizes
+        and not desk.ledger.is_over_limit(victim.job.spec.team)
     ]
     if not movable:
         return None
@@ -97,7 +104,7 @@ def _cheapest_move(
         candidates=Candidates(capacity, movable),
         gang=group.gang,
         choice=promise.choice,
-        widest=group.gang.widest,
+        widest=_widest(desk, promise),
         team=group.team,
         ledger=desk.ledger,
         allowance=preemption.roster.may_take_from,
@@ -126,7 +133,8 @@ def _new_places(desk: Desk, sacrifice: Sacrifice) -> Moves | None:
     for victim in sorted(sacrifice.victims, key=lambda victim: (-victim.cost, victim.job.id)):
         gang = running_gang(victim.job, desk.setting)
         for choice in gang.choices:
-            seating = place(scratch, gang, choice, gang.widest)
+            widest = desk.widest(gang, victim.job.spec, victim.job.submitted_ms)
+            seating = place(scratch, gang, choice, widest)
             if seating is not None:
                 scratch.take(seating.footprint)
                 moves.append((victim, choice, seating))

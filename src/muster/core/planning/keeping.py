@@ -7,7 +7,7 @@ from muster.core.cluster.capacity import Footprint
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
-from muster.core.planning.promises import choice_of, held_footprint, still_holds
+from muster.core.planning.promises import choice_of, held_footprint, is_free_for, still_holds
 from muster.core.planning.victims import lost_gpu_ms
 from muster.model.ids import JobId, NodeName
 from muster.model.job import RunningJob, WaitingJob
@@ -44,6 +44,7 @@ def keep_promises(desk: Desk, tier: int) -> dict[JobId, str]:
         kept.append(lasting)
         desk.keep(lasting.hold, job.spec.team, tier, desk.setting.limit_ms(job.spec), lasting.choice, lasting.footprint)
     _start_promised(desk, kept)
+    _postpone_overdue(desk, kept)
     return broken
 
 
@@ -148,24 +149,19 @@ def _start_promised(desk: Desk, kept: list[_Kept]) -> None:
         _start_if_possible(desk, entry, job)
 
 
-def _nodes(footprint: Footprint) -> list[int]:
-    return [use.node for use in footprint]
-
-
 def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
     """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
     end_ms = desk.now_ms + desk.setting.limit_ms(job.spec)
-    capacity = desk.horizons.until(end_ms)
-    mark = capacity.mark()
-    if desk.horizons.reserves(entry.hold.start_ms, end_ms):
-        capacity.give(entry.footprint)
     widest = desk.widest(entry.gang, job.spec, job.submitted_ms)
     seating: Seating | None
-    if capacity.holds(entry.footprint) and desk.setting.tree.are_together(widest, _nodes(entry.footprint)):
+    if (
+        desk.free.holds(entry.footprint)
+        and is_free_for(desk, job.id, entry.footprint, desk.now_ms, end_ms)
+        and desk.setting.tree.are_together(widest, [use.node for use in entry.footprint])
+    ):
         seating = Seating(entry.hold.workers, entry.footprint)
     else:
-        seating = place(capacity, entry.gang, entry.choice, widest)
-    capacity.rollback(mark)
+        seating = _elsewhere(desk, entry, widest, end_ms)
     if seating is None:
         return
     promise = desk.retract(job.id)
@@ -173,3 +169,25 @@ def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
         desk.begin(job, entry.gang, entry.choice, seating)
     else:
         desk.restore(promise)
+
+
+def _elsewhere(desk: Desk, entry: _Kept, widest: int, end_ms: int) -> Seating | None:
+    """Any seats for the gang, those of its own promise among them."""
+    capacity = desk.horizons.until(end_ms)
+    mark = capacity.mark()
+    if desk.horizons.reserves(entry.hold.start_ms, end_ms):
+        capacity.give(entry.footprint)
+    seating = place(capacity, entry.gang, entry.choice, widest)
+    capacity.rollback(mark)
+    return seating
+
+
+def _postpone_overdue(desk: Desk, kept: list[_Kept]) -> None:
+    """A promise whose time has come and that cannot start stands as due now, and is tried again at every change."""
+    for entry in kept:
+        promise = desk.promises.get(entry.hold.job)
+        if promise is not None and promise.hold.start_ms < desk.now_ms:
+            desk.retract(entry.hold.job)
+            hold = replace(promise.hold, start_ms=desk.now_ms, moved_because="it could not start at its time")
+            limit_ms = desk.setting.limit_ms(entry.job.spec)
+            desk.keep(hold, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)

@@ -251,18 +251,18 @@ class Preemption:
             if other is promise
             or (other.hold.made_ms == desk.now_ms and any(use.node in nodes for use in other.footprint))
         ]
-        for other in beside:
-            desk.retract(other.hold.job)
         preemptors = [other for other in beside if self._is_preemptors(other)]
         scratch = self._departed()
         mark = scratch.mark()
+        for other in beside:
+            scratch.give(other.footprint)
         scratch.take(stays)
         seatings = self._seat_all(scratch, preemptors)
         scratch.rollback(mark)
         if len(seatings) < len(preemptors):
-            for other in beside:
-                desk.restore(other)
             return
+        for other in beside:
+            desk.retract(other.hold.job)
         desk.pardon(victim)
         self._leaving = None
         for other, seating in zip(preemptors, seatings, strict=True):
@@ -285,6 +285,8 @@ class Preemption:
             group = desk.snapshot.queue.class_of[promise.hold.job]
             job = desk.snapshot.queue.jobs[promise.hold.job]
             widest = desk.widest(group.gang, job.spec, job.submitted_ms)
+            if not fits(scratch, group.gang, promise.choice, widest):
+                break
             seating = place(scratch, group.gang, promise.choice, widest)
             if seating is None:
                 break

@@ -14,8 +14,9 @@ from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.quota_outlook import fits_into
-from muster.model.ids import TeamPath
+from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
+from muster.model.node import Node
 from muster.model.plan import Hold
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
@@ -126,25 +127,50 @@ def _quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end
 def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int) -> bool:
     """True when a promise of an earlier cycle can be kept: its GPUs and its quota will be free at its time."""
     start_ms = max(hold.start_ms, desk.now_ms)
-    overlapping = [
-        promise for promise in desk.promises.values() if promise.hold.start_ms < end_ms and start_ms < promise.end_ms
-    ]
-    return all(_room_on_node(desk, use, start_ms, overlapping) for use in footprint) and _quota_allows(
+    return is_free_for(desk, hold.job, footprint, start_ms, end_ms) and _quota_allows(
         desk, team, choice, start_ms, end_ms
     )
 
 
+def is_free_for(desk: Desk, job_id: JobId, footprint: Footprint, start_ms: int, end_ms: int) -> bool:
+    """True when a job can have these exact GPUs for this time without getting in the way of another's promise."""
+    overlapping = [
+        promise
+        for other, promise in desk.promises.items()
+        if other != job_id and promise.hold.start_ms < end_ms and start_ms < promise.end_ms
+    ]
+    return all(_room_on_node(desk, use, start_ms, overlapping) for use in footprint)
+
+
 def _room_on_node(desk: Desk, wanted: NodeUse, start_ms: int, overlapping: list[Promise]) -> bool:
-    """True when one node of a promise will have what the promise needs of it."""
+    """True when one node will have what is wanted of it: at the start, and whenever a promise begins after it."""
     node = desk.setting.tree.nodes[wanted.node]
-    if not node.state.takes_work:
+    if not node.state.takes_work or any(device in node.bad_gpus for device, _ in wanted.devices):
         return False
+    others = [
+        (max(promise.hold.start_ms, start_ms), promise.end_ms, use)
+        for promise in overlapping
+        for use in promise.footprint
+        if use.node == wanted.node
+    ]
+    return all(
+        _adds_up(
+            node,
+            wanted,
+            [
+                *desk.uses_on(wanted.node, at_ms),
+                *(use for from_ms, until_ms, use in others if from_ms <= at_ms < until_ms),
+            ],
+        )
+        for at_ms in dict.fromkeys((start_ms, *(from_ms for from_ms, _, _ in others)))
+    )
+
+
+def _adds_up(node: Node, wanted: NodeUse, others: list[NodeUse]) -> bool:
+    """True when a node has enough for these uses together, on the devices that are wanted."""
     used = dict(wanted.devices)
-    if any(device in node.bad_gpus for device in used):
-        return False
     cpu, memory, disk = wanted.cpu_milli, wanted.memory_bytes, wanted.disk_bytes
-    others = [use for promise in overlapping for use in promise.footprint if use.node == wanted.node]
-    for use in (*desk.uses_on(wanted.node, start_ms), *others):
+    for use in others:
         for device, milli in use.devices:
             if device in used:
                 used[device] += milli

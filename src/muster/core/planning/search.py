@@ -68,11 +68,18 @@ class Candidates:
 
     def _empty(self, node: int) -> None:
         """Free one node of all candidates; jobs that could also shrink are counted once, as gone."""
-        stops = {self.victims[number].job.id: None for _, number, _ in self.by_node[node] if self._stops(number)}
-        for _, number, _ in self.by_node[node]:
-            victim = self.victims[number]
-            if self._stops(number) or victim.job.id not in stops:
-                self.empty.give(tuple(use for use in victim.footprint if use.node == node))
+        offers = self.by_node[node]
+        stops = {self.victims[number].job.id: None for _, number, _ in offers if self._stops(number)}
+        self.empty.give_on(
+            node,
+            [
+                use
+                for _, number, _ in offers
+                if self._stops(number) or self.victims[number].job.id not in stops
+                for use in self.victims[number].footprint
+                if use.node == node
+            ],
+        )
         self.empty.forget_marks()
 
     def _stops(self, number: int) -> bool:
