@@ -28,8 +28,11 @@ def carry_out(snapshot: Snapshot, plan: Plan) -> None:
 
 
 def leave(snapshot: Snapshot, now_ms: int) -> None:
-    """Let everybody who was told to leave by now go back to the queue."""
+    """Let everybody who was told to leave by now go back to the queue, and end whoever reached his limit."""
     gone = [job for job in snapshot.running.values() if job.leaving_by_ms is not None and job.leaving_by_ms <= now_ms]
+    for job in [job for job in snapshot.running.values() if job.leaving_by_ms is None]:
+        if job.started_ms + snapshot.setting.limit_ms(job.spec) <= now_ms:
+            snapshot.finish(job.id)
     for job in gone:
         snapshot.finish(job.id)
         snapshot.enqueue(WaitingJob(id=job.id, spec=job.spec, submitted_ms=job.submitted_ms, requeued=True))

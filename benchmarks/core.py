@@ -24,6 +24,7 @@ from muster.model.ids import JobId
 from muster.model.scenario import Scenario
 
 REPLANS = 100
+SETTLING_CYCLES = 200
 
 
 T = TypeVar("T")
@@ -74,13 +75,19 @@ def full_plan(nodes: int, waiting: int, *, case: str, best_of: int = 3) -> float
 
 
 def settled(scenario: Scenario) -> tuple[Snapshot, int]:
-    """A snapshot in the steady state: plans were carried out until the last one changed little."""
+    """A snapshot in the steady state: plans were carried out until there was nothing left to start or to make room for.
+
+    That is the state in which one exit or one submission arrives on a live cluster.
+    """
     snapshot = Snapshot.of(scenario)
     now_ms = NOW_MS
-    for _ in range(12):
-        carry_out(snapshot, plan(snapshot, now_ms))
+    for _ in range(SETTLING_CYCLES):
+        made = plan(snapshot, now_ms)
+        carry_out(snapshot, made)
         now_ms += 130_000
         leave(snapshot, now_ms)
+        if not made.changes_anything:
+            break
     return snapshot, now_ms
 
 

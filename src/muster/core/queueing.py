@@ -22,7 +22,7 @@ OrderKey = tuple[int, int, JobId]
 class JobClass:
     """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
 
-    __slots__ = ("gang", "gang_number", "jobs", "limit_ms", "may_preempt", "order", "relaxes", "team", "tier")
+    __slots__ = ("_ids", "gang", "gang_number", "jobs", "limit_ms", "may_preempt", "order", "relaxes", "team", "tier")
 
     def __init__(
         self,
@@ -46,11 +46,29 @@ class JobClass:
         self.may_preempt = not job.requeued
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
+        self._ids: tuple[JobId, ...] | None = None
 
     @property
     def head(self) -> OrderKey:
         """The key of its first job."""
         return self.jobs[0]
+
+    @property
+    def ids(self) -> tuple[JobId, ...]:
+        """Its jobs in order; made once and kept until a job comes or goes."""
+        if self._ids is None:
+            self._ids = tuple(key[2] for key in self.jobs)
+        return self._ids
+
+    def add(self, key: OrderKey) -> None:
+        """One job more."""
+        insort(self.jobs, key)
+        self._ids = None
+
+    def remove(self, key: OrderKey) -> None:
+        """One job less."""
+        del self.jobs[bisect_left(self.jobs, key)]
+        self._ids = None
 
 
 class WaitingQueue:
@@ -73,7 +91,7 @@ class WaitingQueue:
         group = self._class_for(job)
         self.class_of[job.id] = group
         insort(self.by_age, (job.submitted_ms, job.id))
-        insort(group.jobs, order_key(job, self._setting))
+        group.add(order_key(job, self._setting))
 
     def remove(self, job_id: JobId) -> WaitingJob:
         """Take a job out of the queue."""
@@ -81,7 +99,7 @@ class WaitingQueue:
         group = self.class_of.pop(job_id, None)
         if group is not None:
             del self.by_age[bisect_left(self.by_age, (job.submitted_ms, job_id))]
-            del group.jobs[bisect_left(group.jobs, order_key(job, self._setting))]
+            group.remove(order_key(job, self._setting))
             if not group.jobs:
                 del self._classes[self._class_key(job)]
         return job
@@ -170,7 +188,8 @@ class _Leaf:
     def drop(self) -> tuple[JobId, ...]:
         """No job of the first class can start in this cycle; returns those that were still to come."""
         group = heappop(self.heap)[2]
-        return tuple(key[2] for key in group.jobs[self.cursor.get(group.order, 0) :])
+        position = self.cursor.get(group.order, 0)
+        return group.ids[position:] if position else group.ids
 
 
 class _Branch:

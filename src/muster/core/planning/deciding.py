@@ -10,7 +10,7 @@ from muster.core.planning.resizing import grow
 from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import JobClass, TierWalk
 from muster.core.snapshot import Snapshot
-from muster.model.ids import JobId, TeamPath
+from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import HOLDS, STARVING_PER_CYCLE
 from muster.model.plan import Basis, Plan, ReasonCode
@@ -66,7 +66,6 @@ class _TierCycle:
         self._dead: dict[_Fate, bool] = {}
         """Gangs that cannot start in this tier and cycle and that nobody below can make room
         for. Capacity only shrinks within a cycle, so dead stays dead."""
-        self._entitled: dict[tuple[TeamPath, int], tuple[int, bool]] = {}
         self._alive: dict[_Fate, bool] = {}
         """Gangs that fitted, or could be made to fit, when first asked."""
         self._waits_for_its_wish: dict[JobId, bool] = {}
@@ -135,7 +134,7 @@ class _TierCycle:
         if not self._is_dead(group):
             return True
         settled[group.order] = True
-        self._desk.block(tuple(key[2] for key in group.jobs), ReasonCode.CAPACITY)
+        self._desk.block(group.ids, ReasonCode.CAPACITY)
         return False
 
     def _look_for_life(self, group: JobClass) -> None:
@@ -163,17 +162,7 @@ class _TierCycle:
 
     def _may_reclaim(self, group: JobClass) -> bool:
         """True when the class's team is inside its guarantee, so that it has rights its equals may not have had."""
-        key = (group.team, group.gang_number)
-        ledger = self._desk.projected
-        known = self._entitled.get(key)
-        if known is None or known[0] != ledger.epoch:
-            entitled = any(
-                ledger.within_guarantee(team, choice.demand)
-                for team in ledger.chain(group.team)
-                for choice in group.gang.choices
-            )
-            known = self._entitled[key] = (ledger.epoch, entitled)
-        return known[1]
+        return any(self._preemption.entitled(group, choice) for choice in group.gang.choices)
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
         """Start the gang if it fits anywhere; else what stopped it."""
@@ -235,7 +224,7 @@ def _stop_behind(desk: Desk, tiers: list[list[JobClass]]) -> None:
     """Lower tiers wait for the blocked job of a higher one, too, when the policy has no backfill."""
     for groups in tiers:
         for group in groups:
-            desk.block(tuple(key[2] for key in group.jobs), ReasonCode.HELD_BY_OTHERS)
+            desk.block(group.ids, ReasonCode.HELD_BY_OTHERS)
 
 
 def _surviving_nodes(desk: Desk, job: WaitingJob) -> tuple[int, ...]:

@@ -251,9 +251,10 @@ class Desk:
 
     def block(self, jobs: tuple[JobId, ...], code: ReasonCode, detail: str = "") -> None:
         """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
-        waiting = tuple(job_id for job_id in jobs if job_id not in self.begun and job_id not in self.promises)
-        if waiting:
-            self.blocked.append(Blocked(jobs=waiting, code=code, detail=detail))
+        if not (self.begun.keys().isdisjoint(jobs) and self.promises.keys().isdisjoint(jobs)):
+            jobs = tuple(job_id for job_id in jobs if job_id not in self.begun and job_id not in self.promises)
+        if jobs:
+            self.blocked.append(Blocked(jobs=jobs, code=code, detail=detail))
 
     def starts(self) -> tuple[Start, ...]:
         """The gangs that start, in the order in which they were decided."""

@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.footprint import footprint_of
-from muster.core.gang import Choice
+from muster.core.gang import Choice, Demand
 from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.resizing import given_up, shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Roster, Victim, leavers, shrinkable, workers_of
+from muster.core.planning.victims import Lent, Roster, Victim, leavers, shrinkable, workers_of
 from muster.core.queueing import JobClass
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTORS_PER_CYCLE
 from muster.model.plan import Basis, Eviction, Why
 
-_Key = tuple[str, int, tuple[TeamPath, ...]]
-"""What a class may ask for: its tier, and which of its teams would stay inside their guarantee."""
+_Key = tuple[str, int, Lent]
+"""Whom a class may ask: those below its tier, and those who borrow from its team."""
 
 
 class Preemption:
@@ -33,6 +33,8 @@ class Preemption:
         self._shrinkable: list[Victim] | None = None
         self._leaving: Candidates | None = None
         self._told = 0
+        self._entitled: dict[tuple[TeamPath, Demand], tuple[int, tuple[TeamPath, ...]]] = {}
+        self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], tuple[int, Lent]] = {}
         self.unpromised: list[JobId] = []
         """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
         self._candidates: dict[_Key, Candidates] = {}
@@ -180,25 +182,41 @@ class Preemption:
             self._shrinkable = shrinkable(desk) if desk.policy.elastic else []
         return self._shrinkable
 
+    def entitled(self, group: JobClass, choice: Choice) -> tuple[TeamPath, ...]:
+        """The class's team and those above it that would stay inside their guarantee with this gang."""
+        ledger = self._desk.projected
+        key = (group.team, choice.demand)
+        known = self._entitled.get(key)
+        if known is None or known[0] != ledger.epoch:
+            teams = tuple(team for team in ledger.chain(group.team) if ledger.within_guarantee(team, choice.demand))
+            known = self._entitled[key] = (ledger.epoch, teams)
+        return known[1]
+
     def _stopping(self, group: JobClass, choice: Choice) -> tuple[_Key, list[Victim]] | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
-        ledger = self._desk.projected
-        return self._stopping_below(
-            group, tuple(team for team in ledger.chain(group.team) if ledger.within_guarantee(team, choice.demand))
-        )
+        entitled = self.entitled(group, choice)
+        return self._stopping_below(group, self._lent(group.team, entitled) if entitled else ())
 
-    def _stopping_below(self, group: JobClass, entitled: tuple[TeamPath, ...]) -> tuple[_Key, list[Victim]] | None:
+    def _lent(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
+        """Who can be asked to give back what the team lent."""
+        epoch = self._desk.projected.epoch
+        known = self._lenders.get((team, entitled))
+        if known is None or known[0] != epoch:
+            known = self._lenders[(team, entitled)] = (epoch, self.roster.lenders(team, entitled))
+        return known[1]
+
+    def _stopping_below(self, group: JobClass, lent: Lent) -> tuple[_Key, list[Victim]] | None:
         desk = self._desk
         preempts = desk.setting.tiers[group.tier].preempts
-        if not desk.policy.preemption or not group.may_preempt or not (preempts or entitled):
+        if not desk.policy.preemption or not group.may_preempt or not (preempts or lent):
             return None
-        key: _Key = ("stop", group.tier, entitled)
+        key: _Key = ("stop", group.tier, lent)
         if key in self._candidates:
             return key, []
         victims = self.roster.below(group.tier) if preempts else []
-        if entitled:
+        if lent:
             lower = {victim.job.id: None for victim in victims}
-            borrowers = self.roster.borrowers(group.tier, group.team, entitled)
+            borrowers = self.roster.borrowers(group.tier, lent)
             victims = victims + [victim for victim in borrowers if victim.job.id not in lower]
         return key, victims + self._spare_workers() if victims else []
 

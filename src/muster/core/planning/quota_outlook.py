@@ -78,15 +78,15 @@ class QuotaOutlook:
     def _build(self) -> dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]]:
         """For every limit the ends of jobs under it, with the running sum of what they give back."""
         curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] = {}
+        limits = self._ledger.limits
         for end_ms, job_id in self._ends:
             team, demand = self._charge_of(job_id)
-            amounts = dict(demand)
-            for path, gpu_type, _ in self._ledger.limits(team):
-                milli = amounts.get(gpu_type, 0)
-                if milli:
-                    times, ended = curves.setdefault((path, gpu_type), ([], [0]))
-                    times.append(end_ms)
-                    ended.append(ended[-1] + milli)
+            for path, gpu_type, _ in limits(team):
+                for wanted_type, milli in demand:
+                    if wanted_type == gpu_type:
+                        times, ended = curves.setdefault((path, gpu_type), ([], [0]))
+                        times.append(end_ms)
+                        ended.append(ended[-1] + milli)
         return curves
 
 

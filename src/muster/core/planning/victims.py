@@ -38,6 +38,10 @@ def lost_gpu_ms(job: RunningJob, demand: Demand, now_ms: int) -> int:
     return max(0, now_ms - saved_ms) * gpu_milli_of(demand) // GPU_MILLI
 
 
+Lent = tuple[tuple[TeamPath, Demand], ...]
+"""Groups of jobs that borrow: their team and, as a demand of one thousandth each, the GPU types they use."""
+
+
 class Roster:
     """All running jobs that may be stopped in this cycle, with their cost. Made once per cycle."""
 
@@ -46,6 +50,7 @@ class Roster:
         snapshot, policy = desk.snapshot, desk.policy
         self._rank = desk.setting.tier_rank
         self.jobs: dict[JobId, Victim] = {}
+        self._by_team: dict[tuple[TeamPath, Demand], list[JobId]] | None = None
         movable = [job for _, job in sorted(snapshot.running.items()) if self._may_be_stopped(job)]
         reported: list[int] = []
         for job in movable:
@@ -93,20 +98,37 @@ class Roster:
         """Jobs of lower tiers."""
         return [victim for victim in self.jobs.values() if self._rank[victim.job.spec.tier] > tier]
 
-    def borrowers(self, tier: int, team: TeamPath, entitled: tuple[TeamPath, ...]) -> list[Victim]:
-        """Jobs of the same or a lower tier that use what this team is guaranteed and may take back.
+    def lenders(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
+        """Whose jobs use what this team is guaranteed and may take back, by team and GPU types.
 
         `entitled` are the team and those above it that would stay inside their guarantee.
         """
         ledger = self._desk.projected
-        found: list[Victim] = []
-        for victim in self.jobs.values():
-            if self._rank[victim.job.spec.tier] < tier:
-                continue
-            branches = ledger.branches(team, victim.job.spec.team)
-            if branches is not None and branches[0] in entitled and ledger.is_borrowing(branches[1], victim.demand):
-                found.append(victim._replace(why=Why.RECLAIM))
-        return found
+        found: list[tuple[TeamPath, Demand]] = []
+        for borrower, types in self._groups():
+            branches = ledger.branches(team, borrower)
+            if branches is not None and branches[0] in entitled and ledger.is_borrowing(branches[1], types):
+                found.append((borrower, types))
+        return tuple(found)
+
+    def _groups(self) -> dict[tuple[TeamPath, Demand], list[JobId]]:
+        """The jobs on the roster by team and the GPU types they use; what is borrowed is judged by these alone."""
+        if self._by_team is None:
+            self._by_team = {}
+            for job_id, victim in self.jobs.items():
+                types = tuple((gpu_type, 1) for gpu_type, milli in victim.demand if milli)
+                self._by_team.setdefault((victim.job.spec.team, types), []).append(job_id)
+        return self._by_team
+
+    def borrowers(self, tier: int, lent: Lent) -> list[Victim]:
+        """The jobs of the same or a lower tier in these groups."""
+        groups = self._groups()
+        return [
+            self.jobs[job_id]._replace(why=Why.RECLAIM)
+            for group in lent
+            for job_id in groups[group]
+            if job_id in self.jobs and self._rank[self.jobs[job_id].job.spec.tier] >= tier
+        ]
 
 
 def leavers(desk: Desk) -> list[Victim]:
