@@ -52,7 +52,11 @@ class Preemption:
         desk = self._desk
         if desk.preemptors >= PREEMPTORS_PER_CYCLE:
             return False
-        self._those_leaving()
+        for choice in group.gang.choices:
+            waited_for = self._without_victims(group, choice, widest)
+            if waited_for is not None:
+                self._carry_out(group, job, choice, waited_for)
+                return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights, group, number, choice, widest)
@@ -60,6 +64,16 @@ class Preemption:
                     self._carry_out(group, job, choice, sacrifice)
                     return True
         return False
+
+    def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
+        """What a gang that may ask others to leave gets when it only waits for those who were told to already."""
+        departed = self._departed()
+        if self._shrinking(group, choice) is None and self._stopping(group, choice) is None:
+            return None
+        if not fits(departed, group.gang, choice, widest) or not self._quota_allows(group, choice):
+            return None
+        seating = place(departed, group.gang, choice, widest)
+        return Sacrifice((), seating, 0) if seating is not None else None
 
     def is_hopeless(self, group: JobClass, *, reclaiming: bool) -> bool:
         """True when the class would not fit even if everybody left whom it may ask to leave.
@@ -283,34 +297,38 @@ class Preemption:
             desk.retract(other.hold.job)
         desk.pardon(victim)
         self._leaving = None
-        for other, seating in zip(preemptors, seatings, strict=True):
+        for other, (choice, seating) in zip(preemptors, seatings, strict=True):
             limit_ms = other.end_ms - other.hold.start_ms
             gone_ms = self._gone_ms(Sacrifice((), seating, 0))
-            desk.promise(
-                other.hold.job, other.team, other.tier, limit_ms, other.choice, seating, gone_ms, Basis.DEPARTURES
-            )
+            desk.promise(other.hold.job, other.team, other.tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
         self.unpromised += [other.hold.job for other in beside if not self._is_preemptors(other)]
 
     def _is_preemptors(self, promise: Promise) -> bool:
         """True for a promise made to a preemptor: while nobody has left for it, it may still sit somewhere else."""
         return promise.hold.basis is Basis.DEPARTURES and promise.hold.job in self._desk.snapshot.queue.class_of
 
-    def _seat_all(self, scratch: Capacity, promises: list[Promise]) -> list[Seating]:
+    def _seat_all(self, scratch: Capacity, promises: list[Promise]) -> list[tuple[Choice, Seating]]:
         """New seats for promised gangs one after another, as far as they can be found."""
-        desk = self._desk
-        seatings: list[Seating] = []
+        seated: list[tuple[Choice, Seating]] = []
         for promise in promises:
-            group = desk.snapshot.queue.class_of[promise.hold.job]
-            job = desk.snapshot.queue.jobs[promise.hold.job]
-            widest = desk.widest(group.gang, job.spec, job.submitted_ms)
-            if not fits(scratch, group.gang, promise.choice, widest):
+            found = self._seat_somehow(scratch, promise)
+            if found is None:
                 break
-            seating = place(scratch, group.gang, promise.choice, widest)
-            if seating is None:
-                break
-            scratch.take(seating.footprint)
-            seatings.append(seating)
-        return seatings
+            scratch.take(found[1].footprint)
+            seated.append(found)
+        return seated
+
+    def _seat_somehow(self, scratch: Capacity, promise: Promise) -> tuple[Choice, Seating] | None:
+        desk = self._desk
+        group = desk.snapshot.queue.class_of[promise.hold.job]
+        job = desk.snapshot.queue.jobs[promise.hold.job]
+        widest = desk.widest(group.gang, job.spec, job.submitted_ms)
+        for choice in dict.fromkeys((promise.choice, *group.gang.choices)):
+            if fits(scratch, group.gang, choice, widest) and self._quota_allows(group, choice):
+                seating = place(scratch, group.gang, choice, widest)
+                if seating is not None:
+                    return choice, seating
+        return None
 
     def _would_stay(self, victim: JobId) -> Footprint:
         """What a victim would go on using if it were spared."""

@@ -129,13 +129,7 @@ class Search:
         self._allowance = allowance
 
     def cheapest(self) -> Sacrifice | None:
-        """The least costly way to make room in the smallest level in which that is possible.
-
-        Costs nobody anything when the gang fits once those who were told to leave already are gone.
-        """
-        if fits(self._scratch, self._gang, self._choice, self._widest):
-            seating = place(self._scratch, self._gang, self._choice, self._widest)
-            return Sacrifice((), seating, 0) if seating is not None else None
+        """The least costly way to make room in the smallest level in which that is possible."""
         if not fits(self._candidates.empty, self._gang, self._choice, self._widest):
             return None
         for level in range(self._scratch.tree.node_level, self._widest - 1, -1):
