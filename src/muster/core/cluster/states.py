@@ -61,6 +61,10 @@ Rank = tuple[bool, bool, int, int, int]
 """How good a node is for a worker, smaller is better: suspect, reserved, harm, GPUs left over, price."""
 
 
+FillRank = tuple[bool, bool, int, int, int]
+"""How good a node is to be filled up, smaller is better: suspect, reserved, harm per worker, GPUs free now, price."""
+
+
 class Yardstick(NamedTuple):
     """A worker the cluster would like to be able to place, and how much that matters."""
 
@@ -88,7 +92,7 @@ class FreeStates:
         self._ranked: dict[tuple[Ask, int], _Ranking] = {}
         self._yardsticks: tuple[Yardstick, ...] = ()
         self._stranded: dict[int, int] = {}
-        self._fill: dict[tuple[Ask, int], tuple[bool, bool, int, int]] = {}
+        self._fill: dict[tuple[Ask, int], FillRank] = {}
 
     def number_of_hardware(self, hardware: Hardware) -> int:
         """The number of this hardware, new or known."""
@@ -181,16 +185,17 @@ class FreeStates:
         left_milli = after.whole * GPU_MILLI + sum(after.partial)
         return (hardware.suspect, hardware.reserved, harm, left_milli, hardware.price_milli)
 
-    def fill_rank(self, ask: Ask, number: int) -> tuple[bool, bool, int, int]:
+    def fill_rank(self, ask: Ask, number: int) -> FillRank:
         """How good a state is to be filled up with workers of this ask, per worker; smaller is better."""
         key = (ask, number)
         known = self._fill.get(key)
         if known is None:
             workers = self.slots(ask)[number]
-            suspect, reserved, harm, left_milli, _ = self.rank(ask, workers, number)
+            suspect, reserved, harm, left_milli, price_milli = self.rank(ask, workers, number)
             state = self.states[number]
             free_milli = state.whole * GPU_MILLI + sum(state.partial)
-            known = self._fill[key] = (suspect, reserved, (harm + left_milli) // max(workers, 1), free_milli)
+            harm_each = (harm + left_milli) // max(workers, 1)
+            known = self._fill[key] = (suspect, reserved, harm_each, free_milli, price_milli)
         return known
 
     def _stranded_of(self, number: int) -> int:

@@ -25,7 +25,7 @@ def consolidate(desk: Desk, preemption: Preemption) -> None:
         return
     for promise in sorted(desk.promises.values(), key=lambda promise: (promise.tier, promise.hold.job)):
         group = desk.snapshot.queue.class_of.get(promise.hold.job)
-        if group is None or promise.hold.basis is not Basis.LIMITS or not _only_fragmented(desk, group, promise):
+        if group is None or promise.hold.basis is not Basis.LIMITS:
             continue
         if _move_for(desk, preemption, promise, group):
             return
@@ -49,12 +49,14 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     """Look for moves that pay; carry them out if there are any."""
     job_id = promise.hold.job
     desk.retract(job_id)
-    found = _cheapest_move(desk, preemption, promise, group) if _quota_allows(desk, promise, group) else None
+    found = None
+    if _only_fragmented(desk, group, promise) and _quota_allows(desk, promise, group):
+        found = _cheapest_move(desk, preemption, promise, group)
     if found is None:
         desk.restore(promise)
         return False
     sacrifice, moves = found
-    gone_ms = desk.now_ms + max(desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
+    gone_ms = _gone_ms(desk, sacrifice)
     for victim, _, _ in moves:
         desk.evict(Eviction(job=victim.job.id, for_job=job_id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
         preemption.roster.leave(victim.job.id)
@@ -116,10 +118,16 @@ def _cheapest_move(
 
 
 def _pays(desk: Desk, promise: Promise, sacrifice: Sacrifice) -> bool:
-    """True when what the gang gains is worth what the moves cost."""
+    """True when what the gang gains is worth what the moves cost; a move never makes it start later."""
     gpu_milli = gpu_milli_of(promise.choice.demand)
-    gained_gpu_ms = (promise.hold.start_ms - desk.now_ms) * gpu_milli // GPU_MILLI
+    gained_ms = promise.hold.start_ms - _gone_ms(desk, sacrifice)
+    gained_gpu_ms = max(gained_ms, 0) * gpu_milli // GPU_MILLI
     return gained_gpu_ms * GPU_MILLI > sacrifice.cost * desk.policy.consolidation_gain_milli
+
+
+def _gone_ms(desk: Desk, sacrifice: Sacrifice) -> int:
+    """When everybody who moves has left."""
+    return desk.now_ms + max(desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
 
 
 def _new_places(desk: Desk, sacrifice: Sacrifice) -> Moves | None:

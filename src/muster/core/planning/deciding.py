@@ -269,8 +269,17 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
 
 
 def _wake_ms(desk: Desk) -> int | None:
-    """When time alone may change the decision: a promised start, or a soft wish that relaxes."""
+    """When time alone may change the decision.
+
+    A promised start, a soft wish that relaxes, or, while somebody waits, a job that has had its minimum run time.
+    """
     times = [promise.hold.start_ms for promise in desk.promises.values()]
+    if desk.policy.preemption and (desk.blocked or desk.promises):
+        times += [
+            job.started_ms + desk.policy.min_runtime_ms
+            for job in desk.snapshot.running.values()
+            if job.spec.preemptible and job.leaving_by_ms is None
+        ]
     for group in desk.snapshot.queue.classes():
         if group.relaxes:
             job = desk.snapshot.queue.jobs[group.head[2]]

@@ -139,7 +139,7 @@ class Search:
                 if (sacrifice := self._in_domain(level, domain)) is not None
             ]
             if found:
-                return min(found, key=lambda sacrifice: (sacrifice.cost, len(sacrifice.victims)))
+                return min(found, key=_least_harm)
         return None
 
     def _views(self, capacity: Capacity) -> list[SlotView]:
@@ -239,6 +239,12 @@ class Search:
             else:
                 self._scratch.rollback(mark)
         return needed
+
+
+def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
+    """Cost decides; between equal costs, what is really lost, then how many must go."""
+    lost_gpu_ms = sum(victim.lost_gpu_ms for victim in sacrifice.victims)
+    return sacrifice.cost, lost_gpu_ms, len(sacrifice.victims)
 
 
 class _Tally:

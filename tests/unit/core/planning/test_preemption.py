@@ -1,0 +1,364 @@
+"""Who yields to whom: lower tiers and borrowers, the cheapest first, nobody protected, shrinking before stopping."""
+
+from typing import Any
+
+import pytest
+
+from muster.model.ids import TierName
+from muster.model.limits import PREEMPTORS_PER_CYCLE
+from muster.model.plan import Basis
+from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
+from muster.model.scenario import Scenario
+from muster.model.team import Team
+from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, racks, runs, waits
+from tests.unit.core.outcomes import evicted, planned, promised, resized, started
+
+ONE_TIER = (Tier(name=TierName("standard")),)
+
+
+def against(tier: str, *, victim_tier: str = "exploratory", policy: Policy | None = None, **victim: Any) -> Scenario:
+    """A full node and a job of `tier` that wants all of it."""
+    hours_ago = victim.pop("hours_ago", 1)
+    running = [runs("v", a_job(gpus=8, tier=victim_tier, **victim), [("n1", range(8))], hours_ago=hours_ago)]
+    return a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8, tier=tier))], policy=policy)
+
+
+@pytest.mark.parametrize(("tier", "victim_tier"), [("production", "standard"), ("standard", "exploratory")])
+def test_a_tier_that_preempts_takes_the_place_of_a_lower_one(tier: str, victim_tier: str) -> None:
+    assert evicted(against(tier, victim_tier=victim_tier)) == [("v", "w", "tier")]
+
+
+@pytest.mark.parametrize(
+    ("tier", "victim_tier"),
+    [("standard", "standard"), ("exploratory", "standard"), ("standard", "production"), ("production", "production")],
+)
+def test_nobody_takes_the_place_of_an_equal_or_a_better(tier: str, victim_tier: str) -> None:
+    assert evicted(against(tier, victim_tier=victim_tier)) == []
+
+
+def test_a_preemptor_waits_on_the_gpus_of_its_victim_until_it_is_gone() -> None:
+    scenario = against("production", checkpoint=True, grace_ms=90_000)
+    (hold,) = planned(scenario).holds
+    assert (hold.job, hold.start_ms - NOW_MS, hold.nodes, hold.basis) == ("w", 90_000, ("n1",), Basis.DEPARTURES)
+    assert started(scenario) == []
+
+
+def test_a_victim_that_cannot_save_itself_gets_the_time_the_policy_gives() -> None:
+    assert promised(against("production", policy=Policy(stop_grace_ms=7_000))) == {"w": (7_000, ("n1",))}
+
+
+def test_the_policy_may_forbid_preemption() -> None:
+    assert evicted(against("production", policy=Policy(preemption=False))) == []
+
+
+def test_a_job_that_is_not_preemptible_stays() -> None:
+    assert evicted(against("production", preemptible=False)) == []
+
+
+def test_a_job_is_not_stopped_before_its_minimum_run_time() -> None:
+    policy = Policy(min_runtime_ms=30 * MINUTE_MS)
+    assert evicted(against("production", policy=policy, hours_ago=0.49)) == []
+    assert evicted(against("production", policy=policy, hours_ago=0.5)) == [("v", "w", "tier")]
+
+
+def test_the_cycle_comes_back_when_a_victim_has_had_its_minimum_run_time() -> None:
+    """Nothing else happens before: without a timer the urgent job would wait for the victim's limit, days away."""
+    scenario = against("production", hours_ago=0.1)
+    assert planned(scenario).wake_ms == NOW_MS + 4 * MINUTE_MS
+
+
+def test_a_job_that_was_preempted_itself_makes_nobody_leave() -> None:
+    running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n1", range(8))])]
+    waiting = [waits("w", a_job(gpus=8, tier="production"), requeued=True)]
+    assert evicted(a_scenario(flat(1), running=running, waiting=waiting)) == []
+
+
+def two_victims(*, policy: Policy | None = None, **fields: Any) -> Scenario:
+    """Two nodes, each full; `fresh` saved itself a minute ago, `stale` half an hour ago."""
+    spec = a_job(gpus=8, tier="exploratory", checkpoint=True)
+    return a_scenario(
+        flat(2),
+        policy=policy,
+        running=[
+            runs("stale", spec, [("n1", range(8))], saved_hours_ago=0.5),
+            runs("fresh", spec, [("n2", range(8))], saved_hours_ago=1 / 60),
+        ],
+        waiting=[waits("w", a_job(gpus=8))],
+        **fields,
+    )
+
+
+def test_who_saved_itself_last_is_stopped_first() -> None:
+    (eviction,) = planned(two_victims()).evictions
+    assert (eviction.job, eviction.lost_gpu_ms) == ("fresh", 8 * MINUTE_MS)
+
+
+def test_a_job_that_hides_its_checkpoints_costs_no_more_than_the_median() -> None:
+    spec = a_job(gpus=8, tier="exploratory", checkpoint=True)
+    scenario = a_scenario(
+        flat(3),
+        running=[
+            runs("hides", a_job(gpus=8, tier="exploratory"), [("n1", range(8))], hours_ago=50),
+            runs("old", spec, [("n2", range(8))], hours_ago=50, saved_hours_ago=2),
+            runs("older", spec, [("n3", range(8))], hours_ago=50, saved_hours_ago=3),
+        ],
+        waiting=[waits("w", a_job(gpus=8))],
+    )
+    (eviction,) = planned(scenario).evictions
+    assert (eviction.job, eviction.lost_gpu_ms) == ("hides", 8 * 50 * HOUR_MS)
+
+
+def test_a_job_that_never_saved_itself_but_lost_little_costs_what_it_lost() -> None:
+    spec = a_job(gpus=8, tier="exploratory", checkpoint=True)
+    scenario = a_scenario(
+        flat(2),
+        running=[
+            runs("saves", spec, [("n1", range(8))], saved_hours_ago=0.6),
+            runs("young", a_job(gpus=8, tier="exploratory"), [("n2", range(8))], hours_ago=0.5),
+        ],
+        waiting=[waits("w", a_job(gpus=8))],
+    )
+    assert evicted(scenario) == [("young", "w", "tier")]
+
+
+def test_a_restart_costs_more_the_more_gpus_restart() -> None:
+    """Both saved themselves this moment: the smaller one is cheaper to start again."""
+    scenario = a_scenario(
+        flat(2),
+        running=[
+            runs("big", a_job(gpus=8, tier="exploratory", checkpoint=True), [("n1", range(8))], saved_hours_ago=0),
+            runs("small", a_job(gpus=4, tier="exploratory", checkpoint=True), [("n2", range(4))], saved_hours_ago=0),
+            runs("firm", a_job(gpus=4, preemptible=False), [("n2", range(4, 8))]),
+        ],
+        waiting=[waits("w", a_job(gpus=4))],
+    )
+    assert evicted(scenario) == [("small", "w", "tier")]
+
+
+def test_victims_of_a_gang_are_found_inside_one_domain() -> None:
+    """r1 and r2 have one cheap victim each, but only both victims of one rack make room for a gang within it."""
+    spec = a_job(gpus=8, tier="exploratory", checkpoint=True)
+    running = [
+        runs(f"v-{node}", spec, [(node, range(8))], saved_hours_ago=saved)
+        for node, saved in (("r1-n1", 0.01), ("r1-n2", 0.9), ("r2-n1", 0.01), ("r2-n2", 0.1))
+    ]
+    waiting = [waits("w", a_job(gpus=8, workers=2, within="rack"))]
+    assert {job for job, _, _ in evicted(a_scenario(racks(2, 2), running=running, waiting=waiting))} == {
+        "v-r2-n1",
+        "v-r2-n2",
+    }
+
+
+def test_a_gang_of_shares_that_has_room_on_free_gpus_costs_the_least() -> None:
+    """One more free GPU on the node makes one victim enough."""
+    spec = a_job(gpus=2, tier="exploratory")
+    running = [runs(f"v{at}", spec, [("n1", (2 * at, 2 * at + 1))]) for at in range(3)]
+    scenario = a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=4, within="node"))])
+    assert len(evicted(scenario)) == 1
+
+
+def test_a_gang_of_several_roles_finds_victims_for_all_of_them() -> None:
+    roles = (*a_job(gpus=4, workers=2).roles, *a_job("loader", gpus=0, cpus=8).roles)
+    named = (roles[0], type(roles[1])(name="loader", workers_min=1, workers_max=1, request=roles[1].request))
+    running = [runs("v", a_job(gpus=8, cpus=60, tier="exploratory"), [("n1", range(8))])]
+    scenario = a_scenario(flat(1, cpus=64), running=running, waiting=[waits("w", a_job(roles=named))])
+    assert evicted(scenario) == [("v", "w", "tier")]
+
+
+def test_nobody_leaves_for_a_gang_that_would_still_not_fit() -> None:
+    running = [
+        runs("v", a_job(gpus=4, tier="exploratory"), [("n1", range(4))]),
+        runs("firm", a_job(gpus=4, preemptible=False), [("n1", range(4, 8))]),
+    ]
+    assert evicted(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])) == []
+
+
+def test_nobody_leaves_for_a_job_above_its_limit() -> None:
+    running = [
+        runs("own", a_job(gpus=4, team="a", preemptible=False), [("n1", range(4))]),
+        runs("v", a_job(gpus=4, tier="exploratory", team="b"), [("n1", range(4, 8))]),
+    ]
+    teams = [a_team("a", limit={"*": 6})]
+    assert (
+        evicted(a_scenario(flat(1), teams=teams, running=running, waiting=[waits("w", a_job(gpus=4, team="a"))])) == []
+    )
+
+
+@pytest.mark.parametrize(("recent", "leaves"), [(1, True), (2, False)])
+def test_a_team_loses_no_more_jobs_an_hour_than_the_policy_allows(recent: int, leaves: bool) -> None:
+    policy = Policy(preemptions_per_team_hour=2)
+    running = [runs("v", a_job(gpus=8, tier="exploratory", team="a"), [("n1", range(8))])]
+    scenario = a_scenario(
+        flat(1),
+        policy=policy,
+        running=running,
+        waiting=[waits("w", a_job(gpus=8, team="b"))],
+        recent_preemptions=((a_team("a").path, recent),),
+    )
+    assert bool(evicted(scenario)) is leaves
+
+
+def test_victims_of_one_cycle_count_against_the_rate_limit_as_well() -> None:
+    running = [runs(f"v{at}", a_job(gpus=8, tier="exploratory", team="a"), [(f"n{at}", range(8))]) for at in (1, 2)]
+    scenario = a_scenario(
+        flat(2),
+        policy=Policy(preemptions_per_team_hour=1),
+        running=running,
+        waiting=[waits(f"w{at}", a_job(gpus=8, team="b")) for at in (1, 2)],
+    )
+    assert len(evicted(scenario)) == 1
+
+
+def test_a_gang_that_needs_more_victims_than_the_rate_limit_allows_takes_none() -> None:
+    running = [runs(f"v{at}", a_job(gpus=8, tier="exploratory", team="a"), [(f"n{at}", range(8))]) for at in (1, 2)]
+    scenario = a_scenario(
+        flat(2),
+        policy=Policy(preemptions_per_team_hour=1),
+        running=running,
+        waiting=[waits("w", a_job(gpus=8, workers=2, team="b"))],
+    )
+    assert evicted(scenario) == []
+
+
+def test_only_so_many_preemptors_ask_in_one_cycle() -> None:
+    count = PREEMPTORS_PER_CYCLE + 3
+    scenario = a_scenario(
+        flat(count),
+        running=[
+            runs(f"v{at}", a_job(gpus=8, tier="exploratory"), [(f"n{at}", range(8))]) for at in range(1, count + 1)
+        ],
+        waiting=[waits(f"w{at:02}", a_job(gpus=8, name=f"w{at}"), hours_ago=2) for at in range(count)],
+    )
+    assert len({preemptor for _, preemptor, _ in evicted(scenario)}) == PREEMPTORS_PER_CYCLE
+
+
+LENDING = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 8})]
+
+
+def borrowed(*, own_gpus: int = 8, teams: list[Team] | None = None, tier: str = "standard") -> Scenario:
+    """Team b fills both nodes, half of that borrowed; team a wants its guarantee back."""
+    return a_scenario(
+        flat(2),
+        teams=teams or LENDING,
+        tiers=ONE_TIER,
+        running=[runs(f"b{at}", a_job(gpus=8, team="b", tier=tier), [(f"n{at}", range(8))]) for at in (1, 2)],
+        waiting=[waits("w", a_job(gpus=own_gpus, team="a", tier=tier))],
+    )
+
+
+def test_idle_guarantees_are_lent() -> None:
+    waiting = [waits(f"b{at}", a_job(gpus=8, team="b")) for at in (1, 2)]
+    assert len(started(a_scenario(flat(2), teams=LENDING, waiting=waiting))) == 2
+
+
+def test_a_team_inside_its_guarantee_takes_borrowed_capacity_back() -> None:
+    ((_, preemptor, why),) = evicted(borrowed())
+    assert (preemptor, why) == ("w", "reclaim")
+
+
+def test_a_team_that_would_borrow_itself_takes_nothing_back() -> None:
+    assert evicted(borrowed(teams=[a_team("a", guaranteed={"*": 4}), a_team("b", guaranteed={"*": 8})])) == []
+
+
+def test_a_team_that_uses_only_its_guarantee_loses_nothing() -> None:
+    assert evicted(borrowed(teams=[a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 16})])) == []
+
+
+def test_a_borrower_gives_back_no_more_than_it_borrowed() -> None:
+    teams = [a_team("a", guaranteed={"*": 16}), a_team("b", guaranteed={"*": 8})]
+    scenario = a_scenario(
+        flat(2),
+        teams=teams,
+        tiers=ONE_TIER,
+        running=[runs(f"b{at}", a_job(gpus=8, team="b"), [(f"n{at}", range(8))]) for at in (1, 2)],
+        waiting=[waits("w", a_job(gpus=8, workers=2, team="a"))],
+    )
+    assert evicted(scenario) == []
+
+
+def test_a_sub_team_takes_back_from_its_sibling() -> None:
+    teams = [a_team("a", guaranteed={"*": 16}), a_team("a/x", guaranteed={"*": 8}), a_team("a/y", guaranteed={"*": 8})]
+    scenario = a_scenario(
+        flat(2),
+        teams=teams,
+        tiers=ONE_TIER,
+        running=[runs(f"y{at}", a_job(gpus=8, team="a/y"), [(f"n{at}", range(8))]) for at in (1, 2)],
+        waiting=[waits("w", a_job(gpus=8, team="a/x"))],
+    )
+    assert [why for _, _, why in evicted(scenario)] == ["reclaim"]
+
+
+def test_nobody_reclaims_from_a_higher_tier() -> None:
+    scenario = a_scenario(
+        flat(1),
+        teams=LENDING,
+        running=[runs("b1", a_job(gpus=8, team="b", tier="standard"), [("n1", range(8))])],
+        waiting=[waits("w", a_job(gpus=8, team="a", tier="exploratory"))],
+    )
+    assert evicted(scenario) == []
+
+
+def elastic(job_id: str, node: str, size: int, *, low: int = 1, high: int = 4, **fields: Any) -> Any:
+    spec = a_job(gpus=2, workers=(low, high), **fields)
+    return runs(job_id, spec, [(node, (2 * at, 2 * at + 1)) for at in range(size)])
+
+
+def test_an_elastic_job_shrinks_before_anybody_is_stopped() -> None:
+    running = [elastic("e", "n1", 4), runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])]
+    scenario = a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=4))])
+    assert evicted(scenario) == []
+    assert resized(scenario) == [("e", 4, 2, "w")]
+
+
+def test_an_elastic_job_gives_up_no_more_than_is_needed_and_never_its_minimum() -> None:
+    scenario = a_scenario(flat(1), running=[elastic("e", "n1", 4, low=3)], waiting=[waits("w", a_job(gpus=2))])
+    assert resized(scenario) == [("e", 4, 3, "w")]
+    scenario = a_scenario(flat(1), running=[elastic("e", "n1", 4, low=3)], waiting=[waits("w", a_job(gpus=4))])
+    assert resized(scenario) == []
+
+
+def test_a_job_that_shrinks_keeps_ranks_without_gaps() -> None:
+    scenario = a_scenario(flat(1), running=[elastic("e", "n1", 4)], waiting=[waits("w", a_job(gpus=4))])
+    (resize,) = planned(scenario).resizes
+    assert [worker.rank for worker in resize.workers] == [0, 1]
+
+
+def test_the_gang_that_a_job_shrinks_for_is_promised_what_it_gives_up() -> None:
+    scenario = a_scenario(flat(1), running=[elastic("e", "n1", 4)], waiting=[waits("w", a_job(gpus=4))])
+    assert promised(scenario) == {"w": (Policy().stop_grace_ms, ("n1",))}
+
+
+def test_a_policy_without_elasticity_shrinks_nobody() -> None:
+    scenario = a_scenario(
+        flat(1), policy=Policy(elastic=False), running=[elastic("e", "n1", 4)], waiting=[waits("w", a_job(gpus=4))]
+    )
+    assert resized(scenario) == []
+
+
+def test_an_elastic_job_of_which_the_spare_is_not_enough_is_stopped_whole() -> None:
+    running = [elastic("e", "n1", 4, low=2, tier="exploratory")]
+    scenario = a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])
+    assert evicted(scenario) == [("e", "w", "tier")]
+    assert resized(scenario) == []
+
+
+def test_two_gangs_may_be_served_by_shrinking_one_job_and_stopping_another() -> None:
+    running = [elastic("e", "n1", 4), runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])]
+    waiting = [waits("w1", a_job(gpus=6, priority=90)), waits("w2", a_job(gpus=8, priority=10))]
+    scenario = a_scenario(flat(2), running=running, waiting=waiting)
+    assert resized(scenario) == [("e", 4, 1, "w1")]
+    assert evicted(scenario) == [("v", "w2", "tier")]
+
+
+def test_a_victim_that_a_later_victim_makes_superfluous_may_stay() -> None:
+    """w1 finds the small victim on n2; w2 needs all of n1, which then has room for both."""
+    spec = a_job(gpus=4, tier="exploratory", checkpoint=True)
+    running = [
+        runs("small", spec, [("n2", range(4))], saved_hours_ago=0.01),
+        runs("firm", a_job(gpus=4, preemptible=False), [("n2", range(4, 8))]),
+        runs("large", a_job(gpus=12, tier="exploratory"), [("n1", range(12))]),
+    ]
+    cluster = flat(1, gpus=12)
+    cluster = type(cluster)(nodes=(*cluster.nodes, flat(2).nodes[1]))
+    waiting = [waits("w1", a_job(gpus=4, priority=90)), waits("w2", a_job(gpus=8, within="node", priority=10))]
+    assert evicted(a_scenario(cluster, running=running, waiting=waiting)) == [("large", "w2", "tier")]
