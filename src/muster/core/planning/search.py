@@ -43,7 +43,7 @@ class Candidates:
         self._made = 0
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
-        for victim in victims:
+        for victim in sorted(victims, key=lambda victim: (victim.cost, _reports(victim), victim.job.id)):
             self._list(victim)
         for node, offers in self.by_node.items():
             offers.sort()
@@ -242,9 +242,13 @@ class Search:
 
 
 def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
-    """Cost decides; between equal costs, what is really lost, then how many must go."""
-    lost_gpu_ms = sum(victim.lost_gpu_ms for victim in sacrifice.victims)
-    return sacrifice.cost, lost_gpu_ms, len(sacrifice.victims)
+    """Cost decides; between equal costs those go who report no checkpoints, so that nobody gains by hiding them."""
+    honest = sum(_reports(victim) for victim in sacrifice.victims)
+    return sacrifice.cost, honest, len(sacrifice.victims)
+
+
+def _reports(victim: Victim) -> bool:
+    return victim.job.checkpointed_ms is not None
 
 
 class _Tally:

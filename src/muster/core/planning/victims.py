@@ -4,7 +4,7 @@ The cost of stopping a job is the GPU time since its last checkpoint plus a rest
 checkpoint costs at most the median of those that did, so that hiding checkpoints protects nobody.
 """
 
-from statistics import median_low
+from statistics import median_high, median_low
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
@@ -61,7 +61,7 @@ class Roster:
             if job.checkpointed_ms is not None:
                 reported.append(cost)
         if reported:
-            ceiling = median_low(reported)
+            ceiling = (median_low(reported) + median_high(reported)) // 2
             for job_id, victim in self.jobs.items():
                 if victim.job.checkpointed_ms is None and victim.cost > ceiling:
                     self.jobs[job_id] = victim._replace(cost=ceiling)

@@ -51,7 +51,7 @@ def test_nobody_moves_who_cannot_resume_or_never_saved_itself() -> None:
 
 
 def test_a_move_must_gain_more_than_it_costs() -> None:
-    """Told to leave, it starts in 2 minutes instead of 8: 48 GPU-minutes gained, 4 times 5 spent, twice that is asked."""
+    """It starts in 2 minutes instead of 8: 48 GPU-minutes gained, 4 times 5 spent, and twice that is asked for."""
     soon = 1 + 8 / 60
     policy = Policy(consolidation_gain_milli=2000, restart_cost_ms=5 * MINUTE_MS)
     assert len(evicted(fragmented(hours=soon, saved_hours_ago=0, policy=policy))) == 1

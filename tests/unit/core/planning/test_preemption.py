@@ -1,5 +1,6 @@
 """Who yields to whom: lower tiers and borrowers, the cheapest first, nobody protected, shrinking before stopping."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,8 +100,8 @@ def test_a_job_that_hides_its_checkpoints_costs_no_more_than_the_median() -> Non
         flat(3),
         running=[
             runs("hides", a_job(gpus=8, tier="exploratory"), [("n1", range(8))], hours_ago=50),
-            runs("old", spec, [("n2", range(8))], hours_ago=50, saved_hours_ago=2),
-            runs("older", spec, [("n3", range(8))], hours_ago=50, saved_hours_ago=3),
+            runs("old", spec, [("n2", range(8))], hours_ago=50, saved_hours_ago=3),
+            runs("as-old", spec, [("n3", range(8))], hours_ago=50, saved_hours_ago=3),
         ],
         waiting=[waits("w", a_job(gpus=8))],
     )
@@ -356,7 +357,7 @@ def test_a_victim_that_a_later_victim_makes_superfluous_may_stay() -> None:
     running = [
         runs("small", spec, [("n2", range(4))], saved_hours_ago=0.01),
         runs("firm", a_job(gpus=4, preemptible=False), [("n2", range(4, 8))]),
-        runs("large", a_job(gpus=12, tier="exploratory"), [("n1", range(12))]),
+        runs("large", replace(spec, roles=a_job(gpus=12).roles), [("n1", range(12))], saved_hours_ago=0.9),
     ]
     cluster = flat(1, gpus=12)
     cluster = type(cluster)(nodes=(*cluster.nodes, flat(2).nodes[1]))
