@@ -18,11 +18,27 @@ from muster.model.team import ancestors
 
 OrderKey = tuple[int, int, JobId]
 
+Fortune = tuple[int, int, bool]
+"""What classes share that start or fail together, whatever their team: gang, limit, and the right to preempt."""
+
 
 class JobClass:
     """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
 
-    __slots__ = ("_ids", "gang", "gang_number", "jobs", "limit_ms", "may_preempt", "order", "relaxes", "team", "tier")
+    __slots__ = (
+        "_ids",
+        "fortune",
+        "gang",
+        "gang_number",
+        "gpu_milli",
+        "jobs",
+        "limit_ms",
+        "may_preempt",
+        "order",
+        "relaxes",
+        "team",
+        "tier",
+    )
 
     def __init__(
         self,
@@ -42,8 +58,10 @@ class JobClass:
         self.gang = gang
         self.gang_number = gang_number
         """Equal for equal gangs, whatever their team."""
+        self.gpu_milli = job.spec.gang_gpu_milli
         self.limit_ms = limit_ms
         self.may_preempt = not job.requeued
+        self.fortune: Fortune = (gang_number, limit_ms, self.may_preempt)
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
         self._ids: tuple[JobId, ...] | None = None
@@ -81,6 +99,7 @@ class WaitingQueue:
         self._classes: dict[tuple[object, ...], JobClass] = {}
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
         self.by_age: list[tuple[int, JobId]] = []
+        self._by_fortune: dict[int, dict[Fortune, dict[int, JobClass]]] = {}
         self._made = 0
 
     def add(self, job: WaitingJob) -> None:
@@ -102,6 +121,7 @@ class WaitingQueue:
             group.remove(order_key(job, self._setting))
             if not group.jobs:
                 del self._classes[self._class_key(job)]
+                del self._by_fortune[group.tier][group.fortune][group.order]
         return job
 
     def _class_key(self, job: WaitingJob) -> tuple[object, ...]:
@@ -122,6 +142,8 @@ class WaitingQueue:
                 limit_ms=self._setting.limit_ms(job.spec),
                 job=job,
             )
+            fortunes = self._by_fortune.setdefault(group.tier, {})
+            fortunes.setdefault(group.fortune, {})[group.order] = group
         return group
 
     def gang(self, job: WaitingJob) -> tuple[int, Gang]:
@@ -142,6 +164,12 @@ class WaitingQueue:
             gangs[group.gang_number] = group.gang
             counts[group.gang_number] = counts.get(group.gang_number, 0) + len(group.jobs)
         return [(gangs[number], count) for number, count in counts.items()]
+
+    def by_fortune(self, tier: int) -> Iterator[tuple[Fortune, list[JobClass]]]:
+        """The classes of a tier, those together that start or fail together."""
+        for fortune, groups in self._by_fortune.get(tier, {}).items():
+            if groups:
+                yield fortune, list(groups.values())
 
     def classes(self) -> Iterator[JobClass]:
         """All classes that have jobs to consider, oldest class first."""

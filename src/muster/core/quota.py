@@ -152,6 +152,16 @@ class Ledger:
                 return False
         return named
 
+    def headroom_milli(self, path: TeamPath) -> int:
+        """The most that a team, or one above it, may add and stay inside a guarantee; never too little."""
+        best = 0
+        for team in self.guaranteed_above(path):
+            guaranteed, used = self._guaranteed[team], self._used.get(team, {})
+            left = {gpu_type: milli - used.get(gpu_type, 0) for gpu_type, milli in guaranteed.items()}
+            total = sum(max(milli, 0) for gpu_type, milli in left.items() if gpu_type != ANY_TYPE)
+            best = max(best, left.get(ANY_TYPE, total))
+        return best
+
     def guaranteed_above(self, path: TeamPath) -> tuple[TeamPath, ...]:
         """The team and those above it that are guaranteed something, innermost first."""
         return tuple(team for team in self.chain(path) if team in self._guaranteed)

@@ -41,7 +41,7 @@ PREEMPTORS_PER_CYCLE = 16
 DOMAINS_TRIED = 8
 """How many domains of one level a search with several roles or with victims looks into."""
 
-BACKFILL_HORIZONS = 8
+BACKFILL_HORIZONS = 5
 """How many distinct promised starts backfill tells apart; further ones are treated as earlier, which is safe."""
 
 OVERDUE_MARGIN_MS = 60_000

@@ -4,6 +4,7 @@ A move is made only if every moved job has a new place at once, and if the GPU t
 moves cost by a configured factor.
 """
 
+from muster.core.cluster.capacity import Capacity
 from muster.core.footprint import gpu_milli_of
 from muster.core.gang import Choice, running_gang
 from muster.core.planning.desk import Desk, Promise
@@ -25,22 +26,21 @@ def consolidate(desk: Desk, preemption: Preemption) -> None:
         return
     for promise in sorted(desk.promises.values(), key=lambda promise: (promise.tier, promise.hold.job)):
         group = desk.snapshot.queue.class_of.get(promise.hold.job)
-        if group is None or promise.hold.basis is not Basis.LIMITS:
+        if group is None or promise.hold.basis is not Basis.LIMITS or not _enough(desk.free, group, promise):
             continue
         if _move_for(desk, preemption, promise, group):
             return
 
 
-def _only_fragmented(desk: Desk, group: JobClass, promise: Promise) -> bool:
-    """True when enough GPUs of the right kind are free, only not together."""
-    closed = desk.horizons.closed
+def _enough(capacity: Capacity, group: JobClass, promise: Promise) -> bool:
+    """True when a capacity has as many GPUs of the right kind as the gang needs, wherever they are."""
     for ask in promise.choice.asks:
         wanted_milli = sum(
             part.workers * other.gpu_milli
             for part, other in zip(group.gang.parts, promise.choice.asks, strict=True)
             if other.gpu_type == ask.gpu_type
         )
-        if ask.gpu_type is not None and closed.free_milli_for(ask) < wanted_milli:
+        if ask.gpu_type is not None and capacity.free_milli_for(ask) < wanted_milli:
             return False
     return True
 
@@ -50,7 +50,7 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     job_id = promise.hold.job
     desk.retract(job_id)
     found = None
-    if _only_fragmented(desk, group, promise) and _quota_allows(desk, promise, group):
+    if _enough(desk.horizons.closed, group, promise) and _quota_allows(desk, promise, group):
         found = _cheapest_move(desk, preemption, promise, group)
     if found is None:
         desk.restore(promise)

@@ -1,5 +1,7 @@
 """One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
 
+from itertools import chain
+
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.desk import Desk
 from muster.core.planning.keeping import keep_promises
@@ -8,15 +10,12 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
 from muster.core.planning.yardsticks import yardsticks
-from muster.core.queueing import JobClass, TierWalk
+from muster.core.queueing import Fortune, JobClass, TierWalk
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import HOLDS, STARVING_PER_CYCLE
 from muster.model.plan import Basis, Plan, ReasonCode
-
-_Fate = tuple[int, int, bool]
-"""What classes share that start or fail together, whatever their team: gang, limit, and the right to preempt."""
 
 
 def plan(snapshot: Snapshot, now_ms: int) -> Plan:
@@ -58,15 +57,16 @@ class _TierCycle:
     def __init__(self, desk: Desk, preemption: Preemption, tier: int, broken: dict[JobId, str]) -> None:
         self._desk = desk
         self._preemption = preemption
+        self._tier = tier
         self._broken = broken
         kept = sum(
             1 for promise in desk.promises.values() if promise.tier == tier and promise.hold.basis is Basis.LIMITS
         )
         self._holds_left = max(0, desk.policy.hold_depth - kept)
-        self._dead: dict[_Fate, bool] = {}
+        self._dead: dict[Fortune, bool] = {}
         """Gangs that cannot start in this tier and cycle and that nobody below can make room
         for. Capacity only shrinks within a cycle, so dead stays dead."""
-        self._alive: dict[_Fate, bool] = {}
+        self._alive: dict[Fortune, bool] = {}
         """Gangs that fitted, or could be made to fit, when first asked."""
         self._waits_for_its_wish: dict[JobId, bool] = {}
         """Jobs of classes that relax are decided one by one, because their age decides how far they may spread."""
@@ -88,7 +88,7 @@ class _TierCycle:
                 if self._holds_left <= 0 and self._desk.policy.backfill:
                     break
             self._pass_over(walk.skipped, settled)
-        walk = self._walk([group for group in groups if group.order not in settled and self._can_move(group, settled)])
+        walk = self._walk(self._that_can_move(settled))
         while (following := walk.peek()) is not None:
             self._decide(walk, *following, settled)
         self._pass_over(walk.skipped, settled)
@@ -117,7 +117,7 @@ class _TierCycle:
             walk.advance()
         else:
             if code is ReasonCode.CAPACITY:
-                self._dead[_fate(group)] = True
+                self._dead[group.fortune] = True
             settled[group.order] = True
             desk.block(walk.drop(), code, detail)
         return code is None or code is ReasonCode.NEVER_FITS or desk.policy.backfill
@@ -128,41 +128,42 @@ class _TierCycle:
             settled[group.order] = True
             self._desk.block(jobs, ReasonCode.CAPACITY)
 
-    def _can_move(self, group: JobClass, settled: dict[int, bool]) -> bool:
-        """False when nothing can be done for any job of the class; its jobs are recorded as blocked."""
-        self._look_for_life(group)
-        if not self._is_dead(group):
-            return True
-        settled[group.order] = True
-        self._desk.block(group.ids, ReasonCode.CAPACITY)
-        return False
+    def _that_can_move(self, settled: dict[int, bool]) -> list[JobClass]:
+        """The classes for which something can still be done; the jobs of all others are recorded as blocked.
+
+        Most of a long queue is passed over here, a whole fortune at a time.
+        """
+        alive: list[JobClass] = []
+        for _, groups in self._desk.snapshot.queue.by_fortune(self._tier):
+            self._look_for_life(groups[0])
+            stuck: list[JobClass] = []
+            for group in groups:
+                if group.order not in settled:
+                    (stuck if self._is_dead(group) else alive).append(group)
+            self._desk.block(tuple(chain.from_iterable(group.ids for group in stuck)), ReasonCode.CAPACITY)
+        return alive
 
     def _look_for_life(self, group: JobClass) -> None:
-        """Find out, once for all classes that want the same gang, whether it fits or could be made to fit."""
-        key = _fate(group)
-        if key in self._alive or key in self._dead:
+        """Find out, once for all classes that share a fortune, whether their gang fits or could be made to fit."""
+        if group.fortune in self._alive or group.fortune in self._dead:
             return
         capacity, gang = self._desk.horizons.until(self._desk.now_ms + group.limit_ms), group.gang
         alive = any(fits(capacity, gang, choice, gang.widest) for choice in gang.choices)
         if alive or not self._preemption.is_hopeless(group, reclaiming=False):
-            self._alive[key] = True
+            self._alive[group.fortune] = True
         else:
-            self._dead[key] = True
+            self._dead[group.fortune] = True
 
     def _is_dead(self, group: JobClass) -> bool:
         """True when an equal gang failed in every way this one could try: starting, making room, being promised.
 
         This is what makes a queue of thousands cheap, so it decides from a few look-ups.
         """
-        if _fate(group) not in self._dead or group.relaxes or group.order in self._must_see:
+        if group.fortune not in self._dead or group.relaxes or group.order in self._must_see:
             return False
-        if not group.may_preempt or not self._may_reclaim(group):
+        if not group.may_preempt or not self._preemption.may_reclaim(group):
             return True
         return self._preemption.is_hopeless(group, reclaiming=True)
-
-    def _may_reclaim(self, group: JobClass) -> bool:
-        """True when the class's team is inside its guarantee, so that it has rights its equals may not have had."""
-        return any(self._preemption.entitled(group, choice) for choice in group.gang.choices)
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
         """Start the gang if it fits anywhere; else what stopped it."""
@@ -214,10 +215,6 @@ class _TierCycle:
         """The policy has no backfill: whoever is behind waits for the one in front."""
         while walk.peek() is not None:
             self._desk.block(walk.drop(), ReasonCode.HELD_BY_OTHERS)
-
-
-def _fate(group: JobClass) -> _Fate:
-    return (group.gang_number, group.limit_ms, group.may_preempt)
 
 
 def _stop_behind(desk: Desk, tiers: list[list[JobClass]]) -> None:

@@ -34,6 +34,7 @@ class Preemption:
         self._leaving: Candidates | None = None
         self._told = 0
         self._entitled: dict[tuple[TeamPath, Demand], tuple[int, tuple[TeamPath, ...]]] = {}
+        self._headroom: dict[TeamPath, tuple[int, int]] = {}
         self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], tuple[int, Lent]] = {}
         self.unpromised: list[JobId] = []
         """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
@@ -196,7 +197,17 @@ class Preemption:
             self._shrinkable = shrinkable(desk) if desk.policy.elastic else []
         return self._shrinkable
 
-    def entitled(self, group: JobClass, choice: Choice) -> tuple[TeamPath, ...]:
+    def may_reclaim(self, group: JobClass) -> bool:
+        """True when the class's team is inside its guarantee, so that it has rights its equals may not have."""
+        epoch = self._desk.projected.epoch
+        known = self._headroom.get(group.team)
+        if known is None or known[0] != epoch:
+            known = self._headroom[group.team] = (epoch, self._desk.projected.headroom_milli(group.team))
+        if group.gpu_milli > known[1]:
+            return False
+        return any(self._entitled_teams(group, choice) for choice in group.gang.choices)
+
+    def _entitled_teams(self, group: JobClass, choice: Choice) -> tuple[TeamPath, ...]:
         """The class's team and those above it that would stay inside their guarantee with this gang."""
         ledger = self._desk.projected
         key = (group.team, choice.demand)
@@ -208,7 +219,7 @@ class Preemption:
 
     def _stopping(self, group: JobClass, choice: Choice) -> tuple[_Key, list[Victim]] | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
-        entitled = self.entitled(group, choice)
+        entitled = self._entitled_teams(group, choice)
         return self._stopping_below(group, self._lent(group.team, entitled) if entitled else ())
 
     def _lent(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from muster.model.job import RunningJob
+from muster.model.plan import Hold
 from muster.model.policy import MINUTE_MS, Policy
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
@@ -27,7 +28,7 @@ def test_a_job_moves_so_that_a_gang_blocked_by_fragmentation_alone_can_start() -
     made = planned(fragmented())
     ((moved, gang, why),) = evicted(fragmented())
     assert (gang, why) == ("w", "consolidation")
-    holds = {hold.job: hold for hold in made.holds}
+    holds: dict[str, Hold] = {hold.job: hold for hold in made.holds}
     assert holds["w"].start_ms == holds[moved].start_ms == NOW_MS + 120_000
     assert holds["w"].nodes != holds[moved].nodes
 

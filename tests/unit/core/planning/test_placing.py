@@ -1,5 +1,7 @@
 """Where gangs go: whole or not at all, in the smallest domain, with the least harm to those still to come."""
 
+from typing import Any
+
 from muster.model.ids import GpuType, PoolName, TierName
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
@@ -8,7 +10,7 @@ from muster.model.spec import Role
 from tests.builders import a_cluster, a_job, a_node, a_scenario, flat, racks, runs, waits
 from tests.unit.core.outcomes import nodes_used, planned, promised, seats, started
 
-LONG = {"hours": 100.0, "preemptible": False}
+LONG: dict[str, Any] = {"hours": 100, "preemptible": False}
 
 
 def a_role(name: str, workers: int, *, gpus: float = 0, cpus: int = 0) -> Role:
@@ -211,7 +213,7 @@ def test_within_a_node_keeps_all_workers_together() -> None:
     assert nodes_used(a_scenario(flat(2), running=running, waiting=[waits("w", spec)])) == ["n2"]
 
 
-def scattered(minutes_ago: float, **fields: int) -> ClusterSpec | list[str]:
+def scattered(minutes_ago: float, **fields: int) -> list[str]:
     """Whether a gang of two that would rather have a rack starts on two racks."""
     spec = a_job(gpus=8, workers=2, prefer="rack", **fields)
     return started(a_scenario(racks(2, 1), waiting=[waits("w", spec, hours_ago=minutes_ago / 60)]))

@@ -1,0 +1,125 @@
+"""Admission refuses what can never run, and nothing that only needs patience."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from muster.core.admission import Admitted, Gate, Rejected, admit
+from muster.core.offline import decide
+from muster.core.snapshot import Snapshot
+from muster.model.ids import PoolName, TierName
+from muster.model.policy import HOUR_MS, Pool
+from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
+from tests.builders import a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
+
+SPOT = Pool(name=PoolName("main"), spot=True)
+URGENT = Pool(name=PoolName("main"), tiers=(TierName("production"),))
+
+
+def refusal(spec: JobSpec, scenario: Scenario) -> Rejected:
+    outcome = admit(spec, Snapshot.of(scenario))
+    assert isinstance(outcome, Rejected)
+    return outcome
+
+
+def is_admitted(spec: JobSpec, scenario: Scenario) -> bool:
+    return admit(spec, Snapshot.of(scenario)) == Admitted(spec=spec)
+
+
+REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
+    ("never_fits", a_job(tier="vip"), a_scenario(flat(1)), "no tier vip; tiers are production, standard"),
+    ("topology", a_job(within="row"), a_scenario(racks(1, 1)), "no level row; its levels are rack, node"),
+    ("topology", a_job(prefer="row"), a_scenario(racks(1, 1)), "no level row"),
+    ("spot", a_job(), a_scenario(flat(1), pools=[SPOT]), "only spot pools admit this job"),
+    ("pool", a_job(team="a"), a_scenario(flat(1), pools=[URGENT]), "no pool admits tier standard of team a"),
+    ("gpu_type", a_job(gpu_type="b200"), a_scenario(flat(1)), "no node has a GPU of type b200; there are: h100"),
+    ("gpu_type", a_job(), a_scenario(flat(1, gpus=0)), "no node has a GPU of type any; there are: none"),
+    (
+        "quota_limit",
+        a_job(gpus=8, team="a/x"),
+        a_scenario(flat(1), teams=[a_team("a", limit={"*": 4})]),
+        "needs 8 GPUs (*) and team a may never use more than 4",
+    ),
+    (
+        "never_fits",
+        a_job(gpus=9),
+        a_scenario(flat(3)),
+        "gang of 1 workers with these resources does not fit on the whole",
+    ),
+    ("never_fits", a_job(gpus=8, workers=3, within="rack"), a_scenario(racks(3, 2)), "does not fit on any one rack"),
+    ("never_fits", a_job(cpus=9), a_scenario(flat(1, cpus=8)), "does not fit"),
+    ("never_fits", a_job(gpus=1, workers=16, tensor=16), a_scenario(flat(4)), "does not fit"),
+]
+
+
+@pytest.mark.parametrize(("code", "spec", "scenario", "words"), REFUSED)
+def test_what_can_never_run_is_refused_with_the_reason(
+    code: str, spec: JobSpec, scenario: Scenario, words: str
+) -> None:
+    found = refusal(spec, scenario)
+    assert found.code == code
+    assert words in found.message
+
+
+FULL = [runs("r", a_job(gpus=8, team="a"), [("n1", range(8))])]
+
+PATIENCE: list[tuple[str, JobSpec, Scenario]] = [
+    ("the cluster is full", a_job(gpus=8), a_scenario(flat(1), running=FULL)),
+    ("the node is down", a_job(gpus=8), a_scenario(a_cluster(a_node(state="down")))),
+    ("a gpu is bad", a_job(gpus=8), a_scenario(a_cluster(a_node(bad_gpus=(0,))))),
+    ("the limit is used up", a_job(team="a"), a_scenario(flat(1), running=FULL, teams=[a_team("a", limit={"*": 8})])),
+    ("nothing is guaranteed", a_job(team="a"), a_scenario(flat(1), teams=[a_team("a", guaranteed={"*": 0})])),
+    ("one type will do", a_job(gpu_type=("b200", "h100")), a_scenario(flat(1))),
+    (
+        "one type is not limited",
+        a_job(gpus=8, gpu_type=("h100", "a100"), team="a"),
+        a_scenario(a_cluster(a_node("n1"), a_node("n2", gpu_type="a100")), teams=[a_team("a", limit={"h100": 4})]),
+    ),
+    (
+        "the wish will relax",
+        a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=HOUR_MS),
+        a_scenario(racks(2, 1)),
+    ),
+    ("it can resume", a_job(checkpoint=True), a_scenario(flat(1), pools=[SPOT])),
+    ("it is held", a_job(preemptible=False), a_scenario(flat(1))),
+]
+
+
+@pytest.mark.parametrize(("spec", "scenario"), [entry[1:] for entry in PATIENCE], ids=[entry[0] for entry in PATIENCE])
+def test_what_only_needs_patience_is_admitted(spec: JobSpec, scenario: Scenario) -> None:
+    assert is_admitted(spec, scenario)
+
+
+def test_a_job_whose_allowed_type_is_too_small_and_whose_large_type_is_not_allowed_is_refused() -> None:
+    """On h100 the limit stops it for ever, on a100 the size of the nodes."""
+    cluster = a_cluster(a_node("n1"), a_node("n2", gpus=4, gpu_type="a100"))
+    scenario = a_scenario(cluster, teams=[a_team("a", limit={"h100": 4})])
+    refusal(a_job(gpus=8, gpu_type=("h100", "a100"), team="a"), scenario)
+
+
+def test_jobs_that_are_alike_get_the_same_answer_without_looking_again() -> None:
+    gate = Gate(Snapshot.of(a_scenario(flat(1))))
+    first, second = a_job("one", gpus=9), a_job("two", gpus=9)
+    assert gate.admit(first) is gate.admit(second)
+
+
+def test_the_answer_is_kept_apart_for_teams_with_other_limits() -> None:
+    gate = Gate(Snapshot.of(a_scenario(flat(1), teams=[a_team("a", limit={"*": 1})])))
+    assert isinstance(gate.admit(a_job(gpus=2, team="a")), Rejected)
+    assert isinstance(gate.admit(a_job(gpus=2, team="b")), Admitted)
+
+
+def test_offline_the_impossible_is_rejected_and_the_rest_planned() -> None:
+    scenario = a_scenario(flat(1), waiting=[waits("never", a_job(gpus=9)), waits("now", a_job(gpus=8))])
+    decision = decide(scenario)
+    assert [(each.job, each.code) for each in decision.rejected] == [("never", "never_fits")]
+    assert [start.job for start in decision.plan.starts] == ["now"]
+    assert decision.explanations == ()
+
+
+def test_offline_what_runs_does_not_decide_what_is_possible(monkeypatch: Any) -> None:
+    scenario = a_scenario(flat(1), running=FULL, waiting=[waits("w", a_job(gpus=8))])
+    assert decide(scenario).rejected == ()
+    assert decide(replace(scenario, running=())).rejected == ()
