@@ -13,6 +13,7 @@ from muster.core.gang import Gang, gang_of
 from muster.core.planning.placing import fits
 from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
+from muster.model.ids import GpuType, TeamPath
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
 from muster.model.resources import gpus_text
@@ -50,7 +51,7 @@ class Gate:
             key = (spec.roles, spec.parallelism, spec.topology, spec.team, spec.tier, spec.can_resume)
             if key not in self._known:
                 gang = gang_of(spec, self._setting)
-                self._known[key] = self._no_home(spec, gang) or self._no_quota(spec, gang) or self._too_big(gang)
+                self._known[key] = self._no_home(spec, gang) or self._no_room(spec, gang)
             refusal = self._known[key]
         return Admitted(spec=spec) if refusal is None else refusal
 
@@ -84,29 +85,17 @@ class Gate:
             )
         return None
 
-    def _no_quota(self, spec: JobSpec, gang: Gang) -> Rejected | None:
-        """The gang alone is above a limit of its team, on every type it accepts."""
-        breaches = []
-        for choice in gang.choices:
-            amounts = dict(choice.demand)
-            found = [
-                (team, gpu_type, limit_milli)
-                for team, gpu_type, limit_milli in self._snapshot.ledger.limits(spec.team)
-                if amounts.get(gpu_type, 0) > limit_milli
-            ]
-            if not found:
-                return None
-            breaches.append((found[0], amounts))
-        (team, gpu_type, limit_milli), amounts = breaches[0]
-        return Rejected(
-            code=ReasonCode.QUOTA_LIMIT,
-            message=f"needs {gpus_text(amounts[gpu_type])} GPUs ({gpu_type}) and team {team} may never use more than "
-            f"{gpus_text(limit_milli)}",
-        )
-
-    def _too_big(self, gang: Gang) -> Rejected | None:
-        """The gang does not fit even on the whole cluster, healthy and empty."""
-        if any(fits(self._bare, gang, choice, gang.widest) for choice in gang.choices):
+    def _no_room(self, spec: JobSpec, gang: Gang) -> Rejected | None:
+        """On every type it accepts, the gang is above a limit of its team or larger than the cluster."""
+        limits = self._snapshot.ledger.limits(spec.team)
+        allowed = [
+            choice
+            for choice in gang.choices
+            if all(dict(choice.demand).get(gpu_type, 0) <= limit_milli for _, gpu_type, limit_milli in limits)
+        ]
+        if not allowed:
+            return self._above_limit(gang, limits)
+        if any(fits(self._bare, gang, choice, gang.widest) for choice in allowed):
             return None
         level = self._setting.tree.levels[gang.widest]
         where = "the whole cluster" if gang.widest == 0 else f"any one {level}"
@@ -114,6 +103,15 @@ class Gate:
         return Rejected(
             code=ReasonCode.NEVER_FITS,
             message=f"a gang of {workers} workers with these resources does not fit on {where}, even when empty",
+        )
+
+    def _above_limit(self, gang: Gang, limits: tuple[tuple[TeamPath, GpuType, int], ...]) -> Rejected:
+        amounts = dict(gang.choices[0].demand)
+        team, gpu_type, limit_milli = next(limit for limit in limits if amounts.get(limit[1], 0) > limit[2])
+        return Rejected(
+            code=ReasonCode.QUOTA_LIMIT,
+            message=f"needs {gpus_text(amounts[gpu_type])} GPUs ({gpu_type}) and team {team} may never use more than "
+            f"{gpus_text(limit_milli)}",
         )
 
 

@@ -59,7 +59,7 @@ class Aftermath:
             return ()
         if self._fits(self._free, gang, level):
             return (_HELD_BY_OTHERS,)
-        if not self._fits(self._bare, gang, level):
+        if not self._fits(self._bare, gang, gang.widest):
             return (_never("it does not fit even on an empty, healthy cluster"),)
         elsewhere = self._where_else(capacity, gang, spec, level)
         scattered = any(reason.code is ReasonCode.TOPOLOGY for reason in elsewhere)
@@ -119,13 +119,15 @@ class Aftermath:
         spot = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=True)
         if spot != mine and _fits_in_pools(capacity, gang, spot, level):
             found.append(_SPOT)
-        others = tuple(name for name in setting.pool_names if not setting.pools.get(name, _OPEN).spot or name in mine)
+        others = tuple(
+            name for name in setting.pool_names if spec.can_resume or not setting.pools.get(name, _OPEN).spot
+        )
         if others != mine and _fits_in_pools(capacity, gang, others, level):
             closed = ", ".join(name for name in others if name not in mine)
             found.append(
                 Reason(
                     code=ReasonCode.POOL,
-                    message=f"there is room in {closed}, which does not admit tier {spec.tier} of team {spec.team}",
+                    message=f"there is room in {closed}, which does not admit",
                     would_help=f"a tier or team that {closed} admits",
                 )
             )
@@ -155,15 +157,21 @@ class Aftermath:
 
     def _how_much(self, capacity: Capacity, gang: Gang) -> Reason:
         """Whether too few GPUs are free, too many of them promised, or enough that do not lie together."""
-        shortages = [
-            (dict(choice.demand)[ask.gpu_type] - capacity.free_milli_for(ask), ask, dict(choice.demand)[ask.gpu_type])
-            for choice in gang.choices
-            for ask in choice.asks
-            if ask.gpu_type is not None
-        ]
+        shortages = []
+        for at, choice in enumerate(gang.choices):
+            amounts = dict(choice.demand)
+            missing_of = [
+                (amounts[ask.gpu_type] - capacity.free_milli_for(ask), number)
+                for number, ask in enumerate(choice.asks)
+                if ask.gpu_type is not None
+            ]
+            if missing_of:
+                shortages.append((*max(missing_of), at))
         if not shortages:
             return _NO_CPUS
-        missing, ask, wanted = min(shortages, key=lambda shortage: shortage[0])
+        missing, number, at = min(shortages, key=lambda shortage: shortage[0])
+        ask = gang.choices[at].asks[number]
+        wanted = sum(milli for gpu_type, milli in gang.choices[at].demand if gpu_type == ask.gpu_type)
         label = str(ask.gpu_type) or "GPU"
         free = self._free.free_milli_for(ask)
         if missing <= 0:

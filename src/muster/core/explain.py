@@ -5,7 +5,7 @@ one obstacle taken away. Jobs that are alike share the answer, so ten thousand a
 classes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.core.aftermath import Aftermath
 from muster.core.forecast import StartForecast
@@ -125,7 +125,7 @@ class _Explainer:
         if known is None:
             known = self._by_class[key] = (
                 *self._quota_reasons(group),
-                *self._fit_reasons(group, job, relaxed=relaxed),
+                *(_addressed(reason, job) for reason in self._fit_reasons(group, job, relaxed=relaxed)),
             )
         return known or (self._behind(job),)
 
@@ -136,7 +136,7 @@ class _Explainer:
         level = group.gang.widest if self._is_relaxed(job) else group.gang.prefer
         end_ms = self._now_ms + group.limit_ms
         fit = self._aftermath.why_not_yet(hold, group.gang, job.spec, level, end_ms)
-        return (*self._quota_reasons(group), *fit) or (self._promised(hold),)
+        return (*self._quota_reasons(group), *(_addressed(reason, job) for reason in fit)) or (self._promised(hold),)
 
     def _fit_reasons(self, group: JobClass, job: WaitingJob, *, relaxed: bool) -> tuple[Reason, ...]:
         key = (group.gang_number, group.limit_ms, relaxed)
@@ -179,6 +179,13 @@ class _Explainer:
         )
 
 
+def _addressed(reason: Reason, job: WaitingJob) -> Reason:
+    """A reason found for a gang, in the words of one of those who want it: pools admit tiers and teams."""
+    if reason.code is not ReasonCode.POOL:
+        return reason
+    return replace(reason, message=f"{reason.message} tier {job.spec.tier} of team {job.spec.team}")
+
+
 def _limit_reason(breach: Breach) -> Reason:
     kind = "GPUs" if breach.gpu_type == ANY_TYPE else f"{breach.gpu_type} GPUs"
     used, limit = gpus_text(breach.used_milli), gpus_text(breach.limit_milli)
@@ -187,7 +194,8 @@ def _limit_reason(breach: Breach) -> Reason:
     return Reason(
         code=ReasonCode.QUOTA_LIMIT,
         message=f"team {breach.team} uses {used} of at most {limit} {kind}; this job needs {wanted}",
-        would_help=f"{missing} {kind} of the team coming free, or a higher limit",
+        would_help=f"{missing} {kind if missing != '1' else kind.removesuffix('s')} of the team coming free, or a "
+        "higher limit",
     )
 
 

@@ -18,7 +18,9 @@ def footprint_of(spec: JobSpec, workers: Placement, tree: Tree) -> Footprint:
     for worker in workers:
         request, node = requests[worker.role], tree.index_of[worker.node]
         milli = worker.share_milli if worker.share_milli is not None else GPU_MILLI
-        devices.setdefault(node, []).extend((device, milli) for device in worker.gpus)
+        # A device that has fallen off its node since the job was placed there is nobody's any more.
+        there = [device for device in worker.gpus if device < tree.nodes[node].gpus]
+        devices.setdefault(node, []).extend((device, milli) for device in there)
         total = by_node.setdefault(node, [0, 0, 0])
         total[0] += request.cpu_milli
         total[1] += request.memory_bytes

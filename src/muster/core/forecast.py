@@ -117,6 +117,8 @@ class StartForecast:
             return None, None
         demand = gang.choices[0].demand
         kinds = [kind for kind, _ in demand if kind != ANY_TYPE]
+        if not kinds and job_id not in self._holds:
+            return None, None
         p50 = max((self._likely[kind].drink(dict(demand)[kind]) for kind in kinds), default=self._now_ms)
         p90 = max((self._late[kind].drink(dict(demand)[kind]) for kind in kinds), default=self._now_ms)
         promised = self._holds.get(job_id)

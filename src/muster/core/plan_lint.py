@@ -8,9 +8,12 @@ from collections.abc import Iterator
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.footprint import demand_of_running, footprint_of
+from muster.core.gang import gang_of
+from muster.core.quota import Ledger
+from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
-from muster.model.job import Placement
+from muster.model.job import Placement, Worker
 from muster.model.plan import Plan, Resize
 from muster.model.spec import JobSpec
 
@@ -48,45 +51,85 @@ def _repeated(jobs: list[JobId]) -> list[JobId]:
 
 
 def _wrong_placements(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
-    """Gangs that are not whole, GPUs used twice, limits broken."""
-    capacity = snapshot.capacity.fork()
+    """Gangs that are not what was asked for, GPUs used twice, limits broken."""
+    capacity = snapshot.capacity.fork(shelved=False)
     ledger = snapshot.ledger.fork()
     for start in plan.starts:
         job = snapshot.queue.jobs.get(start.job)
         if job is not None:
-            yield from _wrong_gang(start.job, job.spec, start.workers)
-            yield from _taken(start.job, job.spec, start.workers, capacity, snapshot)
-            demand = demand_of_running(job.spec, start.workers, snapshot.setting.tree)
-            breach = ledger.breach(job.spec.team, demand)
-            if breach is not None:
-                yield f"{start.job} takes {breach.team} above its limit of {breach.gpu_type}"
-            ledger.charge(job.spec.team, demand)
+            yield from _wrong_gang(start.job, job.spec, start.workers, start.workers, snapshot, capacity, ledger)
     for resize in plan.resizes:
         running = snapshot.running.get(resize.job)
         if running is not None:
-            yield from _wrong_gang(resize.job, running.spec, resize.workers)
             added = _added(resize, running.workers)
-            yield from _taken(resize.job, running.spec, added, capacity, snapshot)
+            yield from _wrong_gang(resize.job, running.spec, resize.workers, added, snapshot, capacity, ledger)
 
 
-def _wrong_gang(job_id: JobId, spec: JobSpec, workers: Placement) -> Iterator[str]:
+def _wrong_gang(
+    job_id: JobId,
+    spec: JobSpec,
+    workers: Placement,
+    added: Placement,
+    snapshot: Snapshot,
+    capacity: Capacity,
+    ledger: Ledger,
+) -> Iterator[str]:
+    """What is wrong with a gang, of which some workers are added; those are taken from what is free."""
+    wrong = [*_wrong_size(spec, workers)]
+    wrong += [problem for worker in added for problem in _wrong_worker(spec, worker, snapshot.setting)]
+    if not wrong and added:
+        wrong += _wrong_domain(spec, workers, snapshot.setting)
+        footprint = footprint_of(spec, added, snapshot.setting.tree)
+        if not capacity.holds(footprint):
+            wrong.append("is placed on what is not free")
+        capacity.take(footprint)
+        demand = demand_of_running(spec, added, snapshot.setting.tree)
+        breach = ledger.breach(spec.team, demand)
+        if breach is not None:
+            wrong.append(f"takes {breach.team} above its limit of {breach.gpu_type}")
+        ledger.charge(spec.team, demand)
+    yield from (f"{job_id} {problem}" for problem in wrong)
+
+
+def _wrong_size(spec: JobSpec, workers: Placement) -> Iterator[str]:
     """A gang runs whole or not at all, with ranks that have no gaps."""
     for role in spec.roles:
         count = sum(1 for worker in workers if worker.role == role.name)
         if not role.workers_min <= count <= role.workers_max:
-            yield f"{job_id} has {count} workers of role {role.name}, not {role.workers_min}..{role.workers_max}"
+            yield f"has {count} workers of role {role.name}, not {role.workers_min}..{role.workers_max}"
     if [worker.rank for worker in workers] != list(range(len(workers))):
-        yield f"{job_id} has ranks with gaps"
+        yield "has ranks with gaps"
 
 
-def _taken(job_id: JobId, spec: JobSpec, workers: Placement, capacity: Capacity, snapshot: Snapshot) -> Iterator[str]:
-    """Take what a gang needs and say whether it was free."""
-    if not workers:
+def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> Iterator[str]:
+    """A worker has exactly the GPUs it asked for, of a type it accepts, on a node that has them."""
+    index = setting.tree.index_of.get(worker.node)
+    role = next((role for role in spec.roles if role.name == worker.role), None)
+    if index is None or role is None:
+        yield f"has rank {worker.rank} as {worker.role} on {worker.node}: there is no such role or node"
         return
-    footprint = footprint_of(spec, workers, snapshot.setting.tree)
-    if not capacity.holds(footprint):
-        yield f"{job_id} is placed on what is not free"
-    capacity.take(footprint)
+    node, request = setting.tree.nodes[index], role.request
+    if len(worker.gpus) != request.gpu_count or len(dict.fromkeys(worker.gpus)) != len(worker.gpus):
+        yield f"has {len(worker.gpus)} GPUs for rank {worker.rank}, not {request.gpu_count} different ones"
+    if any(device >= node.gpus for device in worker.gpus):
+        yield f"has a GPU on {worker.node} that does not exist"
+    if request.gpu_milli and request.gpu_types and node.gpu_type not in request.gpu_types:
+        yield f"is on {node.gpu_type}, which it does not accept"
+
+
+def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[str]:
+    """A gang stays inside the level it must not leave, and each of its tensor-parallel groups inside its own."""
+    tree = setting.tree
+    gang = gang_of(spec, setting)
+    found = []
+    if not tree.are_together(gang.widest, [tree.index_of[worker.node] for worker in workers]):
+        found.append(f"leaves its {tree.levels[gang.widest]}")
+    for part in gang.parts:
+        nodes = [tree.index_of[worker.node] for worker in workers if worker.role == part.role]
+        groups = [nodes[at : at + part.group] for at in range(0, len(nodes), part.group)]
+        if part.group > 1 and not all(tree.are_together(tree.nvlink_level, group) for group in groups):
+            found.append(f"has a tensor-parallel group across {tree.levels[tree.nvlink_level]}s")
+    return found
 
 
 def _added(resize: Resize, before: Placement) -> Placement:

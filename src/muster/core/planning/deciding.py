@@ -1,5 +1,6 @@
 """One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
 
+from bisect import bisect_right
 from itertools import chain
 
 from muster.core.planning.consolidation import consolidate
@@ -268,15 +269,20 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
 def _wake_ms(desk: Desk) -> int | None:
     """When time alone may change the decision.
 
-    A promised start, a soft wish that relaxes, or, while somebody waits, a job that has had its minimum run time.
+    A promised start, a soft wish that relaxes, a job that begins to starve, and one that has had its minimum run time:
+    from then on it may be told to leave while somebody waits, or grow.
     """
     times = [promise.hold.start_ms for promise in desk.promises.values()]
-    if desk.policy.preemption and (desk.blocked or desk.promises):
-        times += [
-            job.started_ms + desk.policy.min_runtime_ms
-            for job in desk.snapshot.running.values()
-            if job.spec.preemptible and job.leaving_by_ms is None
-        ]
+    someone_waits = bool(desk.blocked or desk.promises)
+    times += [
+        job.started_ms + desk.policy.min_runtime_ms
+        for job in desk.snapshot.running.values()
+        if job.leaving_by_ms is None and (someone_waits or job.spec.elastic_role is not None)
+    ]
+    if desk.blocked:
+        starving_from_ms = desk.now_ms - desk.policy.starvation_limit_ms
+        oldest = bisect_right(desk.snapshot.queue.by_age, starving_from_ms, key=lambda entry: entry[0])
+        times += [at_ms + desk.policy.starvation_limit_ms for at_ms, _ in desk.snapshot.queue.by_age[oldest:][:1]]
     for group in desk.snapshot.queue.classes():
         if group.relaxes:
             job = desk.snapshot.queue.jobs[group.head[2]]

@@ -61,7 +61,7 @@ def _entry(desk: Desk, hold: Hold, job: WaitingJob | RunningJob) -> _Kept | None
     """The promise with its gang; None when a node of it no longer exists or no longer suits the job."""
     gang = running_gang(job, desk.setting) if isinstance(job, RunningJob) else desk.snapshot.queue.class_of[job.id].gang
     footprint = held_footprint(job.spec, hold, desk)
-    choice = choice_of(gang, hold, desk)
+    choice = choice_of(gang, hold, desk) if footprint is not None else None
     if footprint is None or choice is None:
         return None
     return _Kept(hold, job, gang, choice, footprint)

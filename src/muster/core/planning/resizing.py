@@ -5,11 +5,12 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.states import Ask
 from muster.core.footprint import footprint_of
 from muster.core.gang import Choice, Gang, RolePart, demand_of, running_gang
 from muster.core.planning.desk import Desk
-from muster.core.planning.placing import Seating, one_node, seat
+from muster.core.planning.placing import Seating, one_node, place, seat
 from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import Placement, RunningJob, Worker
@@ -176,6 +177,8 @@ def _one_step(desk: Desk, entry: _Growing) -> Seating | None:
     if desk.breaks_quota_promise(entry.spec.team, step, entry.end_ms) is not None:
         return None
     capacity = desk.horizons.until(entry.end_ms)
+    if entry.part.group > 1 and capacity.tree.nvlink_level < capacity.tree.node_level:
+        return _one_group(desk, entry, step, capacity)
     for level in range(capacity.tree.node_level, entry.widest - 1, -1):
         start, end = capacity.tree.span(level, capacity.tree.domain_at(level, entry.nodes[0]))
         node = one_node(capacity, entry.ask, entry.part.workers, start, end)
@@ -185,6 +188,20 @@ def _one_step(desk: Desk, entry: _Growing) -> Seating | None:
             desk.charge(entry.spec.team, demand, entry.end_ms)
             return Seating(tuple(workers), tuple(uses))
     return None
+
+
+def _one_group(desk: Desk, entry: _Growing, step: Choice, capacity: Capacity) -> Seating | None:
+    """Seat one more tensor-parallel group, which may span nodes, if it finds room in the gang's own domain."""
+    tree = capacity.tree
+    gang = Gang(parts=(entry.part,), choices=(step,), widest=tree.nvlink_level, prefer=tree.nvlink_level)
+    seating = place(capacity, gang, step, tree.nvlink_level)
+    if seating is None or not tree.are_together(
+        entry.widest, [entry.nodes[0], *(use.node for use in seating.footprint)]
+    ):
+        return None
+    desk.horizons.take(seating.footprint)
+    desk.charge(entry.spec.team, step.demand, entry.end_ms)
+    return seating
 
 
 def _settle(desk: Desk, entry: _Growing, added: list[Worker]) -> None:

@@ -213,9 +213,9 @@ def test_within_a_node_keeps_all_workers_together() -> None:
     assert nodes_used(a_scenario(flat(2), running=running, waiting=[waits("w", spec)])) == ["n2"]
 
 
-def scattered(minutes_ago: float, **fields: int) -> list[str]:
+def scattered(minutes_ago: float, *, relax_after_ms: int = 0) -> list[str]:
     """Whether a gang of two that would rather have a rack starts on two racks."""
-    spec = a_job(gpus=8, workers=2, prefer="rack", **fields)
+    spec = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=relax_after_ms)
     return started(a_scenario(racks(2, 1), waiting=[waits("w", spec, hours_ago=minutes_ago / 60)]))
 
 

@@ -124,3 +124,8 @@ def test_ranks_of_a_job_that_grows_as_it_starts_follow_the_tree() -> None:
     spec = a_job(gpus=8, workers=(2, 4))
     (start,) = planned(a_scenario(racks(2, 2), waiting=[waits("w", spec)])).starts
     assert [worker.node for worker in start.workers] == ["r1-n1", "r1-n2", "r2-n1", "r2-n2"]
+
+
+def test_the_cycle_comes_back_when_a_young_job_may_grow() -> None:
+    scenario = a_scenario(flat(1), running=[elastic("e", "n1", 1, hours_ago=0.1)])
+    assert planned(scenario).wake_ms == NOW_MS + 4 * MINUTE_MS
