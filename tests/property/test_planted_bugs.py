@@ -5,18 +5,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 
-from muster.core import gang, queueing, snapshot
+from muster.core import aftermath, explain, forecast, gang, plan_lint, queueing, snapshot
 from muster.core.cluster import capacity, tree
-from muster.core.planning import deciding, horizons, placing, search
+from muster.core.planning import deciding, horizons, keeping, placing, search
 from muster.core.quota import Ledger
+from muster.model.plan import Reason, ReasonCode
 from muster.model.policy import Policy
 from muster.model.scenario import Scenario
 from tests.builders import a_team
 from tests.property import checks
 from tests.property.situations import SEEDS, situations
 from tests.property.test_determinism import check_edits_leave_no_trace, printed_plans, scenarios_for_hashing, shuffled
+from tests.property.test_explaining import (
+    check_all_that_wait_are_explained,
+    check_only_the_impossible_is_called_so,
+    check_places_and_estimates,
+)
+from tests.property.test_linting import check_spoiled_plans_are_found, spoiled_gangs, spoiled_holds, spoiled_jobs
 from tests.property.test_no_starvation import check_big_gang_starts
 from tests.property.test_promised_starts import check_promises_over_cycles
 from tests.property.test_yielding import check_guarantee_comes_back
@@ -36,6 +43,7 @@ def is_found(check: Check) -> bool:
         database=None,
         derandomize=True,
         deadline=None,
+        verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck),
     )
     @given(situations(policy=Policy(), punctual=True), SEEDS)
@@ -86,6 +94,30 @@ def guarantee_comes_back(_: Scenario, seed: int) -> None:
     check_guarantee_comes_back(1 + seed % 3, seed)
 
 
+def all_that_wait_are_explained(scenario: Scenario, _: int) -> None:
+    check_all_that_wait_are_explained(scenario)
+
+
+def only_the_impossible_is_called_so(scenario: Scenario, _: int) -> None:
+    check_only_the_impossible_is_called_so(scenario)
+
+
+def places_and_estimates_are_sane(scenario: Scenario, _: int) -> None:
+    check_places_and_estimates(scenario)
+
+
+def wrong_jobs_are_found(scenario: Scenario, _: int) -> None:
+    check_spoiled_plans_are_found(scenario, spoiled_jobs)
+
+
+def wrong_gangs_are_found(scenario: Scenario, _: int) -> None:
+    check_spoiled_plans_are_found(scenario, spoiled_gangs)
+
+
+def wrong_holds_are_found(scenario: Scenario, _: int) -> None:
+    check_spoiled_plans_are_found(scenario, spoiled_holds)
+
+
 def one_gpu_is_given_to_all(patch: pytest.MonkeyPatch) -> None:
     def first_gpus(_: Any, __: int, ask: Any, workers: int) -> list[tuple[int, ...]]:
         return [tuple(range(ask.devices))] * workers
@@ -113,6 +145,7 @@ def topology_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def used_gpus_count_as_free(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(capacity.Capacity, "holds", lambda *_: True)
+    patch.setattr(keeping, "is_free_for", lambda *_: True)
 
 
 def backfill_ignores_promises(patch: pytest.MonkeyPatch) -> None:
@@ -165,6 +198,49 @@ def whoever_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(snapshot.Snapshot, "finish", leaky)
 
 
+def whoever_fits_nowhere_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(explain._Explainer, "_behind", lambda *_: Reason(code=ReasonCode.CAPACITY, message="", would_help=""))
+    patch.setattr(aftermath.Aftermath, "why_not", lambda *_: ())
+
+
+def started_jobs_are_explained_as_well(patch: pytest.MonkeyPatch) -> None:
+    honest = explain._in_order
+
+    def without_starts(state: Any, made: Any, now_ms: int) -> Any:
+        return honest(state, replace(made, starts=()), now_ms)
+
+    patch.setattr(explain, "_in_order", without_starts)
+
+
+def held_jobs_are_not_mentioned(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(explain, "not_considered", lambda _: ())
+
+
+def whatever_is_busy_is_called_impossible(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aftermath, "bare", lambda state: state.capacity.fork())
+
+
+def promises_are_not_told(patch: pytest.MonkeyPatch) -> None:
+    honest = forecast.StartForecast.__init__
+
+    def without_holds(self: Any, state: Any, made: Any) -> None:
+        honest(self, state, replace(made, holds=()))
+
+    patch.setattr(forecast.StartForecast, "__init__", without_holds)
+
+
+def the_linter_does_not_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(plan_lint, "_wrong_jobs", lambda *_: iter(()))
+
+
+def the_linter_does_not_look_at_gangs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(plan_lint, "_wrong_size", lambda *_: iter(()))
+
+
+def the_linter_does_not_look_at_promises(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(plan_lint, "_wrong_holds", lambda *_: iter(()))
+
+
 PLANTED: tuple[tuple[Plant, Check], ...] = (
     (one_gpu_is_given_to_all, nothing_is_violated),
     (a_worker_is_left_out, nothing_is_violated),
@@ -181,6 +257,14 @@ PLANTED: tuple[tuple[Plant, Check], ...] = (
     (plans_are_charged_for_good, planning_changes_nothing),
     (nodes_stand_as_they_are_listed, order_decides_nothing),
     (whoever_ends_leaves_something_behind, check_edits_leave_no_trace),
+    (whoever_fits_nowhere_is_told_nothing, all_that_wait_are_explained),
+    (started_jobs_are_explained_as_well, all_that_wait_are_explained),
+    (held_jobs_are_not_mentioned, all_that_wait_are_explained),
+    (whatever_is_busy_is_called_impossible, only_the_impossible_is_called_so),
+    (promises_are_not_told, places_and_estimates_are_sane),
+    (the_linter_does_not_look_at_jobs, wrong_jobs_are_found),
+    (the_linter_does_not_look_at_gangs, wrong_gangs_are_found),
+    (the_linter_does_not_look_at_promises, wrong_holds_are_found),
 )
 
 

@@ -156,12 +156,12 @@ class Aftermath:
         )
 
     def _how_much(self, capacity: Capacity, gang: Gang) -> Reason:
-        """Whether too few GPUs are free, too many of them promised, or enough that do not lie together."""
+        """Whether too few GPUs are free, or enough that do not lie together. It is known not to fit either way."""
         shortages = []
         for at, choice in enumerate(gang.choices):
             amounts = dict(choice.demand)
             missing_of = [
-                (amounts[ask.gpu_type] - capacity.free_milli_for(ask), number)
+                (amounts[ask.gpu_type] - self._free.free_milli_for(ask), number)
                 for number, ask in enumerate(choice.asks)
                 if ask.gpu_type is not None
             ]
@@ -173,21 +173,18 @@ class Aftermath:
         ask = gang.choices[at].asks[number]
         wanted = sum(milli for gpu_type, milli in gang.choices[at].demand if gpu_type == ask.gpu_type)
         label = str(ask.gpu_type) or "GPU"
-        free = self._free.free_milli_for(ask)
+        free = wanted - missing
         if missing <= 0:
             return Reason(
                 code=ReasonCode.FRAGMENTED,
-                message=f"{gpus_text(wanted - missing)} {label} are free, but nowhere with all that a worker needs on "
-                "one node",
+                message=f"{gpus_text(free)} {label} are free, but not where its workers find all they need together",
                 would_help="smaller workers, or whole nodes coming free",
             )
-        if free >= wanted:
-            return _HELD_BY_OTHERS
-        promised = free - (wanted - missing)
+        promised = free - capacity.free_milli_for(ask)
         return Reason(
             code=ReasonCode.CAPACITY,
             message=f"needs {gpus_text(wanted)} {label}, {gpus_text(free)} are free"
-            + (f" and {gpus_text(promised)} of these promised to others" if promised else ""),
+            + (f" and {gpus_text(promised)} of these promised to others" if promised > 0 else ""),
             would_help=f"{gpus_text(missing)} more {label} coming free",
         )
 

@@ -127,7 +127,9 @@ class _Explainer:
                 *self._quota_reasons(group),
                 *(_addressed(reason, job) for reason in self._fit_reasons(group, job, relaxed=relaxed)),
             )
-        return known or (self._behind(job),)
+        if all(reason.code is ReasonCode.QUOTA_BORROW for reason in known):
+            return (*known, self._behind(job))
+        return known
 
     def _is_relaxed(self, job: WaitingJob) -> bool:
         return self._now_ms >= job.submitted_ms + job.spec.topology.relax_after_ms

@@ -1,13 +1,14 @@
 """Admission refuses what can never run, and nothing that only needs patience."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from muster.core import offline
 from muster.core.admission import Admitted, Gate, Rejected, admit
 from muster.core.offline import decide
 from muster.core.snapshot import Snapshot
+from muster.model.errors import InvariantViolated
 from muster.model.ids import PoolName, TierName
 from muster.model.policy import HOUR_MS, Pool
 from muster.model.scenario import Scenario
@@ -119,7 +120,13 @@ def test_offline_the_impossible_is_rejected_and_the_rest_planned() -> None:
     assert decision.explanations == ()
 
 
-def test_offline_what_runs_does_not_decide_what_is_possible(monkeypatch: Any) -> None:
+def test_offline_what_runs_does_not_decide_what_is_possible() -> None:
     scenario = a_scenario(flat(1), running=FULL, waiting=[waits("w", a_job(gpus=8))])
     assert decide(scenario).rejected == ()
     assert decide(replace(scenario, running=())).rejected == ()
+
+
+def test_offline_a_plan_that_is_not_sound_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offline, "lint", lambda *_: ("n1 is used twice",))
+    with pytest.raises(InvariantViolated, match="n1 is used twice"):
+        decide(a_scenario(flat(1)))

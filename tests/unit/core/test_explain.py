@@ -398,3 +398,38 @@ def test_roles_of_several_types_are_all_asked_about() -> None:
     scenario = a_scenario(cluster, running=[busy("n2")], waiting=[waits("w", a_job(roles=roles))])
     assert codes(scenario) == ["capacity"]
     assert message(scenario) == "needs 8 a100, 0 are free"
+
+
+def test_fragmented_and_not_held_by_others_when_it_would_not_fit_without_promises_either() -> None:
+    running = [busy(f"n{at}", 4, job_id=f"r{at}") for at in (1, 2)]
+    waiting = [waits("first", a_job(gpus=8, priority=90)), waits("w", a_job(gpus=8, priority=1))]
+    assert codes(a_scenario(flat(2), policy=Policy(hold_depth=1), running=running, waiting=waiting)) == ["fragmented"]
+
+
+def test_borrowing_alone_does_not_hide_what_the_job_really_waits_for() -> None:
+    """GPUs are free and may be lent; it waits because nothing may pass the blocked job in front of it."""
+    waiting = [waits("first", a_job(gpus=8, priority=90)), waits("w", a_job(gpus=2, team="a", tier="exploratory"))]
+    scenario = a_scenario(
+        flat(1),
+        teams=[a_team("a", guaranteed={"*": 1})],
+        policy=Policy(backfill=False),
+        running=[busy(gpus=4)],
+        waiting=waiting,
+    )
+    assert "held_by_others" in codes(scenario)
+
+
+def test_held_by_others_names_the_promised_job_that_needs_the_quota() -> None:
+    """`first` starts in two hours with all that team a may use; `w` would still use some of it then."""
+    scenario = a_scenario(
+        flat(2),
+        teams=[a_team("a", limit={"*": 8})],
+        policy=Policy(hold_depth=1),
+        running=[busy("n1", hours=3), busy("n2", 4, job_id="r2", hours=9)],
+        waiting=[
+            waits("first", a_job(gpus=8, team="a", priority=90)),
+            waits("w", a_job(gpus=4, team="a", hours=5)),
+        ],
+    )
+    assert codes(scenario) == ["held_by_others"]
+    assert message(scenario) == "waits behind first, which it must not delay"

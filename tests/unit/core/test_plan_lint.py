@@ -8,9 +8,10 @@ import pytest
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
-from muster.model.ids import JobId, NodeName
+from muster.model.ids import JobId, NodeName, PoolName
 from muster.model.job import Worker
 from muster.model.plan import Eviction, Plan, Resize, Start, Why
+from muster.model.policy import Pool
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 
@@ -21,9 +22,9 @@ RUNNING = runs("r", PAIR, [("n1", range(4)), ("n1", range(4, 8))])
 LEAVING = runs("gone", a_job(gpus=1), [("n2", (7,))], leaving_by_ms=NOW_MS + 1000)
 
 
-def workers(on: On, *, role: str = "worker", first: int = 0) -> tuple[Worker, ...]:
+def workers(on: On, *, role: str = "worker", first: int = 0, share: int | None = None) -> tuple[Worker, ...]:
     return tuple(
-        Worker(rank=rank, role=role, node=NodeName(node), gpus=tuple(gpus))
+        Worker(rank=rank, role=role, node=NodeName(node), gpus=tuple(gpus), share_milli=share)
         for rank, (node, gpus) in enumerate(on, first)
     )
 
@@ -157,6 +158,17 @@ UNSEEN: list[tuple[str, Scenario, Plan]] = [
     ("a device that does not exist", a_situation(), starts([("n2", (6, 8))])),
     ("a role that does not exist", a_situation(), starts([("n2", (0, 1))], role="other")),
     ("a type that is not accepted", a_situation(a_job(gpus=2, gpu_type="a100")), starts([("n2", (0, 1))])),
+    (
+        "a pool that does not admit it",
+        a_scenario(flat(1), waiting=[waits("w")], pools=[Pool(name=PoolName("main"), spot=True)]),
+        starts([("n1", (0,))]),
+    ),
+    (
+        "a whole GPU instead of a share",
+        a_scenario(flat(1), waiting=[waits("w", a_job(gpus=0.5))]),
+        starts([("n1", (0,))]),
+    ),
+    ("a share instead of a whole GPU", a_scenario(flat(1), waiting=[waits("w")]), starts([("n1", (0,))], share=500)),
     (
         "two racks for a gang within one",
         a_scenario(racks(2, 1), waiting=[waits("w", a_job(gpus=8, workers=2, within="rack"))]),

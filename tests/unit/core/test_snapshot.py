@@ -161,3 +161,10 @@ def test_a_snapshot_and_the_scenario_it_tells_are_the_same_situation() -> None:
         recent_preemptions=((TEAM, 1),),
     )
     assert Snapshot.of(scenario).scenario(NOW_MS) == scenario
+
+
+def test_a_cluster_without_nodes_has_nothing_to_plan_until_the_first_comes() -> None:
+    snapshot = Snapshot.of(a_scenario(a_cluster(), waiting=[waits("w")]))
+    assert started_on(snapshot) == {}
+    snapshot.change_node(a_node("n1"))
+    assert started_on(snapshot) == {"w": ["n1"]}

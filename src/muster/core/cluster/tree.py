@@ -42,7 +42,8 @@ class Tree:
                 previous = path
             domain_of.append(len(starts) - 1)
         self.domain_of.append(domain_of)
-        self.ranges.append(list(zip(starts, [*starts[1:], len(paths)], strict=True)))
+        ends = [*starts[1:], len(paths)] if starts else []
+        self.ranges.append(list(zip(starts, ends, strict=True)))
         self.domain_names.append(names)
 
     def level_of(self, name: LevelName) -> int:

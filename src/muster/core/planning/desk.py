@@ -63,6 +63,8 @@ class Desk:
         self.promised_quota = PromisedQuota()
         self.begun: dict[JobId, Begun] = {}
         self.evictions: dict[JobId, Eviction] = {}
+        self.told: dict[TeamPath, int] = {}
+        """How many jobs of each team this plan tells to leave."""
         self.leaving: dict[JobId, int] = {}
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
@@ -113,6 +115,7 @@ class Desk:
         job = self.snapshot.running[eviction.job]
         self.ends.remove((self.end_ms(job), job.id))
         self.evictions[job.id] = eviction
+        self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
         self.projected.charge(job.spec.team, self.snapshot.demands[job.id], sign=-1)
         insort(self.ends, (self.end_ms(job), job.id))
@@ -123,6 +126,7 @@ class Desk:
         if job_id in self.evictions:
             self.ends.remove((self.end_ms(job), job_id))
             del self.evictions[job_id]
+            self.told[job.spec.team] -= 1
             del self.leaving[job_id]
             self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
             insort(self.ends, (self.end_ms(job), job_id))

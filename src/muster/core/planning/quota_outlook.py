@@ -26,13 +26,16 @@ class QuotaOutlook:
         self._ledger = ledger
         self._ends = list(ends)
         self._charge_of = charge_of
-        self._added: list[tuple[int, TeamPath, Demand]] = []
+        self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
         self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
         self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
 
     def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
         """Something starts now and ends then."""
-        self._added.append((end_ms, team, demand))
+        amounts = dict(demand)
+        for path, gpu_type, _ in self._ledger.limits(team):
+            if gpu_type in amounts:
+                self._added.setdefault((path, gpu_type), []).append((end_ms, amounts[gpu_type]))
 
     def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
         """Something will start then and end then."""
@@ -58,17 +61,10 @@ class QuotaOutlook:
             room[(path, gpu_type)] = limit_milli - used
         return room
 
-    def _inside(self, team: TeamPath, outer: TeamPath) -> bool:
-        return outer in self._ledger.chain(team)
-
     def _still_used(self, path: TeamPath, gpu_type: GpuType, at_ms: int) -> int:
         if self._curves is None:
             self._curves = self._build()
-        used = sum(
-            dict(demand).get(gpu_type, 0)
-            for end_ms, team, demand in self._added
-            if end_ms > at_ms and self._inside(team, path)
-        )
+        used = sum(milli for end_ms, milli in self._added.get((path, gpu_type), ()) if end_ms > at_ms)
         curve = self._curves.get((path, gpu_type))
         if curve is not None:
             times, ended = curve

@@ -41,6 +41,7 @@ class Candidates:
         """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
         self._numbers: dict[JobId, list[int]] = {}
         self._made = 0
+        self._prices: dict[tuple[int, int], int] = {}
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
         for victim in sorted(victims, key=lambda victim: (victim.cost, _reports(victim), victim.job.id)):
@@ -82,6 +83,22 @@ class Candidates:
         )
         self.empty.forget_marks()
 
+    def price(self, node: int, wanted_milli: int) -> int:
+        """What freeing this much of one node costs, taking the cheapest jobs first."""
+        known = self._prices.get((node, wanted_milli))
+        if known is not None:
+            return known
+        state = self._capacity.states.states[self._capacity.number[node]]
+        missing = wanted_milli - state.whole * GPU_MILLI
+        cost = 0
+        for offer_cost, _, milli in self.by_node.get(node, ()):
+            if missing <= 0:
+                break
+            cost += offer_cost
+            missing -= milli
+        self._prices[(node, wanted_milli)] = cost
+        return cost
+
     def _stops(self, number: int) -> bool:
         return not self.victims[number].workers
 
@@ -89,15 +106,21 @@ class Candidates:
         """A job is no candidate any more."""
         for number in self._numbers.pop(job_id, ()):
             victim = self.victims.pop(number)
+            self._forget_prices({use.node: None for use in victim.footprint})
             for use in victim.footprint:
                 self.by_node[use.node] = [offer for offer in self.by_node[use.node] if offer[1] != number]
                 self.empty.reset_node(use.node, self._capacity)
                 self._empty(use.node)
 
+    def _forget_prices(self, nodes: dict[int, None]) -> None:
+        self._prices = {key: price for key, price in self._prices.items() if key[0] not in nodes}
+
     def catch_up(self) -> None:
         """Take over what was started or promised since."""
         touched = self._capacity.touched[self._cursor :]
         self._cursor = len(self._capacity.touched)
+        if touched:
+            self._forget_prices(dict.fromkeys(touched))
         for node in dict.fromkeys(touched):
             self.empty.reset_node(node, self._capacity)
             if node in self.by_node:
@@ -152,51 +175,44 @@ class Search:
     def _estimates(self, level: int) -> list[tuple[int, int]]:
         """(rough cost, domain) of every domain that could be made to fit."""
         views = self._views(self._candidates.empty)
-        tree = self._scratch.tree
-        domains = range(len(tree.nodes) if level == tree.node_level else len(tree.ranges[level]))
-        return [
-            (self._rough_cost(level, domain), domain)
-            for domain in domains
-            if all(view.count(level, domain) >= self._needed(view, i, level) for i, view in enumerate(views))
-        ]
+        needed = [self._needed(view, index, level) for index, view in enumerate(views)]
+        domains = [domain for domain, count in enumerate(views[0].counts(level)) if count >= needed[0]]
+        for view, wanted in zip(views[1:], needed[1:], strict=True):
+            counts = view.counts(level)
+            domains = [domain for domain in domains if counts[domain] >= wanted]
+        if level == self._scratch.tree.node_level:
+            wanted_milli = sum(
+                part.workers * ask.gpu_milli for part, ask in zip(self._gang.parts, self._choice.asks, strict=True)
+            )
+            return [(self._candidates.price(node, wanted_milli), node) for node in domains]
+        return [(self._rough_cost(level, domain), domain) for domain in domains]
 
     def _rough_cost(self, level: int, domain: int) -> int:
         """What freeing enough GPUs would cost if victims could be cut to measure."""
         start, end = self._scratch.tree.span(level, domain)
         cost = 0
-        left = sum(part.workers for part in self._gang.parts)
-        for price, slots, _ in self._priced_nodes(start, end):
-            if left <= 0:
-                break
-            cost += price * min(slots, left) // slots
-            left -= slots
+        for index, part in enumerate(self._gang.parts):
+            left = part.workers
+            for price, slots, _ in self._priced_nodes(index, start, end):
+                if left <= 0:
+                    break
+                cost += price * min(slots, left) // slots
+                left -= slots
         return cost
 
-    def _priced_nodes(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """(price, slots, node) of the nodes in a range, cheapest slot first."""
-        view = self._views(self._candidates.empty)[0]
-        ask = self._choice.asks[0]
+    def _priced_nodes(self, index: int, start: int, end: int) -> list[tuple[int, int, int]]:
+        """(price, slots, node) of the nodes in a range for one role, cheapest slot first."""
+        part, ask = self._gang.parts[index], self._choice.asks[index]
+        view = self._candidates.empty.view(ask, part.group)
         per_slot = view.group if view.group_level == self._scratch.tree.node_level else 1
-        priced: list[tuple[int, int, int]] = []
-        for node in range(start, end):
-            slots = view.nodes[node] * per_slot
-            if slots:
-                slots = min(slots, self._gang.parts[0].workers)
-                priced.append((self._price(node, slots * ask.gpu_milli), slots, node))
+        price = self._candidates.price
+        priced = [
+            (price(node, slots * ask.gpu_milli), slots, node)
+            for node, count in enumerate(view.nodes[start:end], start)
+            if count and (slots := min(count * per_slot, part.workers))
+        ]
         priced.sort(key=lambda entry: (entry[0] // entry[1], entry[2]))
         return priced
-
-    def _price(self, node: int, wanted_milli: int) -> int:
-        """What freeing this much of one node costs, taking the cheapest jobs first."""
-        state = self._scratch.states.states[self._scratch.number[node]]
-        missing = wanted_milli - state.whole * GPU_MILLI
-        cost = 0
-        for price, _, milli in self._candidates.by_node.get(node, ()):
-            if missing <= 0:
-                break
-            cost += price
-            missing -= milli
-        return cost
 
     def _in_domain(self, level: int, domain: int) -> Sacrifice | None:
         """Work one domain out exactly; leaves the scratch capacity as it was."""
@@ -216,9 +232,12 @@ class Search:
         """Free nodes of the domain one after another, cheapest first, until the gang fits."""
         start, end = self._scratch.tree.span(level, domain)
         tally = _Tally(self._ledger.fork(), self._team, self._allowance)
-        for _, _, node in self._priced_nodes(start, end):
-            for _, index, _ in self._candidates.by_node.get(node, ()):
-                victim = self._candidates.victims[index]
+        nodes = dict.fromkeys(
+            node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
+        )
+        for node in nodes:
+            for _, number, _ in self._candidates.by_node.get(node, ()):
+                victim = self._candidates.victims[number]
                 if not tally.admits(victim):
                     continue
                 for superseded in tally.add(victim):

@@ -90,7 +90,7 @@ class Roster:
 
     def may_take_from(self, team: TeamPath) -> int:
         """How many more jobs of a team may be told to leave within the hour."""
-        told = sum(1 for job_id in self._desk.evictions if self._desk.snapshot.running[job_id].spec.team == team)
+        told = self._desk.told.get(team, 0)
         recent = self._desk.snapshot.preemptions(team, self._desk.now_ms)
         return self._desk.policy.preemptions_per_team_hour - recent - told
 

@@ -11,7 +11,7 @@ from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.scenario import Scenario
 from muster.model.team import Team
-from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, resized, started
 
 ONE_TIER = (Tier(name=TierName("standard")),)
@@ -363,3 +363,28 @@ def test_a_victim_that_a_later_victim_makes_superfluous_may_stay() -> None:
     cluster = type(cluster)(nodes=(*cluster.nodes, flat(2).nodes[1]))
     waiting = [waits("w1", a_job(gpus=4, priority=90)), waits("w2", a_job(gpus=8, within="node", priority=10))]
     assert evicted(a_scenario(cluster, running=running, waiting=waiting)) == [("large", "w2", "tier")]
+
+
+def test_a_role_that_has_room_does_not_hide_the_victims_that_another_role_needs() -> None:
+    """The trainer fits on the free h100; only the helper, which wants an a100, needs a victim."""
+    cluster = a_cluster(a_node("n1"), a_node("n2", gpu_type="a100"))
+    roles = tuple(
+        replace(a_job(gpus=8, gpu_type=kind).roles[0], name=name)
+        for name, kind in (("trainer", "h100"), ("helper", "a100"))
+    )
+    running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])]
+    assert evicted(a_scenario(cluster, running=running, waiting=[waits("w", a_job(roles=roles))])) == [
+        ("v", "w", "tier")
+    ]
+
+
+def test_a_job_that_a_later_victim_makes_superfluous_need_not_shrink() -> None:
+    """w1 is served by shrinking; w2 then needs a victim whose place is large enough for both."""
+    running = [
+        elastic("e", "n1", 4, low=2),
+        runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))]),
+    ]
+    waiting = [waits("w1", a_job(gpus=2, priority=90)), waits("w2", a_job(gpus=6, priority=10))]
+    scenario = a_scenario(flat(2), running=running, waiting=waiting)
+    assert evicted(scenario) == [("v", "w2", "tier")]
+    assert resized(scenario) == []

@@ -1,0 +1,86 @@
+"""A plan that was spoiled in any one place is found out by the linter."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from hypothesis import given
+
+from muster.core.plan_lint import lint
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId, NodeName
+from muster.model.plan import Plan, Start
+from muster.model.scenario import Scenario
+from tests.property.effort import examples
+from tests.property.situations import situations
+
+Spoiling = Callable[[Plan, Scenario], Iterator[Plan]]
+
+
+@examples(200)
+@given(situations())
+def test_the_linter_finds_every_spoiled_plan(scenario: Scenario) -> None:
+    for spoiling in (spoiled_jobs, spoiled_gangs, spoiled_holds):
+        check_spoiled_plans_are_found(scenario, spoiling)
+
+
+def check_spoiled_plans_are_found(scenario: Scenario, spoiling: Spoiling) -> None:
+    snapshot = Snapshot.of(scenario)
+    made = plan(snapshot, scenario.now_ms)
+    for spoiled in spoiling(made, scenario):
+        assert lint(spoiled, snapshot), f"nothing is found wrong with {spoiled}"
+
+
+def spoiled_jobs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
+    """The wrong jobs: nobody, somebody twice, somebody who is leaving."""
+    for start in made.starts[:1]:
+        yield replace(made, starts=(*made.starts, replace(start, job=JobId("nobody"))))
+    for eviction in made.evictions[:1]:
+        yield replace(made, evictions=(*made.evictions, eviction))
+        yield replace(made, evictions=(*made.evictions, replace(eviction, job=JobId("nobody"))))
+    for hold in made.holds[:1]:
+        yield replace(made, starts=(*made.starts, Start(job=hold.job, workers=hold.workers)))
+
+
+def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
+    """The wrong placements: a worker short, a gap in the ranks, no such node, GPUs that somebody uses."""
+    gpu_job = next((start for start in made.starts if start.workers[0].gpus), None)
+    if gpu_job is None:
+        return
+    others = tuple(start for start in made.starts if start is not gpu_job)
+    first, *rest = gpu_job.workers
+    used = (
+        {
+            (worker.node, worker.gpus[0])
+            for job in scenario.running
+            for worker in job.workers
+            if worker.gpus and not worker.share_milli
+        }
+        if first.share_milli is None
+        else set()
+    )
+    for workers in (
+        tuple(rest),
+        (replace(first, rank=len(gpu_job.workers)), *rest),
+        (replace(first, node=NodeName("nowhere")), *rest),
+        (replace(first, gpus=(*first.gpus, 99)), *rest),
+        (replace(first, gpus=first.gpus[:-1]), *rest),
+        *(
+            (replace(first, node=node, gpus=(gpu,)), *rest)
+            for node, gpu in sorted(used)[:1]
+            if first.share_milli is None
+        ),
+    ):
+        yield replace(made, starts=(*others, replace(gpu_job, workers=workers)))
+
+
+def spoiled_holds(made: Plan, scenario: Scenario) -> Iterator[Plan]:
+    """The wrong promises: to nobody, in the past, nowhere."""
+    for hold in made.holds[:1]:
+        nowhere = tuple(replace(worker, node=NodeName("nowhere")) for worker in hold.workers)
+        for spoiled in (
+            replace(hold, job=JobId("nobody")),
+            replace(hold, start_ms=scenario.now_ms - 1),
+            replace(hold, workers=nowhere),
+        ):
+            yield replace(made, holds=(spoiled,))
