@@ -49,16 +49,6 @@ def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
         return
     others = tuple(start for start in made.starts if start is not gpu_job)
     first, *rest = gpu_job.workers
-    used = (
-        {
-            (worker.node, worker.gpus[0])
-            for job in scenario.running
-            for worker in job.workers
-            if worker.gpus and not worker.share_milli
-        }
-        if first.share_milli is None
-        else set()
-    )
     for workers in (
         tuple(rest),
         (replace(first, rank=len(gpu_job.workers)), *rest),
@@ -72,6 +62,12 @@ def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
         ),
     ):
         yield replace(made, starts=(*others, replace(gpu_job, workers=workers)))
+
+
+def _whole_gpus_in_use(scenario: Scenario) -> list[tuple[NodeName, tuple[int, ...]]]:
+    """Where some worker has GPUs for itself."""
+    workers = (worker for job in scenario.running for worker in job.workers)
+    return [(worker.node, worker.gpus) for worker in workers if worker.gpus and worker.share_milli is None][:1]
 
 
 def spoiled_holds(made: Plan, scenario: Scenario) -> Iterator[Plan]:

@@ -111,6 +111,10 @@ def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> Iterator[s
     node, request = setting.tree.nodes[index], role.request
     if len(worker.gpus) != request.gpu_count or len(dict.fromkeys(worker.gpus)) != len(worker.gpus):
         yield f"has {len(worker.gpus)} GPUs for rank {worker.rank}, not {request.gpu_count} different ones"
+    if worker.share_milli != (request.gpu_milli if request.is_fractional else None):
+        yield f"has a share of {worker.share_milli} thousandths for rank {worker.rank}, which it did not ask for"
+    if node.pool not in setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
+        yield f"is in pool {node.pool}, which does not admit it"
     if any(device >= node.gpus for device in worker.gpus):
         yield f"has a GPU on {worker.node} that does not exist"
     if request.gpu_milli and request.gpu_types and node.gpu_type not in request.gpu_types:
