@@ -55,11 +55,7 @@ def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
         (replace(first, node=NodeName("nowhere")), *rest),
         (replace(first, gpus=(*first.gpus, 99)), *rest),
         (replace(first, gpus=first.gpus[:-1]), *rest),
-        *(
-            (replace(first, node=node, gpus=(gpu,)), *rest)
-            for node, gpu in sorted(used)[:1]
-            if first.share_milli is None
-        ),
+        *((replace(first, node=node, gpus=gpus), *rest) for node, gpus in _whole_gpus_in_use(scenario)),
     ):
         yield replace(made, starts=(*others, replace(gpu_job, workers=workers)))
 

@@ -165,6 +165,12 @@ class Snapshot:
         """How many jobs of this team were told to leave in the last hour."""
         return sum(1 for at_ms in self._preemptions.get(team, ()) if at_ms > now_ms - HOUR_MS)
 
+    def rate_limits_end_ms(self, now_ms: int) -> list[int]:
+        """When a team that lost as many jobs as it may in an hour can lose the next one."""
+        most = self.setting.policy.preemptions_per_team_hour
+        recent = [[at_ms for at_ms in times if at_ms > now_ms - HOUR_MS] for times in self._preemptions.values()]
+        return [times[len(times) - most] + HOUR_MS for times in recent if 0 < most <= len(times)]
+
     def change_node(self, node: Node) -> None:
         """A node's state, pool or bad GPUs changed, or a node is new."""
         self.version += 1

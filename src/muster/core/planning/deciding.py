@@ -15,7 +15,7 @@ from muster.core.queueing import Fortune, JobClass, TierWalk
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.limits import HOLDS, STARVING_PER_CYCLE
+from muster.model.limits import HOLDS, PROMISING_PAUSE_MS, STARVING_PER_CYCLE
 from muster.model.plan import Basis, Plan, ReasonCode
 
 
@@ -259,9 +259,12 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
     queue = desk.snapshot.queue
     tried = 0
     for submitted_ms, job_id in queue.by_age:
-        if desk.now_ms - submitted_ms < desk.policy.starvation_limit_ms or tried >= STARVING_PER_CYCLE:
+        if desk.now_ms - submitted_ms < desk.policy.starvation_limit_ms:
             return
         if job_id not in desk.promises and job_id not in desk.begun:
+            if tried >= STARVING_PER_CYCLE:
+                desk.has_more_to_promise = len(desk.promises) < HOLDS
+                return
             tried += 1
             _promise_earliest(desk, queue.class_of[job_id], queue.jobs[job_id], broken.get(job_id, ""))
 
@@ -269,8 +272,8 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
 def _wake_ms(desk: Desk) -> int | None:
     """When time alone may change the decision.
 
-    A promised start, a soft wish that relaxes, a job that begins to starve, and one that has had its minimum run time:
-    from then on it may be told to leave while somebody waits, or grow.
+    A promised start, a soft wish that relaxes, a job that begins to starve, a rate limit that ends, and a job that has
+    had its minimum run time: from then on it may be told to leave while somebody waits, or grow.
     """
     times = [promise.hold.start_ms for promise in desk.promises.values()]
     someone_waits = bool(desk.blocked or desk.promises)
@@ -279,6 +282,10 @@ def _wake_ms(desk: Desk) -> int | None:
         for job in desk.snapshot.running.values()
         if job.leaving_by_ms is None and (someone_waits or job.spec.elastic_role is not None)
     ]
+    if someone_waits:
+        times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
+    if desk.has_more_to_promise:
+        times.append(desk.now_ms + PROMISING_PAUSE_MS)
     if desk.blocked:
         starving_from_ms = desk.now_ms - desk.policy.starvation_limit_ms
         oldest = bisect_right(desk.snapshot.queue.by_age, starving_from_ms, key=lambda entry: entry[0])

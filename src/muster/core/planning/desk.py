@@ -75,6 +75,8 @@ class Desk:
                 self.projected.charge(job.spec.team, snapshot.demands[job.id], sign=-1)
         self.outlook = QuotaOutlook(self.ledger, self.ends, self.charge_of)
         self.preemptors = 0
+        self.has_more_to_promise = False
+        """True when starving jobs were left without a promise only because one cycle makes so many."""
         self._failed: dict[tuple[int, int, int], int] = {}
 
     @property
@@ -248,10 +250,6 @@ class Desk:
         """Capacity only shrinks within a cycle, so what does not fit now will not fit later in it."""
         key = (group.gang_number, choice, level)
         self._failed[key] = min(end_ms, self._failed.get(key, end_ms))
-
-    def forget_failures(self) -> None:
-        """Promised capacity came free: ask again."""
-        self._failed.clear()
 
     def block(self, jobs: tuple[JobId, ...], code: ReasonCode, detail: str = "") -> None:
         """Record what stopped these jobs first; those that start or are promised a start are not stopped."""

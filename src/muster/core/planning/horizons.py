@@ -38,12 +38,6 @@ class Horizons:
             capacity.take(footprint)
             capacity.forget_marks()
 
-    def give(self, footprint: Footprint) -> None:
-        """Something that was taken in this cycle is given back."""
-        for capacity in (self.free, *self._layers):
-            capacity.give(footprint)
-            capacity.forget_marks()
-
     def reserve(self, footprint: Footprint, start_ms: int) -> None:
         """Promise capacity from `start_ms` on."""
         at = bisect_left(self._cuts, start_ms)

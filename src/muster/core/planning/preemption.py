@@ -17,7 +17,7 @@ from muster.core.planning.victims import Lent, Roster, Victim, leavers, shrinkab
 from muster.core.queueing import JobClass
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
-from muster.model.limits import PREEMPTORS_PER_CYCLE
+from muster.model.limits import PREEMPTORS_PER_CYCLE, SPARING_TRIES
 from muster.model.plan import Basis, Eviction, Why
 
 _Key = tuple[str, int, Lent]
@@ -278,7 +278,8 @@ class Preemption:
         ]
         told += [(0, job_id, resize.for_job) for job_id, resize in desk.resizes.items() if resize.for_job is not None]
         if len({for_job: None for _, _, for_job in told}) > 1:
-            for _, job_id, for_job in sorted(told, key=lambda entry: (-entry[0], entry[1])):
+            told.sort(key=lambda entry: (-entry[0], entry[1]))
+            for _, job_id, for_job in told[:SPARING_TRIES]:
                 promise = desk.promises.get(for_job)
                 if promise is not None:
                     self._try_to_spare(job_id, promise)

@@ -41,7 +41,7 @@ class Candidates:
         """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
         self._numbers: dict[JobId, list[int]] = {}
         self._made = 0
-        self._prices: dict[tuple[int, int], int] = {}
+        self._prices: dict[int, dict[int, int]] = {}
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
         for victim in sorted(victims, key=lambda victim: (victim.cost, _reports(victim), victim.job.id)):
@@ -85,7 +85,8 @@ class Candidates:
 
     def price(self, node: int, wanted_milli: int) -> int:
         """What freeing this much of one node costs, taking the cheapest jobs first."""
-        known = self._prices.get((node, wanted_milli))
+        prices = self._prices.setdefault(node, {})
+        known = prices.get(wanted_milli)
         if known is not None:
             return known
         state = self._capacity.states.states[self._capacity.number[node]]
@@ -96,7 +97,7 @@ class Candidates:
                 break
             cost += offer_cost
             missing -= milli
-        self._prices[(node, wanted_milli)] = cost
+        prices[wanted_milli] = cost
         return cost
 
     def _stops(self, number: int) -> bool:
@@ -106,22 +107,18 @@ class Candidates:
         """A job is no candidate any more."""
         for number in self._numbers.pop(job_id, ()):
             victim = self.victims.pop(number)
-            self._forget_prices({use.node: None for use in victim.footprint})
             for use in victim.footprint:
+                self._prices.pop(use.node, None)
                 self.by_node[use.node] = [offer for offer in self.by_node[use.node] if offer[1] != number]
                 self.empty.reset_node(use.node, self._capacity)
                 self._empty(use.node)
-
-    def _forget_prices(self, nodes: dict[int, None]) -> None:
-        self._prices = {key: price for key, price in self._prices.items() if key[0] not in nodes}
 
     def catch_up(self) -> None:
         """Take over what was started or promised since."""
         touched = self._capacity.touched[self._cursor :]
         self._cursor = len(self._capacity.touched)
-        if touched:
-            self._forget_prices(dict.fromkeys(touched))
         for node in dict.fromkeys(touched):
+            self._prices.pop(node, None)
             self.empty.reset_node(node, self._capacity)
             if node in self.by_node:
                 self._empty(node)

@@ -388,3 +388,14 @@ def test_a_job_that_a_later_victim_makes_superfluous_need_not_shrink() -> None:
     scenario = a_scenario(flat(2), running=running, waiting=waiting)
     assert evicted(scenario) == [("v", "w2", "tier")]
     assert resized(scenario) == []
+
+
+def test_the_cycle_comes_back_when_the_rate_limit_lets_somebody_go() -> None:
+    scenario = a_scenario(
+        flat(1),
+        policy=Policy(preemptions_per_team_hour=1),
+        running=[runs("v", a_job(gpus=8, tier="exploratory", team="a", hours=90), [("n1", range(8))])],
+        waiting=[waits("w", a_job(gpus=8, team="b"))],
+        recent_preemptions=((a_team("a").path, 1),),
+    )
+    assert planned(scenario).wake_ms == NOW_MS + HOUR_MS

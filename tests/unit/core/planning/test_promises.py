@@ -9,7 +9,7 @@ from muster.model.ids import TierName
 from muster.model.job import RunningJob
 from muster.model.limits import HOLDS, OVERDUE_MARGIN_MS, STARVING_PER_CYCLE
 from muster.model.plan import Basis
-from muster.model.policy import HOUR_MS, Policy, Tier
+from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, seats, started
@@ -314,3 +314,12 @@ def test_a_gang_that_waits_for_its_rack_is_promised_the_rack_or_a_later_wider_pl
     cluster = replace(cluster, nodes=cluster.nodes[:3])
     assert promised(a_scenario(cluster, running=running, waiting=[patient])) == {"w": (3 * HOUR_MS, ("r1-n1", "r1-n2"))}
     assert promised(a_scenario(cluster, running=running, waiting=[hasty])) == {"w": (HOUR_MS, ("r1-n1", "r2-n1"))}
+
+
+def test_the_cycle_comes_back_soon_while_starving_jobs_are_without_a_promise() -> None:
+    policy = Policy(hold_depth=0, starvation_limit_ms=HOUR_MS)
+    waiting = [waits(f"w{at}", a_job(gpus=8), hours_ago=9) for at in range(STARVING_PER_CYCLE + 1)]
+    scenario = a_scenario(flat(1), running=[busy(hours=90)], waiting=waiting, policy=policy)
+    wake_ms = planned(scenario).wake_ms
+    assert wake_ms is not None
+    assert wake_ms <= NOW_MS + MINUTE_MS
