@@ -102,7 +102,8 @@ class Gate:
         workers = sum(part.workers for part in gang.parts)
         return Rejected(
             code=ReasonCode.NEVER_FITS,
-            message=f"a gang of {workers} workers with these resources does not fit on {where}, even when empty",
+            message=f"a gang of {workers} workers with these resources does not fit on {where}, even when empty"
+            + (" (each role runs on one GPU type)" if len(allowed) > 1 else ""),
         )
 
     def _above_limit(self, gang: Gang, limits: tuple[tuple[TeamPath, GpuType, int], ...]) -> Rejected:

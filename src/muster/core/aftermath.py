@@ -49,6 +49,7 @@ class Aftermath:
                 self._horizons.reserve(self._promised[-1], hold.start_ms)
         self._bare = bare(snapshot)
         self._healthy: Capacity | None = None
+        self._idle: Capacity | None = None
 
     def why_not(self, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
         """All reasons why a gang does not fit now inside one domain of a level; none when it does."""
@@ -81,7 +82,7 @@ class Aftermath:
         found: list[Reason] = []
         if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(capacity, self._anywhere(spec), 0):
             found.append(self._topology(spec, level))
-        if self._fits(self._if_healthy(), gang, level):
+        if self._fits(self._if_healthy(), gang, level) or not self._fits(self._if_idle(), gang, gang.widest):
             found.append(self._unhealthy())
         if any(role.request.gpu_types for role in spec.roles) and self._fits(capacity, self._any_type(spec), level):
             found.append(_other_type(spec))
@@ -110,6 +111,12 @@ class Aftermath:
             for footprint in self._promised:
                 self._healthy.take(footprint)
         return self._healthy
+
+    def _if_idle(self) -> Capacity:
+        """Nothing running and nothing promised, in the present state of health."""
+        if self._idle is None:
+            self._idle = Capacity.of(self._setting.tree, FreeStates(), self._setting.pools)
+        return self._idle
 
     def _other_pools(self, capacity: Capacity, gang: Gang, spec: JobSpec, level: int) -> list[Reason]:
         """Pools that the job may not enter and that have room for it."""
@@ -175,10 +182,18 @@ class Aftermath:
         label = str(ask.gpu_type) or "GPU"
         free = wanted - missing
         if missing <= 0:
+            lacks_cpus = self._fits(self._free, _gpus_only(gang), 0)
             return Reason(
                 code=ReasonCode.FRAGMENTED,
-                message=f"{gpus_text(free)} {label} are free, but not where its workers find all they need together",
-                would_help="smaller workers, or whole nodes coming free",
+                message=f"{gpus_text(free)} {label} are free, but "
+                + (
+                    "the nodes they are on lack the CPUs, memory or disk it asks for"
+                    if lacks_cpus
+                    else "not where its workers find enough of them together"
+                ),
+                would_help="fewer CPUs, less memory or disk per worker"
+                if lacks_cpus
+                else "smaller workers, or whole nodes coming free",
             )
         promised = free - capacity.free_milli_for(ask)
         return Reason(
@@ -214,6 +229,16 @@ def _fits_in_pools(capacity: Capacity, gang: Gang, pools: tuple[PoolName, ...], 
     return any(
         fits(capacity, gang, Choice(tuple(ask._replace(pools=pools) for ask in choice.asks), (), 0), level)
         for choice in gang.choices
+    )
+
+
+def _gpus_only(gang: Gang) -> Gang:
+    """The same gang asking for nothing but GPUs."""
+    return gang._replace(
+        choices=tuple(
+            choice._replace(asks=tuple(ask._replace(cpu_milli=0, memory_bytes=0, disk_bytes=0) for ask in choice.asks))
+            for choice in gang.choices
+        )
     )
 
 

@@ -89,7 +89,7 @@ def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClas
         tiers[group.tier].append(group)
     order: list[tuple[JobClass, JobId]] = []
     for groups in tiers:
-        walk = TierWalk(groups, ledger, snapshot.setting.policy.order, now_ms)
+        walk = TierWalk(groups, ledger, snapshot.setting.policy.weighs_teams, now_ms)
         while (following := walk.peek()) is not None:
             group, job_id = following
             if job_id not in started:
@@ -173,10 +173,16 @@ class _Explainer:
 
     def _behind(self, job: WaitingJob) -> Reason:
         """What is left when the gang would fit: somebody in front of it must not be delayed."""
-        ahead = self._blockers.get(job.id, "")
+        ahead = self._blockers.get(job.id, "") or "jobs in front of it"
+        if not self._snapshot.setting.policy.backfill:
+            return Reason(
+                code=ReasonCode.HELD_BY_OTHERS,
+                message=f"waits behind {ahead}: the policy lets nothing pass a blocked job",
+                would_help="a higher tier or priority, or a policy with backfill",
+            )
         return Reason(
             code=ReasonCode.HELD_BY_OTHERS,
-            message=f"waits behind {ahead or 'jobs in front of it'}, which it must not delay",
+            message=f"waits behind {ahead}, which it must not delay",
             would_help="a shorter max_duration lets it run in front; it is considered again at the next change",
         )
 

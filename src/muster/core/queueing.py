@@ -16,7 +16,7 @@ from muster.model.job import WaitingJob
 from muster.model.policy import Order
 from muster.model.team import ancestors
 
-OrderKey = tuple[int, int, JobId]
+OrderKey = tuple[int, int, int, JobId]
 
 Fortune = tuple[int, int, bool]
 """What classes share that start or fail together, whatever their team: gang, limit, and the right to preempt."""
@@ -75,7 +75,7 @@ class JobClass:
     def ids(self) -> tuple[JobId, ...]:
         """Its jobs in order; made once and kept until a job comes or goes."""
         if self._ids is None:
-            self._ids = tuple(key[2] for key in self.jobs)
+            self._ids = tuple(key[3] for key in self.jobs)
         return self._ids
 
     def add(self, key: OrderKey) -> None:
@@ -183,11 +183,11 @@ def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
     match policy.order:
         case Order.SHORTEST:
             duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
-            return (duration_ms * spec.gang_gpu_milli, aged_ms, job.id)
+            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, job.id)
         case Order.LEAST_ATTAINED:
-            return (job.attained_gpu_ms, aged_ms, job.id)
+            return (-spec.priority, job.attained_gpu_ms, aged_ms, job.id)
         case Order.FAIR | Order.FIFO:
-            return (aged_ms, 0, job.id)
+            return (aged_ms, 0, 0, job.id)
 
 
 class _Leaf:
@@ -237,7 +237,7 @@ class TierWalk:
         self,
         classes: list[JobClass],
         ledger: Ledger,
-        order: Order,
+        by_team: bool,
         now_ms: int,
         is_hopeless: Callable[[JobClass], bool] = lambda _: False,
     ) -> None:
@@ -246,7 +246,7 @@ class TierWalk:
         """Says of a class, before it is handed out, that none of it can start: it is skipped."""
         self.skipped: list[tuple[JobClass, tuple[JobId, ...]]] = []
         self._now_ms = now_ms
-        self._fair = order is Order.FAIR
+        self._fair = by_team
         self._root = _Branch(TeamPath(""))
         leaves: dict[TeamPath, _Leaf] = {}
         above = {outer: None for group in classes for outer in ancestors(group.team)[1:]} if self._fair else {}
@@ -305,7 +305,7 @@ class TierWalk:
         if not self._root.heap:
             return None
         _, leaf = self._path_to_leaf()
-        return leaf.peek(), leaf.heap[0][0][2]
+        return leaf.peek(), leaf.heap[0][0][3]
 
     def advance(self) -> None:
         """The job handed out was settled (and perhaps charged): go on."""

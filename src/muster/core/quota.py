@@ -16,6 +16,8 @@ OWN_JOBS = "/."
 
 LN2_MICRO = 693_147
 
+NANO_PER_MILLI = 1_000_000
+
 
 def own_jobs(path: TeamPath) -> TeamPath:
     """The name under which a team's own jobs are counted."""
@@ -216,10 +218,10 @@ class Ledger:
         if at_ms != now_ms:
             averages = {}
             self._averages = (now_ms, averages)
-        average_milli = averages.get(team)
-        if average_milli is None:
-            average_milli = self._decayed_gpu_ms(team, now_ms) * LN2_MICRO // (1000 * self._half_life_ms)
-            averages[team] = average_milli
+        average_nano = averages.get(team)
+        if average_nano is None:
+            average_nano = self._decayed_gpu_ms(team, now_ms) * LN2_MICRO * 1000 // self._half_life_ms
+            averages[team] = average_nano
         declared = self.teams.get(team)
         weight = declared.weight if declared is not None else 1000
-        return (average_milli + self.used_milli(team)) * 1_000_000 // max(weight, 1)
+        return (average_nano + self.used_milli(team) * NANO_PER_MILLI) * 1000 // max(weight, 1)

@@ -15,7 +15,7 @@ from muster.formats.wire import (
     Time,
     Wire,
 )
-from muster.model.limits import GANG_WORKERS, GPUS_PER_NODE
+from muster.model.limits import GANG_WORKERS, GPUS_PER_NODE, JOBS_PER_SCENARIO
 from muster.model.plan import Basis
 
 Rank = Annotated[int, Field(ge=0, lt=GANG_WORKERS)]
@@ -80,6 +80,6 @@ class ScenarioWire(Wire):
     policy: Any = None
     usage: dict[str, Thousandths] = Field(default_factory=dict)
     recent_preemptions: dict[str, Tally] = Field(default_factory=dict)
-    running: list[Any] = Field(default_factory=list)
-    waiting: list[Any] = Field(default_factory=list)
+    running: list[Any] = Field(default_factory=list, max_length=JOBS_PER_SCENARIO)
+    waiting: list[Any] = Field(default_factory=list, max_length=JOBS_PER_SCENARIO)
     holds: list[Any] = Field(default_factory=list)

@@ -26,6 +26,9 @@ MAX_DURATION_MS = 366 * 24 * 3_600_000
 NODES_PER_CLUSTER = 100_000
 """An order of magnitude above the largest cluster the benchmarks run."""
 
+JOBS_PER_SCENARIO = 100_000
+"""Ten times the queue the speed targets are measured with, of waiting and of running jobs each."""
+
 SCENARIO_FILE_BYTES = 256 * 1024 * 1024
 
 STARVING_PER_CYCLE = 2

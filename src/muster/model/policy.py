@@ -65,9 +65,9 @@ class Order(StrEnum):
     FIFO = "fifo"
     """Aged priority and submission, whoever asks."""
     SHORTEST = "shortest"
-    """Least predicted GPU time first."""
+    """As fair, with the least predicted GPU time first among jobs of one team and priority."""
     LEAST_ATTAINED = "las"
-    """Least GPU time received so far first."""
+    """As fair, with the least GPU time received so far first among jobs of one team and priority."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,8 @@ class Policy:
     """How the scheduler decides. The defaults are those of the live system."""
 
     order: Order = Order.FAIR
+    fair_share: bool = True
+    """False: teams do not count, whatever the order; the policies that others are compared with do this."""
     backfill: bool = True
     """False: nothing starts in front of a blocked job of its tier or above."""
     hold_depth: int = 4
@@ -101,3 +103,8 @@ class Policy:
     elastic: bool = True
     throughput: tuple[tuple[GpuType, int], ...] = ()
     """Relative speed per GPU type in thousandths, for jobs that do not say; 1000 where not named."""
+
+    @property
+    def weighs_teams(self) -> bool:
+        """True when guarantees and fair share come before a job's own rank."""
+        return self.fair_share and self.order is not Order.FIFO

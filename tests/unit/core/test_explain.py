@@ -433,3 +433,16 @@ def test_held_by_others_names_the_promised_job_that_needs_the_quota() -> None:
     )
     assert codes(scenario) == ["held_by_others"]
     assert message(scenario) == "waits behind first, which it must not delay"
+
+
+def test_node_health_when_only_a_repair_would_make_room_whoever_ends() -> None:
+    cluster = a_cluster(a_node("n1", state="draining"), a_node("n2"))
+    scenario = a_scenario(cluster, running=[busy("n1")], waiting=[waits("w", a_job(gpus=8, workers=2))])
+    assert "node_health" in codes(scenario)
+
+
+def test_fragmented_names_cpus_when_gpus_are_free_beside_none() -> None:
+    running = [runs("r", a_job(gpus=1, cpus=15, preemptible=False), [("n1", (0,))])]
+    scenario = a_scenario(flat(1, cpus=16), running=running, waiting=[waits("w", a_job(gpus=1, cpus=8))])
+    assert codes(scenario) == ["fragmented"]
+    assert "CPUs" in message(scenario)

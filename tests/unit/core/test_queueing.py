@@ -89,7 +89,7 @@ def test_old_usage_is_forgotten() -> None:
     snapshot = Snapshot.of(scenario)
 
     def first(now_ms: int) -> str:
-        walk = TierWalk(list(snapshot.queue.classes()), snapshot.ledger.fork(), Order.FAIR, now_ms)
+        walk = TierWalk(list(snapshot.queue.classes()), snapshot.ledger.fork(), True, now_ms)
         following = walk.peek()
         assert following is not None
         return following[1]
@@ -113,22 +113,27 @@ def test_a_team_s_own_jobs_take_turns_with_those_of_its_sub_teams() -> None:
 
 
 ATTAINED = [
-    whole("much", attained_gpu_ms=9 * HOUR_MS, predicted_ms=HOUR_MS, priority=90),
-    whole("little", attained_gpu_ms=HOUR_MS, expected_duration_ms=5 * HOUR_MS, team="z", priority=10),
-    whole("none", hours=8, priority=20),
+    whole("much", attained_gpu_ms=9 * HOUR_MS, predicted_ms=HOUR_MS),
+    whole("little", attained_gpu_ms=HOUR_MS, expected_duration_ms=5 * HOUR_MS, team="z"),
+    whole("none", hours=8),
 ]
 
 
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        (Order.FIFO, ["much", "none", "little"]),
+        (Order.FIFO, ["little", "much", "none"]),
         (Order.SHORTEST, ["much", "little", "none"]),
         (Order.LEAST_ATTAINED, ["none", "little", "much"]),
     ],
 )
 def test_the_policy_may_order_by_something_else(order: Order, expected: list[str]) -> None:
-    assert in_order(ATTAINED, policy=Policy(order=order)) == expected
+    assert in_order(ATTAINED, policy=Policy(order=order, fair_share=False)) == expected
+
+
+def test_priority_comes_before_the_order_of_the_policy() -> None:
+    urgent = whole("urgent", attained_gpu_ms=99 * HOUR_MS, priority=90)
+    assert in_order([*ATTAINED, urgent], policy=Policy(order=Order.LEAST_ATTAINED))[0] == "urgent"
 
 
 def test_short_means_little_gpu_time_and_not_only_little_time() -> None:

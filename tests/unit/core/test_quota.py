@@ -129,7 +129,7 @@ def test_steady_use_counts_for_as_much_in_the_past_as_now() -> None:
     for day in range(40):
         for hour in range(24):
             ledger.remember(A, HOUR_MS, day * DAY_MS + hour * HOUR_MS)
-    average_milli = ledger.share(A, 40 * DAY_MS) // 1000
+    average_milli = ledger.share(A, 40 * DAY_MS) // 1_000_000
     assert 950 <= average_milli <= 1050
 
 

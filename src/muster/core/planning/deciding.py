@@ -97,7 +97,7 @@ class _TierCycle:
 
     def _walk(self, groups: list[JobClass]) -> TierWalk:
         desk = self._desk
-        return TierWalk(groups, desk.projected, desk.policy.order, desk.now_ms, self._is_dead)
+        return TierWalk(groups, desk.projected, desk.policy.weighs_teams, desk.now_ms, self._is_dead)
 
     def _decide(self, walk: TierWalk, group: JobClass, job_id: JobId, settled: dict[int, bool]) -> bool:
         """Decide one job: start it, make room for it, promise it a start, or let its class wait.
@@ -205,7 +205,7 @@ class _TierCycle:
         """Promise a start to the first blocked jobs of the tier, and to any whose promise was broken."""
         desk = self._desk
         had_one = job.id in self._broken
-        if not desk.policy.backfill or (not had_one and (self._holds_left <= 0 or code is not ReasonCode.CAPACITY)):
+        if not had_one and (self._holds_left <= 0 or code not in (ReasonCode.CAPACITY, ReasonCode.HELD_BY_OTHERS)):
             return False
         if not _promise_earliest(desk, group, job, self._broken.get(job.id, "")):
             return False
@@ -292,6 +292,6 @@ def _wake_ms(desk: Desk) -> int | None:
         times += [at_ms + desk.policy.starvation_limit_ms for at_ms, _ in desk.snapshot.queue.by_age[oldest:][:1]]
     for group in desk.snapshot.queue.classes():
         if group.relaxes:
-            job = desk.snapshot.queue.jobs[group.head[2]]
+            job = desk.snapshot.queue.jobs[group.head[3]]
             times.append(job.submitted_ms + job.spec.topology.relax_after_ms)
     return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)

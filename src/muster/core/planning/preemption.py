@@ -11,6 +11,7 @@ from muster.core.footprint import footprint_of
 from muster.core.gang import Choice, Demand
 from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.promises import quota_allows
 from muster.core.planning.resizing import given_up, shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search
 from muster.core.planning.victims import Lent, Roster, Victim, leavers, shrinkable, workers_of
@@ -55,13 +56,13 @@ class Preemption:
             return False
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
-            if waited_for is not None:
+            if waited_for is not None and self._keeps_quota(group, choice, waited_for):
                 self._carry_out(group, job, choice, waited_for)
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights, group, number, choice, widest)
-                if sacrifice is not None:
+                if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
         return False
@@ -184,6 +185,11 @@ class Preemption:
             desk.ledger.breach(group.team, choice.demand) is None
             and desk.breaks_quota_promise(group.team, choice, desk.now_ms + group.limit_ms) is None
         )
+
+    def _keeps_quota(self, group: JobClass, choice: Choice, sacrifice: Sacrifice) -> bool:
+        """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run."""
+        start_ms = self._gone_ms(sacrifice)
+        return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
     def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
         """Anybody's smallest gang comes before what elastic jobs have beyond theirs."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from heapq import merge
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Footprint, NodeUse
+from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.footprint import footprint_of
 from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk, Promise
@@ -62,33 +62,43 @@ def _sweep(
         if promise.hold.start_ms - limit_ms < desk.now_ms:
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
-    grew = True
-    for at_ms, steps in _by_time(_steps(desk, limit_ms)):
+    for at_ms, steps in _by_time(_steps(desk, limit_ms, _relaxes_ms(job))):
         if before_ms is not None and at_ms >= before_ms:
             return None
-        for step in steps:
-            if any(suits[use.node] for use in step.footprint):
-                (capacity.give if step.frees else capacity.take)(step.footprint)
-                grew = grew or step.frees
-        if not grew:
+        if not _let_pass(capacity, steps, suits):
             continue
-        grew = False
         widest = _widest_at(job, gang, at_ms)
-        if not fits(capacity, gang, choice, widest) or not _quota_allows(
-            desk, job.spec.team, choice, at_ms, at_ms + limit_ms
-        ):
-            continue
-        capacity.shelve()
-        seating = place(capacity, gang, choice, widest)
-        if seating is not None:
-            return Opening(at_ms, choice, seating)
+        if fits(capacity, gang, choice, widest) and quota_allows(desk, job.spec.team, choice, at_ms, at_ms + limit_ms):
+            capacity.shelve()
+            seating = place(capacity, gang, choice, widest)
+            if seating is not None:
+                return Opening(at_ms, choice, seating)
     return None
 
 
-def _steps(desk: Desk, limit_ms: int) -> Iterator[_Step]:
+def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool:
+    """Take over everything that happens at one instant; true when the gang may fit now though it did not before."""
+    grew = False
+    for step in steps:
+        if not step.footprint:
+            grew = True
+        elif any(suits[use.node] for use in step.footprint):
+            (capacity.give if step.frees else capacity.take)(step.footprint)
+            grew = grew or step.frees
+    return grew
+
+
+def _relaxes_ms(job: WaitingJob) -> int:
+    """When the job may spread wider than it would like to."""
+    return job.submitted_ms + job.spec.topology.relax_after_ms
+
+
+def _steps(desk: Desk, limit_ms: int, relaxes_ms: int) -> Iterator[_Step]:
     """Everything that opens or closes GPUs for a job of this length, in time order."""
     ends = (_Step(end_ms, True, job_id, desk.footprint(job_id)) for end_ms, job_id in desk.ends)
     changes: list[_Step] = []
+    if relaxes_ms > desk.now_ms:
+        changes.append(_Step(relaxes_ms, True, "", ()))
     for job_id, promise in desk.promises.items():
         closes_ms = promise.hold.start_ms - limit_ms
         if closes_ms >= desk.now_ms:
@@ -111,11 +121,10 @@ def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
 
 def _widest_at(job: WaitingJob, gang: Gang, at_ms: int) -> int:
     """How far the gang may spread at a time: a soft wish holds until it relaxes."""
-    relaxed = at_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
-    return gang.widest if relaxed else gang.prefer
+    return gang.widest if at_ms >= _relaxes_ms(job) else gang.prefer
 
 
-def _quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
+def quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
     """True when the limits allow this start, and no promise that falls into its run loses its quota to it."""
     chain = desk.ledger.chain(team)
     return (
@@ -127,7 +136,7 @@ def _quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end
 def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int) -> bool:
     """True when a promise of an earlier cycle can be kept: its GPUs and its quota will be free at its time."""
     start_ms = max(hold.start_ms, desk.now_ms)
-    return is_free_for(desk, hold.job, footprint, start_ms, end_ms) and _quota_allows(
+    return is_free_for(desk, hold.job, footprint, start_ms, end_ms) and quota_allows(
         desk, team, choice, start_ms, end_ms
     )
 

@@ -7,7 +7,19 @@ from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import (
+    NOW_MS,
+    a_cluster,
+    a_hold,
+    a_job,
+    a_node,
+    a_scenario,
+    a_team,
+    flat,
+    racks,
+    runs,
+    waits,
+)
 
 
 def planned(scenario: Scenario) -> Plan:
@@ -101,3 +113,30 @@ def test_a_blocked_gang_with_a_soft_wish_is_reported_once() -> None:
     wishes = a_job(gpus=16, prefer="node", relax_after_ms=6 * HOUR_MS)
     scenario = a_scenario(flat(1), waiting=[waits("w", wishes)])
     assert [job for entry in planned(scenario).blocked for job in entry.jobs] == ["w"]
+
+
+def test_a_preemptor_that_starts_only_after_its_victims_left_takes_no_promised_quota() -> None:
+    """`second` would end two minutes after `first` was promised the whole limit of their team."""
+    first = a_job(gpus=8, team="a", tier="production", hours=1, gpu_type="a100", priority=90)
+    second = a_job(gpus=8, team="a", tier="production", hours=0.5, gpu_type="h100", priority=10)
+    victim = a_job(gpus=8, team="x", tier="exploratory", checkpoint=True)
+    scenario = a_scenario(
+        a_cluster(a_node("n1"), a_node("n2", gpu_type="a100")),
+        teams=[a_team("a", limit={"*": 8}), a_team("x")],
+        running=[
+            runs("victim", victim, [("n1", range(8))], saved_hours_ago=0),
+            runs("firm", a_job(gpus=8, team="x", hours=1.5, preemptible=False), [("n2", range(8))]),
+        ],
+        waiting=[waits("first", first), waits("second", second)],
+    )
+    promised = {str(hold.job): hold.start_ms - NOW_MS for hold in planned(scenario).holds}
+    assert promised["first"] == HOUR_MS // 2
+    assert promised["second"] >= HOUR_MS + HOUR_MS // 2
+
+
+def test_a_soft_wish_that_relaxes_before_anything_ends_is_promised_that_moment() -> None:
+    wish = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
+    running = [runs("r", a_job(gpus=8, hours=9, preemptible=False), [("r1-n2", range(8))])]
+    cluster = a_cluster(*racks(1, 2).nodes, a_node("r2-n1", domains=("r2",)), levels=("rack",))
+    scenario = a_scenario(cluster, running=running, waiting=[waits("w", wish, hours_ago=1)])
+    assert [(hold.job, hold.start_ms) for hold in planned(scenario).holds] == [("w", NOW_MS + HOUR_MS)]
