@@ -4,7 +4,7 @@ Everything here is a fork of the snapshot or belongs to the plan; the snapshot i
 """
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator
 from dataclasses import dataclass
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
@@ -60,6 +60,7 @@ class Desk:
         """Who will use what once those told to leave are gone: what guarantees and shares are judged by."""
         self.horizons = Horizons(snapshot.capacity.fork())
         self.promises: dict[JobId, Promise] = {}
+        self._promised_on: dict[int, dict[JobId, tuple[Promise, NodeUse]]] = {}
         self.promised_quota = PromisedQuota()
         self.begun: dict[JobId, Begun] = {}
         self.evictions: dict[JobId, Eviction] = {}
@@ -178,6 +179,8 @@ class Desk:
             end_ms=end_ms,
         )
         self.horizons.reserve(footprint, hold.start_ms)
+        for use in footprint:
+            self._promised_on.setdefault(use.node, {})[hold.job] = (promise, use)
         if hold.basis is Basis.DEPARTURES:
             self.projected.charge(team, choice.demand)
         return promise
@@ -200,6 +203,8 @@ class Desk:
         )
         self.outlook.retract(job_id)
         self.horizons.lift(promise.footprint, promise.hold.start_ms)
+        for use in promise.footprint:
+            del self._promised_on[use.node][job_id]
         if promise.hold.basis is Basis.DEPARTURES:
             self.projected.charge(promise.team, promise.choice.demand, sign=-1)
         return promise
@@ -240,6 +245,10 @@ class Desk:
         for begun in self.begun.values():
             if begun.end_ms > after_ms:
                 yield from (use for use in begun.seating.footprint if use.node == node)
+
+    def promised_on(self, node: int) -> ItemsView[JobId, tuple[Promise, NodeUse]]:
+        """What is promised on one node, and to whom."""
+        return self._promised_on.get(node, {}).items()
 
     def known_to_fail(self, group: JobClass, choice: int, level: int, end_ms: int) -> bool:
         """True when an equal gang that would be gone no later did not fit in this cycle."""

@@ -21,8 +21,12 @@ from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTORS_PER_CYCLE, SPARING_TRIES
 from muster.model.plan import Basis, Eviction, Why
 
-_Key = tuple[str, int, Lent]
-"""Whom a class may ask: those below its tier, and those who borrow from its team."""
+_Key = tuple[bool, int, int]
+"""Whom a class may ask: only elastic jobs that can shrink, or those below its tier and those who borrow from its team;
+the latter by number, because this is looked up for every class of a long queue."""
+
+NOBODY = 0
+"""The number of the empty set of borrowers."""
 
 
 class Preemption:
@@ -36,7 +40,8 @@ class Preemption:
         self._told = 0
         self._entitled: dict[tuple[TeamPath, Demand], tuple[int, tuple[TeamPath, ...]]] = {}
         self._headroom: dict[TeamPath, tuple[int, int]] = {}
-        self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], tuple[int, Lent]] = {}
+        self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], tuple[int, int]] = {}
+        self._borrowers: dict[Lent, int] = {(): NOBODY}
         self.unpromised: list[JobId] = []
         """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
         self._candidates: dict[_Key, Candidates] = {}
@@ -89,7 +94,7 @@ class Preemption:
         for number, choice in enumerate(group.gang.choices):
             if not self._cannot_help(self._shrinking(group, choice), group, number, choice):
                 return False
-            stopping = self._stopping(group, choice) if reclaiming else self._stopping_below(group, ())
+            stopping = self._stopping(group, choice) if reclaiming else self._stopping_below(group, NOBODY)
             if not self._cannot_help(stopping, group, number, choice):
                 return False
         return True
@@ -194,7 +199,7 @@ class Preemption:
     def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
         """Anybody's smallest gang comes before what elastic jobs have beyond theirs."""
         spare = self._spare_workers()
-        return (("shrink", 0, ()), spare) if spare else None
+        return ((False, 0, NOBODY), spare) if spare else None
 
     def _spare_workers(self) -> list[Victim]:
         """What elastic jobs have beyond their smallest size and have not been asked for yet."""
@@ -226,28 +231,30 @@ class Preemption:
     def _stopping(self, group: JobClass, choice: Choice) -> tuple[_Key, list[Victim]] | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
         entitled = self._entitled_teams(group, choice)
-        return self._stopping_below(group, self._lent(group.team, entitled) if entitled else ())
+        return self._stopping_below(group, self._lent(group.team, entitled) if entitled else NOBODY)
 
-    def _lent(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
-        """Who can be asked to give back what the team lent."""
+    def _lent(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> int:
+        """Who can be asked to give back what the team lent, by number."""
         epoch = self._desk.projected.epoch
         known = self._lenders.get((team, entitled))
         if known is None or known[0] != epoch:
-            known = self._lenders[(team, entitled)] = (epoch, self.roster.lenders(team, entitled))
+            lent = self.roster.borrowing(team, entitled)
+            number = self._borrowers.setdefault(lent, len(self._borrowers))
+            known = self._lenders[(team, entitled)] = (epoch, number)
         return known[1]
 
-    def _stopping_below(self, group: JobClass, lent: Lent) -> tuple[_Key, list[Victim]] | None:
+    def _stopping_below(self, group: JobClass, lent: int) -> tuple[_Key, list[Victim]] | None:
         desk = self._desk
         preempts = desk.setting.tiers[group.tier].preempts
         if not desk.policy.preemption or not group.may_preempt or not (preempts or lent):
             return None
-        key: _Key = ("stop", group.tier, lent)
+        key: _Key = (True, group.tier, lent)
         if key in self._candidates:
             return key, []
         victims = self.roster.below(group.tier) if preempts else []
         if lent:
             lower = {victim.job.id: None for victim in victims}
-            borrowers = self.roster.borrowers(group.tier, lent)
+            borrowers = self.roster.borrowers(group.tier, list(self._borrowers)[lent])
             victims = victims + [victim for victim in borrowers if victim.job.id not in lower]
         return key, victims + self._spare_workers() if victims else []
 

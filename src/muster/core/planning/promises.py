@@ -11,7 +11,7 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.footprint import footprint_of
 from muster.core.gang import Choice, Gang
-from muster.core.planning.desk import Desk, Promise
+from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.quota_outlook import fits_into
 from muster.model.ids import JobId, TeamPath
@@ -143,24 +143,18 @@ def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, te
 
 def is_free_for(desk: Desk, job_id: JobId, footprint: Footprint, start_ms: int, end_ms: int) -> bool:
     """True when a job can have these exact GPUs for this time without getting in the way of another's promise."""
-    overlapping = [
-        promise
-        for other, promise in desk.promises.items()
-        if other != job_id and promise.hold.start_ms < end_ms and start_ms < promise.end_ms
-    ]
-    return all(_room_on_node(desk, use, start_ms, overlapping) for use in footprint)
+    return all(_room_on_node(desk, job_id, use, start_ms, end_ms) for use in footprint)
 
 
-def _room_on_node(desk: Desk, wanted: NodeUse, start_ms: int, overlapping: list[Promise]) -> bool:
+def _room_on_node(desk: Desk, job_id: JobId, wanted: NodeUse, start_ms: int, end_ms: int) -> bool:
     """True when one node will have what is wanted of it: at the start, and whenever a promise begins after it."""
     node = desk.setting.tree.nodes[wanted.node]
     if not node.state.takes_work or any(device in node.bad_gpus for device, _ in wanted.devices):
         return False
     others = [
         (max(promise.hold.start_ms, start_ms), promise.end_ms, use)
-        for promise in overlapping
-        for use in promise.footprint
-        if use.node == wanted.node
+        for other, (promise, use) in desk.promised_on(wanted.node)
+        if other != job_id and promise.hold.start_ms < end_ms and start_ms < promise.end_ms
     ]
     return all(
         _adds_up(

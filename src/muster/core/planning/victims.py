@@ -98,7 +98,7 @@ class Roster:
         """Jobs of lower tiers."""
         return [victim for victim in self.jobs.values() if self._rank[victim.job.spec.tier] > tier]
 
-    def lenders(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
+    def borrowing(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
         """Whose jobs use what this team is guaranteed and may take back, by team and GPU types.
 
         `entitled` are the team and those above it that would stay inside their guarantee.
