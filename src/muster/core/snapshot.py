@@ -33,6 +33,8 @@ class Snapshot:
         self.running: dict[JobId, RunningJob] = {}
         self.footprints: dict[JobId, Footprint] = {}
         self.demands: dict[JobId, Demand] = {}
+        self.elastic: dict[JobId, RunningJob] = {}
+        """Running jobs that may change their size."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
         self.holds: dict[JobId, Hold] = {}
         self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
@@ -99,11 +101,16 @@ class Snapshot:
     def start(self, job: RunningJob) -> None:
         """A job occupies its GPUs from now on."""
         self.version += 1
-        self.running[job.id] = job
+        self._know(job)
         self._occupy(job)
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
         self.ledger.charge(job.spec.team, demand)
         self.holds.pop(job.id, None)
+
+    def _know(self, job: RunningJob) -> None:
+        self.running[job.id] = job
+        if job.spec.elastic_role is not None:
+            self.elastic[job.id] = job
 
     def _occupy(self, job: RunningJob) -> None:
         footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
@@ -120,6 +127,7 @@ class Snapshot:
         """A job no longer occupies anything."""
         self.version += 1
         job = self.running.pop(job_id)
+        self.elastic.pop(job_id, None)
         footprint = self.footprints.pop(job_id)
         for use in footprint:
             del self._on_node[use.node][job_id]
@@ -138,12 +146,12 @@ class Snapshot:
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
         self.version += 1
-        self.running[job_id] = replace(self.running[job_id], checkpointed_ms=at_ms)
+        self._know(replace(self.running[job_id], checkpointed_ms=at_ms))
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""
         self.version += 1
-        self.running[job_id] = replace(self.running[job_id], leaving_by_ms=by_ms)
+        self._know(replace(self.running[job_id], leaving_by_ms=by_ms))
 
     def hold(self, holds: tuple[Hold, ...]) -> None:
         """These are all promises that stand from now on."""

@@ -279,8 +279,8 @@ def _wake_ms(desk: Desk) -> int | None:
     someone_waits = bool(desk.blocked or desk.promises)
     times += [
         job.started_ms + desk.policy.min_runtime_ms
-        for job in desk.snapshot.running.values()
-        if job.leaving_by_ms is None and (someone_waits or job.spec.elastic_role is not None)
+        for job in (desk.snapshot.running if someone_waits else desk.snapshot.elastic).values()
+        if job.leaving_by_ms is None
     ]
     if someone_waits:
         times += desk.snapshot.rate_limits_end_ms(desk.now_ms)

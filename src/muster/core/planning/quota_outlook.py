@@ -27,23 +27,19 @@ class QuotaOutlook:
         self._ends = list(ends)
         self._charge_of = charge_of
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
+        self._shares: dict[tuple[TeamPath, Demand], list[tuple[tuple[TeamPath, GpuType], int]]] = {}
         self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
         self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
 
     def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
         """Something starts now and ends then."""
-        amounts = dict(demand)
-        for path, gpu_type, _ in self._ledger.limits(team):
-            if gpu_type in amounts:
-                self._added.setdefault((path, gpu_type), []).append((end_ms, amounts[gpu_type]))
+        for key, milli in self._limited(team, demand):
+            self._added.setdefault(key, []).append((end_ms, milli))
 
     def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
         """Something will start then and end then."""
-        amounts = dict(demand)
-        for path, gpu_type, _ in self._ledger.limits(team):
-            if gpu_type in amounts:
-                spans = self._promised.setdefault((path, gpu_type), {})
-                spans[job_id] = (start_ms, end_ms, amounts[gpu_type])
+        for key, milli in self._limited(team, demand):
+            self._promised.setdefault(key, {})[job_id] = (start_ms, end_ms, milli)
 
     def retract(self, job_id: JobId) -> None:
         """A promise does not stand any more."""
@@ -71,18 +67,28 @@ class QuotaOutlook:
             used += ended[-1] - ended[bisect_right(times, at_ms)]
         return used
 
+    def _limited(self, team: TeamPath, demand: Demand) -> list[tuple[tuple[TeamPath, GpuType], int]]:
+        """What a demand uses up of each limit above its team; alike for all alike jobs."""
+        known = self._shares.get((team, demand))
+        if known is None:
+            amounts = dict(demand)
+            known = self._shares[(team, demand)] = [
+                ((path, gpu_type), amounts[gpu_type])
+                for path, gpu_type, _ in self._ledger.limits(team)
+                if gpu_type in amounts
+            ]
+        return known
+
     def _build(self) -> dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]]:
         """For every limit the ends of jobs under it, with the running sum of what they give back."""
         curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] = {}
-        limits = self._ledger.limits
         for end_ms, job_id in self._ends:
-            team, demand = self._charge_of(job_id)
-            for path, gpu_type, _ in limits(team):
-                for wanted_type, milli in demand:
-                    if wanted_type == gpu_type:
-                        times, ended = curves.setdefault((path, gpu_type), ([], [0]))
-                        times.append(end_ms)
-                        ended.append(ended[-1] + milli)
+            for key, milli in self._limited(*self._charge_of(job_id)):
+                curve = curves.get(key)
+                if curve is None:
+                    curve = curves[key] = ([], [0])
+                curve[0].append(end_ms)
+                curve[1].append(curve[1][-1] + milli)
         return curves
 
 

@@ -108,7 +108,7 @@ def _begun(desk: Desk) -> list[_Growing]:
 def _running(desk: Desk) -> list[_Growing]:
     """Running jobs for which a change of size pays: not just started, not about to end, not about to leave."""
     found: list[_Growing] = []
-    for _, job in sorted(desk.snapshot.running.items()):
+    for _, job in sorted(desk.snapshot.elastic.items()):
         role = job.spec.elastic_role
         end_ms = desk.end_ms(job)
         if (

@@ -42,6 +42,10 @@ Lent = tuple[tuple[TeamPath, Demand], ...]
 """Groups of jobs that borrow: their team and, as a demand of one thousandth each, the GPU types they use."""
 
 
+def _by_id(job: RunningJob) -> JobId:
+    return job.id
+
+
 class Roster:
     """All running jobs that may be stopped in this cycle, with their cost. Made once per cycle."""
 
@@ -51,7 +55,7 @@ class Roster:
         self._rank = desk.setting.tier_rank
         self.jobs: dict[JobId, Victim] = {}
         self._by_team: dict[tuple[TeamPath, Demand], list[JobId]] | None = None
-        movable = [job for _, job in sorted(snapshot.running.items()) if self._may_be_stopped(job)]
+        movable = sorted(filter(self._may_be_stopped, snapshot.running.values()), key=_by_id)
         reported: list[int] = []
         for job in movable:
             demand = snapshot.demands[job.id]
@@ -135,7 +139,7 @@ def leavers(desk: Desk) -> list[Victim]:
     """Jobs that were told to leave before; what they free is spoken for only as far as it was promised."""
     return [
         Victim(job, Why.TIER, 0, 0, desk.snapshot.footprints[job_id], desk.snapshot.demands[job_id])
-        for job_id, job in sorted(desk.snapshot.running.items())
+        for job_id, job in desk.snapshot.running.items()
         if job.leaving_by_ms is not None or job_id in desk.leaving
     ]
 
@@ -147,7 +151,7 @@ def shrinkable(desk: Desk) -> list[Victim]:
     `spare_workers` says how many of them may go.
     """
     found: list[Victim] = []
-    for _, job in sorted(desk.snapshot.running.items()):
+    for _, job in sorted(desk.snapshot.elastic.items()):
         role = job.spec.elastic_role
         if role is None or job.leaving_by_ms is not None or job.id in desk.resizes or job.id in desk.evictions:
             continue
