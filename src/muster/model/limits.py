@@ -35,14 +35,18 @@ STARVING_PER_CYCLE = 2
 """Starving jobs that get a new promise in one cycle. Each needs a sweep over all running jobs; the others get theirs
 in the cycles that follow, oldest first."""
 
-PROMISING_PAUSE_MS = 10_000
-"""How soon the next cycle comes when starving jobs are still without a promise and nothing else happens."""
+NEXT_CYCLE_MS = 1_000
+"""How soon the next cycle comes when a bound on effort left something undone and nothing else happens."""
 
 HOLDS = 48
 """Promises that stand at once; the oldest starving jobs have one before younger ones."""
 
-PREEMPTORS_PER_CYCLE = 16
-"""How many blocked gangs may call for victims in one cycle; the next cycle goes on with the rest."""
+PREEMPTION_EFFORT_NODES = 8_192
+"""How many blocked gangs may call for victims in one cycle, times the nodes each may have to look at: eight on a
+thousand nodes. The next cycle, which comes at once, goes on with the rest."""
+
+PREEMPTORS_MIN = 4
+PREEMPTORS_MAX = 64
 
 SPARING_TRIES = 128
 """Victims of several preemptors that are looked at once more at the end of a cycle, the dearest first."""

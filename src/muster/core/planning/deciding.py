@@ -15,7 +15,7 @@ from muster.core.queueing import Fortune, JobClass, TierWalk
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.limits import HOLDS, PROMISING_PAUSE_MS, STARVING_PER_CYCLE
+from muster.model.limits import HOLDS, NEXT_CYCLE_MS, STARVING_PER_CYCLE
 from muster.model.plan import Basis, Plan, ReasonCode
 
 
@@ -135,12 +135,15 @@ class _TierCycle:
         Most of a long queue is passed over here, a whole fortune at a time.
         """
         alive: list[JobClass] = []
-        for _, groups in self._desk.snapshot.queue.by_fortune(self._tier):
+        for fortune, groups in self._desk.snapshot.queue.by_fortune(self._tier):
             self._look_for_life(groups[0])
-            stuck: list[JobClass] = []
-            for group in groups:
-                if group.order not in settled:
-                    (stuck if self._is_dead(group) else alive).append(group)
+            fresh = [group for group in groups if group.order not in settled] if settled else groups
+            if fortune in self._alive:
+                alive += fresh
+                continue
+            stuck = [group for group in fresh if self._is_dead(group)]
+            if len(stuck) < len(fresh):
+                alive += [group for group in fresh if group not in stuck]
             self._desk.block(tuple(chain.from_iterable(group.ids for group in stuck)), ReasonCode.CAPACITY)
         return alive
 
@@ -263,7 +266,7 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
             return
         if job_id not in desk.promises and job_id not in desk.begun:
             if tried >= STARVING_PER_CYCLE:
-                desk.has_more_to_promise = len(desk.promises) < HOLDS
+                desk.has_more_to_do = desk.has_more_to_do or len(desk.promises) < HOLDS
                 return
             tried += 1
             _promise_earliest(desk, queue.class_of[job_id], queue.jobs[job_id], broken.get(job_id, ""))
@@ -284,8 +287,8 @@ def _wake_ms(desk: Desk) -> int | None:
     ]
     if someone_waits:
         times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
-    if desk.has_more_to_promise:
-        times.append(desk.now_ms + PROMISING_PAUSE_MS)
+    if desk.has_more_to_do:
+        times.append(desk.now_ms + NEXT_CYCLE_MS)
     if desk.blocked:
         starving_from_ms = desk.now_ms - desk.policy.starvation_limit_ms
         oldest = bisect_right(desk.snapshot.queue.by_age, starving_from_ms, key=lambda entry: entry[0])

@@ -76,8 +76,8 @@ class Desk:
                 self.projected.charge(job.spec.team, snapshot.demands[job.id], sign=-1)
         self.outlook = QuotaOutlook(self.ledger, self.ends, self.charge_of)
         self.preemptors = 0
-        self.has_more_to_promise = False
-        """True when starving jobs were left without a promise only because one cycle makes so many."""
+        self.has_more_to_do = False
+        """True when a bound on the effort of one cycle left something undone."""
         self._failed: dict[tuple[int, int, int], int] = {}
 
     @property

@@ -18,7 +18,7 @@ from muster.core.planning.victims import Lent, Roster, Victim, leavers, shrinkab
 from muster.core.queueing import JobClass
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
-from muster.model.limits import PREEMPTORS_PER_CYCLE, SPARING_TRIES
+from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN, SPARING_TRIES
 from muster.model.plan import Basis, Eviction, Why
 
 _Key = tuple[bool, int, int]
@@ -38,6 +38,8 @@ class Preemption:
         self._shrinkable: list[Victim] | None = None
         self._leaving: Candidates | None = None
         self._told = 0
+        effort = PREEMPTION_EFFORT_NODES // max(len(desk.setting.tree.nodes), 1)
+        self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
         self._entitled: dict[tuple[TeamPath, Demand], tuple[int, tuple[TeamPath, ...]]] = {}
         self._headroom: dict[TeamPath, tuple[int, int]] = {}
         self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], tuple[int, int]] = {}
@@ -57,7 +59,8 @@ class Preemption:
     def make_room(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
         """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs."""
         desk = self._desk
-        if desk.preemptors >= PREEMPTORS_PER_CYCLE:
+        if desk.preemptors >= self._most:
+            desk.has_more_to_do = True
             return False
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
@@ -88,14 +91,19 @@ class Preemption:
         Without `reclaiming` only what its tier may ask for counts: then it holds for every team that wants the same
         gang. Cheap and never wrong in this direction: it is what lets a cycle pass over most of a long queue.
         """
-        if self._desk.preemptors >= PREEMPTORS_PER_CYCLE:
+        if self._desk.preemptors >= self._most:
             return True
         self._those_leaving()
+        spare = bool(self._spare_workers())
+        widest = group.gang.widest
         for number, choice in enumerate(group.gang.choices):
-            if not self._cannot_help(self._shrinking(group, choice), group, number, choice):
+            if spare and not self._cannot_help(self._shrinking(group, choice), group, number, choice):
                 return False
-            stopping = self._stopping(group, choice) if reclaiming else self._stopping_below(group, NOBODY)
-            if not self._cannot_help(stopping, group, number, choice):
+            lent = self._lent_to(group, choice) if reclaiming else NOBODY
+            known = ((True, group.tier, lent), group.gang_number, number, widest)
+            if known in self._hopeless:
+                continue
+            if not self._cannot_help(self._stopping_below(group, lent), group, number, choice):
                 return False
         return True
 
@@ -230,8 +238,12 @@ class Preemption:
 
     def _stopping(self, group: JobClass, choice: Choice) -> tuple[_Key, list[Victim]] | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
+        return self._stopping_below(group, self._lent_to(group, choice))
+
+    def _lent_to(self, group: JobClass, choice: Choice) -> int:
+        """Who borrows what the class's team may take back for this gang, by number."""
         entitled = self._entitled_teams(group, choice)
-        return self._stopping_below(group, self._lent(group.team, entitled) if entitled else NOBODY)
+        return self._lent(group.team, entitled) if entitled else NOBODY
 
     def _lent(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> int:
         """Who can be asked to give back what the team lent, by number."""

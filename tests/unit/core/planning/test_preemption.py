@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.model.ids import TierName
-from muster.model.limits import PREEMPTORS_PER_CYCLE
+from muster.model.limits import PREEMPTORS_MAX
 from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.scenario import Scenario
@@ -222,7 +222,7 @@ def test_a_gang_that_needs_more_victims_than_the_rate_limit_allows_takes_none() 
 
 
 def test_only_so_many_preemptors_ask_in_one_cycle() -> None:
-    count = PREEMPTORS_PER_CYCLE + 3
+    count = PREEMPTORS_MAX + 3
     scenario = a_scenario(
         flat(count),
         running=[
@@ -230,7 +230,7 @@ def test_only_so_many_preemptors_ask_in_one_cycle() -> None:
         ],
         waiting=[waits(f"w{at:02}", a_job(gpus=8, name=f"w{at}"), hours_ago=2) for at in range(count)],
     )
-    assert len({preemptor for _, preemptor, _ in evicted(scenario)}) == PREEMPTORS_PER_CYCLE
+    assert len({preemptor for _, preemptor, _ in evicted(scenario)}) == PREEMPTORS_MAX
 
 
 LENDING = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 8})]
