@@ -38,7 +38,7 @@ in the cycles that follow, oldest first."""
 NEXT_CYCLE_MS = 1_000
 """How soon the next cycle comes when a bound on effort left something undone and nothing else happens."""
 
-HOLDS = 48
+HOLDS = 32
 """Promises that stand at once; the oldest starving jobs have one before younger ones."""
 
 PREEMPTION_EFFORT_NODES = 8_192
