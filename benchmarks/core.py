@@ -25,6 +25,7 @@ from muster.model.scenario import Scenario
 
 REPLANS = 300
 SETTLING_CYCLES = 200
+BEST_OF = 3
 
 
 T = TypeVar("T")
@@ -51,11 +52,11 @@ def report(case: str, **figures: object) -> None:
     print(json.dumps({"case": case, **rounded}), flush=True)
 
 
-def full_plan(nodes: int, waiting: int, *, case: str, best_of: int = 3) -> float:
+def full_plan(nodes: int, waiting: int, *, case: str) -> float:
     """Plan a whole situation from scratch with everything on; the best of a few runs."""
     scenario = busy(nodes, waiting)
     figures: list[tuple[float, float]] = []
-    for _ in range(best_of):
+    for _ in range(BEST_OF):
         snapshot, index_ms, _ = timed(lambda: Snapshot.of(scenario))
         made, cpu_ms, wall_ms = timed(lambda: plan(snapshot, NOW_MS))  # noqa: B023
         figures.append((cpu_ms, wall_ms))
@@ -99,12 +100,16 @@ def settled(scenario: Scenario) -> tuple[Snapshot, int]:
 
 
 def replan(nodes: int, waiting: int, *, case: str) -> None:
-    """Replan after one exit and after one submission, in turns, carrying out every plan."""
+    """Replan after one exit and after one submission, in turns, carrying out every plan.
+
+    Planning changes nothing, so every event is planned a few times: the best time is what the code costs, the first
+    one is what a user of this machine saw at that moment.
+    """
     random = Random(7)
     scenario = busy(nodes, waiting)
     snapshot, now_ms = settled(scenario)
-    cpu: list[float] = []
-    wall: list[float] = []
+    best: list[float] = []
+    first: list[float] = []
     for turn in range(REPLANS):
         now_ms += 1_000
         leave(snapshot, now_ms)
@@ -113,12 +118,12 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
         else:
             model = scenario.waiting[random.randrange(len(scenario.waiting))]
             snapshot.enqueue(replace(model, id=JobId(f"x{turn:05d}"), submitted_ms=now_ms))
-        made, cpu_ms, wall_ms = timed(lambda: plan(snapshot, now_ms))  # noqa: B023
-        cpu.append(cpu_ms)
-        wall.append(wall_ms)
-        carry_out(snapshot, made)
-    cpu.sort()
-    wall.sort()
+        runs = [timed(lambda: plan(snapshot, now_ms)) for _ in range(BEST_OF)]  # noqa: B023
+        best.append(min(cpu_ms for _, cpu_ms, _ in runs))
+        first.append(runs[0][2])
+        carry_out(snapshot, runs[0][0])
+    best.sort()
+    first.sort()
     at = int(REPLANS * 0.99) - 1
     report(
         case,
@@ -126,11 +131,10 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
         waiting=len(snapshot.queue.jobs),
         running=len(snapshot.running),
         holds=len(snapshot.holds),
-        p50_cpu_ms=cpu[REPLANS // 2],
-        p99_cpu_ms=cpu[at],
-        p50_wall_ms=wall[REPLANS // 2],
-        p99_wall_ms=wall[at],
-        max_wall_ms=wall[-1],
+        p50_cpu_ms=best[REPLANS // 2],
+        p99_cpu_ms=best[at],
+        first_p50_wall_ms=first[REPLANS // 2],
+        first_p99_wall_ms=first[at],
     )
 
 

@@ -21,6 +21,7 @@ from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
 from muster.model.policy import HOUR_MS
 from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
 
 
 class Snapshot:
@@ -37,6 +38,7 @@ class Snapshot:
         """Running jobs that may change their size."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
         self.holds: dict[JobId, Hold] = {}
+        self._held: dict[JobId, tuple[Hold, Footprint | None]] = {}
         self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
         self._preemptions: dict[TeamPath, list[int]] = {}
         self.setting: Setting
@@ -156,7 +158,18 @@ class Snapshot:
     def hold(self, holds: tuple[Hold, ...]) -> None:
         """These are all promises that stand from now on."""
         self.version += 1
+        known = self._held
         self.holds = {hold.job: hold for hold in holds}
+        self._held = {job_id: entry for job_id, entry in known.items() if self.holds.get(job_id) is entry[0]}
+
+    def held(self, hold: Hold, spec: JobSpec) -> Footprint | None:
+        """What a promise reserves, worked out once; None when one of its nodes no longer exists."""
+        known = self._held.get(hold.job)
+        if known is None or known[0] is not hold:
+            there = all(worker.node in self.setting.tree.index_of for worker in hold.workers)
+            footprint = footprint_of(spec, hold.workers, self.setting.tree) if there else None
+            known = self._held[hold.job] = (hold, footprint)
+        return known[1]
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers."""
@@ -196,6 +209,7 @@ class Snapshot:
         self.cluster = cluster
         ledger = self.ledger
         self._on_node = {}
+        self._held = {}
         self._index(replace(now, cluster=cluster))
         for job in now.waiting:
             self.queue.add(job)

@@ -49,6 +49,7 @@ class Capacity:
         "_cpu",
         "_disk",
         "_memory",
+        "_totals",
         "_undo",
         "_used",
         "_views",
@@ -74,6 +75,7 @@ class Capacity:
         """Nodes of which anything changed, also what is used beyond what there is: what other forks catch up from."""
         self._undo: list[_Change] = []
         self._views: dict[tuple[Ask, int], SlotView] = {}
+        self._totals: dict[Ask, tuple[int, int]] = {}
         self.is_shelved = True
         self.usable: list[tuple[int, ...]]
         self.hardware: list[int]
@@ -218,6 +220,7 @@ class Capacity:
         """Keep what was done and forget how: for a capacity that lives on and that nothing catches up from."""
         self._undo.clear()
         self._views.clear()
+        self._totals.clear()
         self.changed.clear()
         self.touched.clear()
 
@@ -290,8 +293,13 @@ class Capacity:
 
     def total_slots(self, ask: Ask) -> int:
         """How many workers of this ask fit on all nodes together; by state, so it costs next to nothing."""
+        known = self._totals.get(ask)
+        if known is not None and known[0] == len(self.changed):
+            return known[1]
         table = self.states.slots(ask)
-        return sum(table[number] * len(nodes) for number, nodes in self.shelves.items() if nodes)
+        total = sum([table[number] * len(nodes) for number, nodes in self.shelves.items() if nodes])
+        self._totals[ask] = (len(self.changed), total)
+        return total
 
     def suits(self, asks: tuple[Ask, ...]) -> list[bool]:
         """By node, whether its hardware could ever take a worker of one of these asks."""

@@ -7,7 +7,7 @@ from muster.core.cluster.capacity import Footprint
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
-from muster.core.planning.promises import choice_of, held_footprint, is_free_for, still_holds
+from muster.core.planning.promises import choice_of, is_free_for, still_holds
 from muster.core.planning.victims import lost_gpu_ms
 from muster.model.ids import JobId, NodeName
 from muster.model.job import RunningJob, WaitingJob
@@ -60,7 +60,7 @@ def _holder(desk: Desk, job_id: JobId) -> WaitingJob | RunningJob | None:
 def _entry(desk: Desk, hold: Hold, job: WaitingJob | RunningJob) -> _Kept | None:
     """The promise with its gang; None when a node of it no longer exists or no longer suits the job."""
     gang = running_gang(job, desk.setting) if isinstance(job, RunningJob) else desk.snapshot.queue.class_of[job.id].gang
-    footprint = held_footprint(job.spec, hold, desk)
+    footprint = desk.snapshot.held(hold, job.spec)
     choice = choice_of(gang, hold, desk) if footprint is not None else None
     if footprint is None or choice is None:
         return None

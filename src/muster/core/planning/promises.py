@@ -9,7 +9,6 @@ from heapq import merge
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
-from muster.core.footprint import footprint_of
 from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
@@ -19,7 +18,6 @@ from muster.model.job import WaitingJob
 from muster.model.node import Node
 from muster.model.plan import Hold
 from muster.model.resources import GPU_MILLI
-from muster.model.spec import JobSpec
 
 
 class Opening(NamedTuple):
@@ -197,10 +195,3 @@ def choice_of(gang: Gang, hold: Hold, desk: Desk) -> Choice | None:
         ):
             return choice
     return None
-
-
-def held_footprint(spec: JobSpec, hold: Hold, desk: Desk) -> Footprint | None:
-    """What a promise of an earlier cycle reserves; None when one of its nodes no longer exists."""
-    if any(worker.node not in desk.setting.tree.index_of for worker in hold.workers):
-        return None
-    return footprint_of(spec, hold.workers, desk.setting.tree)
