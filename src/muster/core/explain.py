@@ -109,7 +109,10 @@ class _Explainer:
         self._now_ms = now_ms
         self._holds: dict[JobId, Hold] = {hold.job: hold for hold in plan.holds}
         self._blockers = {
-            job_id: blocked.detail for blocked in plan.blocked if blocked.detail for job_id in blocked.jobs
+            job_id: blocked.detail
+            for blocked in plan.blocked
+            if blocked.code is ReasonCode.HELD_BY_OTHERS
+            for job_id in blocked.jobs
         }
         self._by_class: dict[tuple[int, bool], tuple[Reason, ...]] = {}
         self._by_gang: dict[tuple[int, int, bool], tuple[Reason, ...]] = {}
@@ -165,9 +168,11 @@ class _Explainer:
 
     def _promised(self, hold: Hold) -> Reason:
         minutes = -(-(hold.start_ms - self._now_ms) // 60_000)
+        more = len(hold.nodes) - 1
+        where = hold.nodes[0] + (f" and {more} more node{'s' if more > 1 else ''}" if more else "")
         return Reason(
             code=ReasonCode.CAPACITY,
-            message=f"its GPUs on {hold.nodes[0]} and {len(hold.nodes) - 1} more nodes are still in use",
+            message=f"its GPUs on {where} are still in use",
             would_help=f"nothing needed: it starts there in {minutes} min at the latest",
         )
 

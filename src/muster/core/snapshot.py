@@ -17,6 +17,7 @@ from muster.core.quota import Ledger
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
+from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
 from muster.model.policy import HOUR_MS
@@ -136,6 +137,8 @@ class Snapshot:
         self.capacity.give(footprint)
         self.capacity.settle()
         self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
+        if len(self.capacity.states.states) > FREE_STATES:
+            self._rebuild(self.setting.tree.nodes[0])
         return job
 
     def resize(self, job_id: JobId, workers: Placement) -> None:
@@ -202,7 +205,7 @@ class Snapshot:
             self._rebuild(node)
 
     def _rebuild(self, node: Node) -> None:
-        """The shape of the cluster changed: number the nodes anew and index everything again."""
+        """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
         now = self.scenario(0)
         cluster = ClusterSpec(levels=self.cluster.levels, nodes=(*kept, node), nvlink_level=self.cluster.nvlink_level)

@@ -98,3 +98,6 @@ CONSEQUENCES_PER_EVENT = 1_000_000
 
 REPLAN_AFTER_DROP_MS = 60_000
 """When to plan again after a plan that was found unsound, if nothing changes before: one fault must not stop all."""
+
+FREE_STATES = 200_000
+"""Distinct states of nodes remembered before the index is made anew; months of odd memory sizes do not fill memory."""

@@ -168,3 +168,20 @@ def test_a_cluster_without_nodes_has_nothing_to_plan_until_the_first_comes() -> 
     assert started_on(snapshot) == {}
     snapshot.change_node(a_node("n1"))
     assert started_on(snapshot) == {"w": ["n1"]}
+
+
+def test_what_is_remembered_of_old_states_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muster.core.snapshot.FREE_STATES", 1)
+    running = [runs("r", a_job(gpus=3), [("n1", range(3))]), runs("s", a_job(gpus=2), [("n2", range(2))])]
+    snapshot = Snapshot.of(a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=8))]))
+    snapshot.finish(JobId("r"))
+    assert started_on(snapshot) == {"w": ["n1"]}
+    assert len(snapshot.capacity.states.states) <= 4
+
+
+def test_a_suspect_node_that_recovers_is_forgotten_as_one() -> None:
+    snapshot = Snapshot.of(a_scenario(flat(2)))
+    snapshot.change_node(a_node("n1", state="suspect"))
+    assert snapshot.capacity.states.has_suspects
+    snapshot.change_node(a_node("n1"))
+    assert not snapshot.capacity.states.has_suspects

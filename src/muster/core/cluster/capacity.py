@@ -154,6 +154,7 @@ class Capacity:
             self._memory[index] + node.memory_bytes - before.memory_bytes,
             self._disk[index] + node.disk_bytes - before.disk_bytes,
         )
+        self.states.has_suspects = any(self.states.hardware[kind].suspect for kind in self.hardware)
         self.settle()
 
     def take(self, footprint: Footprint) -> None:

@@ -85,7 +85,7 @@ class FreeStates:
         """What a state says without numbers: ties are broken by it, never by what happened to be seen first."""
         self.hardware: list[Hardware] = []
         self.has_suspects = False
-        """True once a suspect node was seen; placement then tries without such nodes first."""
+        """True while a node is suspect; placement then tries without such nodes first."""
         self._hardware_number: dict[Hardware, int] = {}
         self._devices: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
         self._slots: dict[Ask, list[int]] = {}

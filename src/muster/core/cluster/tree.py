@@ -13,7 +13,7 @@ from muster.model.node import ClusterSpec, Node
 class Tree:
     """The static shape of a cluster. Knows nothing of what is free."""
 
-    __slots__ = ("domain_names", "domain_of", "index_of", "levels", "node_level", "nodes", "nvlink_level", "ranges")
+    __slots__ = ("domain_of", "index_of", "levels", "node_level", "nodes", "nvlink_level", "ranges")
 
     def __init__(self, cluster: ClusterSpec) -> None:
         self.nodes: list[Node] = sorted(cluster.nodes, key=lambda node: (node.domains, _natural(node.name)))
@@ -25,7 +25,6 @@ class Tree:
         )
         self.domain_of: list[list[int]] = []
         self.ranges: list[list[tuple[int, int]]] = []
-        self.domain_names: list[list[str]] = []
         for level in range(self.node_level):
             self._number_domains([node.domains[:level] for node in self.nodes])
 
@@ -33,18 +32,15 @@ class Tree:
         """Number the domains of one level in node order and remember the range of nodes of each."""
         domain_of: list[int] = []
         starts: list[int] = []
-        names: list[str] = []
         previous: tuple[str, ...] | None = None
         for index, path in enumerate(paths):
             if path != previous:
                 starts.append(index)
-                names.append("/".join(path))
                 previous = path
             domain_of.append(len(starts) - 1)
         self.domain_of.append(domain_of)
         ends = [*starts[1:], len(paths)] if starts else []
         self.ranges.append(list(zip(starts, ends, strict=True)))
-        self.domain_names.append(names)
 
     def level_of(self, name: LevelName) -> int:
         """The number of the level called `name`."""

@@ -23,11 +23,11 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
     """Decide one cycle. The snapshot is read, never changed."""
     snapshot.capacity.states.measure_by(yardsticks(snapshot))
     desk = Desk(snapshot, now_ms)
-    preemption = Preemption(desk)
+    broken: dict[JobId, str] = {}
+    preemption = Preemption(desk, broken)
     tiers: list[list[JobClass]] = [[] for _ in desk.setting.tiers]
     for group in snapshot.queue.classes():
         tiers[group.tier].append(group)
-    broken: dict[JobId, str] = {}
     for tier, groups in enumerate(tiers):
         broken |= keep_promises(desk, tier)
         if not _TierCycle(desk, preemption, tier, broken).run(groups):
@@ -295,6 +295,6 @@ def _wake_ms(desk: Desk) -> int | None:
         times += [at_ms + desk.policy.starvation_limit_ms for at_ms, _ in desk.snapshot.queue.by_age[oldest:][:1]]
     for group in desk.snapshot.queue.classes():
         if group.relaxes:
-            job = desk.snapshot.queue.jobs[group.head[3]]
-            times.append(job.submitted_ms + job.spec.topology.relax_after_ms)
+            jobs = [desk.snapshot.queue.jobs[job_id] for job_id in group.ids]
+            times += [job.submitted_ms + job.spec.topology.relax_after_ms for job in jobs]
     return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)

@@ -18,7 +18,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
-from muster.model.plan import Basis, Blocked, Eviction, Hold, ReasonCode, Resize, Start
+from muster.model.plan import Basis, Blocked, Eviction, Hold, ReasonCode, Resize, Start, Why
 from muster.model.spec import JobSpec
 
 
@@ -65,7 +65,7 @@ class Desk:
         self.begun: dict[JobId, Begun] = {}
         self.evictions: dict[JobId, Eviction] = {}
         self.told: dict[TeamPath, int] = {}
-        """How many jobs of each team this plan tells to leave."""
+        """How many jobs of each team this plan tells to leave before their time."""
         self.leaving: dict[JobId, int] = {}
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
@@ -118,7 +118,8 @@ class Desk:
         job = self.snapshot.running[eviction.job]
         self.ends.remove((self.end_ms(job), job.id))
         self.evictions[job.id] = eviction
-        self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
+        if eviction.why is not Why.HOLD:
+            self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
         self.projected.charge(job.spec.team, self.snapshot.demands[job.id], sign=-1)
         insort(self.ends, (self.end_ms(job), job.id))

@@ -32,8 +32,10 @@ NOBODY = 0
 class Preemption:
     """Makes room for blocked gangs in one cycle. What is found out for one gang is kept for those with equal rights."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, broken: dict[JobId, str]) -> None:
         self._desk = desk
+        self._broken = broken
+        """Jobs whose promise could not be kept, and what they are told when they get another."""
         self._roster: Roster | None = None
         self._shrinkable: list[Victim] | None = None
         self._leaving: Candidates | None = None
@@ -291,6 +293,7 @@ class Preemption:
             sacrifice.seating,
             self._gone_ms(sacrifice),
             Basis.DEPARTURES,
+            self._broken.get(job.id, ""),
         )
 
     def spare_again(self) -> None:

@@ -140,3 +140,22 @@ def test_a_soft_wish_that_relaxes_before_anything_ends_is_promised_that_moment()
     cluster = a_cluster(*racks(1, 2).nodes, a_node("r2-n1", domains=("r2",)), levels=("rack",))
     scenario = a_scenario(cluster, running=running, waiting=[waits("w", wish, hours_ago=1)])
     assert [(hold.job, hold.start_ms) for hold in planned(scenario).holds] == [("w", NOW_MS + HOUR_MS)]
+
+
+def test_the_cycle_comes_back_when_the_first_of_equal_wishes_relaxes_whoever_is_ahead() -> None:
+    wish = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
+    waiting = [waits("ahead", replace(wish, priority=90), hours_ago=0.5), waits("older", wish, hours_ago=1.5)]
+    made = planned(a_scenario(racks(2, 1), waiting=waiting, policy=Policy(hold_depth=0)))
+    assert made.wake_ms == NOW_MS + HOUR_MS // 2
+
+
+def test_a_job_that_gets_victims_for_a_lost_promise_is_told_why_it_moved() -> None:
+    cluster = a_cluster(a_node("n1", state="down"), a_node("n2"))
+    scenario = a_scenario(
+        cluster,
+        running=[runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])],
+        waiting=[waits("w", a_job(gpus=8))],
+        holds=[a_hold("w", [("n1", range(8))], in_hours=1)],
+    )
+    (hold,) = planned(scenario).holds
+    assert hold.moved_because == "node n1 no longer takes work"
