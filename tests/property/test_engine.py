@@ -119,9 +119,8 @@ def check(world: World) -> None:
     alive = shares(worker for _, worker in world.backend.seated())
     assert all(share <= owned.get(device, 0) for device, share in alive.items())
     scenario = state.snapshot.scenario(world.now_ms)
-    assert {job.id: job.workers for job in scenario.running} == {
-        job: occupied(state.jobs[job]) for job in state.occupying
-    }
+    assert shares(worker for job in scenario.running for worker in job.workers) == owned
+    assert {job.id for job in scenario.running if job.id in state.jobs} == set(state.occupying)
     for tally in state.arrays.values():
         under_way = [task for task in tally.tasks if not state.jobs[task].awaits_turn]
         assert sum(not state.jobs[task].state.is_final for task in under_way) <= 2

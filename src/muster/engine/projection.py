@@ -1,8 +1,8 @@
 """Keeps the scheduling snapshot in step with the record of one job."""
 
-from muster.core.lifecycle import occupied
 from muster.core.snapshot import Snapshot
-from muster.model.job import Job, JobState, RunningJob, WaitingJob
+from muster.model.ids import JobId
+from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
 
 
 def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
@@ -46,6 +46,7 @@ def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> Non
             snapshot.start(_running_entry(after, at_ms))
         case True, False:
             snapshot.finish(after.id)
+            _mirror_given_up(snapshot, before, after)
         case True, True:
             _mirror_running(snapshot, before, after)
         case _:
@@ -55,12 +56,45 @@ def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> Non
 
 
 def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
-    if (before.workers, before.leaving) != (after.workers, after.leaving):
-        snapshot.resize(after.id, occupied(after))
+    if before.workers != after.workers:
+        snapshot.resize(after.id, after.workers)
+    _mirror_given_up(snapshot, before, after)
     if after.checkpointed_ms is not None and after.checkpointed_ms != before.checkpointed_ms:
         snapshot.checkpointed(after.id, after.checkpointed_ms)
     if after.deadline_ms is not None and after.deadline_ms != before.deadline_ms:
         snapshot.leaving(after.id, after.deadline_ms)
+
+
+def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
+    """Show workers that an elastic job gave up as somebody of their own who is leaving.
+
+    They hold their GPUs until they are gone, and planning must neither ask for them again nor take them for a part of
+    the gang.
+    """
+    was, now = _given_up(before), _given_up(after)
+    if was == now:
+        return
+    if was:
+        snapshot.finish(_leaver_id(before))
+    if now:
+        snapshot.start(
+            RunningJob(
+                id=_leaver_id(after),
+                spec=after.spec,
+                started_ms=after.started_ms or 0,
+                workers=now,
+                leaving_by_ms=after.leaving_by_ms,
+                submitted_ms=after.submitted_ms,
+            )
+        )
+
+
+def _given_up(job: Job) -> Placement:
+    return job.leaving if job.state.holds_resources else ()
+
+
+def _leaver_id(job: Job) -> JobId:
+    return JobId(f"{job.id}/leaving")
 
 
 def _running_entry(job: Job, at_ms: int) -> RunningJob:
@@ -68,7 +102,7 @@ def _running_entry(job: Job, at_ms: int) -> RunningJob:
         id=job.id,
         spec=job.spec,
         started_ms=at_ms,
-        workers=occupied(job),
+        workers=job.workers,
         checkpointed_ms=job.checkpointed_ms,
         submitted_ms=job.submitted_ms,
     )

@@ -133,9 +133,20 @@ def test_a_shrinking_job_keeps_its_gpus_in_the_snapshot_until_they_are_free() ->
     both, one = seats(("n1", 0), ("n2", 0)), seats(("n1", 0))
     shrunk = ResizeOrdered(at_ms=HOUR_MS, job=JOB, attempt=1, workers=one)
     state = a_state(submitted(ELASTIC), started(), up(), shrunk)
-    assert [job.workers for job in state.snapshot.scenario(0).running] == [both]
+    stays, leaves = state.snapshot.scenario(0).running
+    assert (stays.workers, stays.leaving_by_ms) == (one, None)
+    assert (leaves.workers, leaves.leaving_by_ms is not None) == (both[1:], True)
     fold(state, exited(1, generation=2))
     assert [job.workers for job in state.snapshot.scenario(0).running] == [one]
+
+
+def test_a_shrinking_job_that_ends_leaves_nothing_behind() -> None:
+    one = seats(("n1", 0))
+    shrunk = ResizeOrdered(at_ms=HOUR_MS, job=JOB, attempt=1, workers=one)
+    state = a_state(submitted(ELASTIC), started(), up(), shrunk)
+    fold(state, NodeLost(at_ms=HOUR_MS, node=NodeName("n1")))
+    fold(state, NodeLost(at_ms=HOUR_MS, node=NodeName("n2")))
+    assert state.snapshot.scenario(0).running == ()
 
 
 def test_a_checkpoint_is_shown_to_planning_and_forgives_the_nodes() -> None:
