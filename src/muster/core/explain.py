@@ -135,7 +135,7 @@ class _Explainer:
         return known
 
     def _is_relaxed(self, job: WaitingJob) -> bool:
-        return self._now_ms >= job.submitted_ms + job.spec.topology.relax_after_ms
+        return self._now_ms >= job.spec.topology.relaxes_ms(job.submitted_ms)
 
     def _promised_reasons(self, job: WaitingJob, group: JobClass, hold: Hold) -> tuple[Reason, ...]:
         level = group.gang.widest if self._is_relaxed(job) else group.gang.prefer

@@ -8,9 +8,10 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from muster.core.cluster.states import Ask
+from muster.core.cluster.tree import Tree
 from muster.core.setting import Setting
 from muster.model.ids import GpuType, PoolName
-from muster.model.job import RunningJob
+from muster.model.job import Placement, RunningJob
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import JobSpec, Role, TopologyWish
 from muster.model.team import ANY_TYPE
@@ -49,6 +50,22 @@ class Gang(NamedTuple):
     """The level that the gang may not leave; 0 is the whole cluster."""
     prefer: int
     """The level it would rather stay in while it can wait for it; 0 when it does not care."""
+
+    def level_at(self, at_ms: int, relaxes_ms: int) -> int:
+        """How far it may spread at a time: a soft wish holds until it relaxes."""
+        return self.widest if at_ms >= relaxes_ms else self.prefer
+
+    def choices_on(self, workers: Placement, tree: Tree) -> list[Choice]:
+        """The ways to serve the gang that have the GPU types these workers are on."""
+        types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in workers}
+        return [
+            choice
+            for choice in self.choices
+            if all(
+                ask.gpu_type is None or ask.gpu_type == types.get(part.role)
+                for part, ask in zip(self.parts, choice.asks, strict=True)
+            )
+        ]
 
 
 def gang_of(spec: JobSpec, setting: Setting, sizes: dict[str, int] | None = None) -> Gang:

@@ -13,8 +13,8 @@ from muster.core.quota import Ledger
 from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
-from muster.model.job import Placement, Worker
-from muster.model.plan import Plan, Resize
+from muster.model.job import Placement, Worker, beyond
+from muster.model.plan import Plan
 from muster.model.spec import JobSpec
 
 
@@ -61,7 +61,7 @@ def _wrong_placements(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
     for resize in plan.resizes:
         running = snapshot.running.get(resize.job)
         if running is not None:
-            added = _added(resize, running.workers)
+            added = beyond(resize.workers, running.workers)
             yield from _wrong_gang(resize.job, running.spec, resize.workers, added, snapshot, capacity, ledger)
 
 
@@ -134,19 +134,6 @@ def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[s
         if part.group > 1 and not all(tree.are_together(tree.nvlink_level, group) for group in groups):
             found.append(f"has a tensor-parallel group across {tree.levels[tree.nvlink_level]}s")
     return found
-
-
-def _added(resize: Resize, before: Placement) -> Placement:
-    """The workers that a resize adds to those there were."""
-    known = [(worker.role, worker.node, worker.gpus) for worker in before]
-    added = []
-    for worker in resize.workers:
-        place = (worker.role, worker.node, worker.gpus)
-        if place in known:
-            known.remove(place)
-        else:
-            added.append(worker)
-    return tuple(added)
 
 
 def _wrong_holds(plan: Plan, snapshot: Snapshot) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """A job as it lives: where its workers are, what state it is in, and what has happened to it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,6 +78,22 @@ class Worker:
 
 Placement = tuple[Worker, ...]
 """All workers of a gang, by rank."""
+
+
+def beyond(some: Placement, others: Placement) -> Placement:
+    """The workers of `some` whose seats are not among those of `others`, whatever their ranks."""
+    left = Counter(_seat(worker) for worker in others)
+    found: list[Worker] = []
+    for worker in some:
+        if left[_seat(worker)] > 0:
+            left[_seat(worker)] -= 1
+        else:
+            found.append(worker)
+    return tuple(found)
+
+
+def _seat(worker: Worker) -> tuple[str, NodeName, tuple[int, ...], int | None]:
+    return (worker.role, worker.node, worker.gpus, worker.share_milli)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,10 @@ class TopologyWish:
     """Soft: waits for one domain of this level until `relax_after_ms` after submission."""
     relax_after_ms: int = 0
 
+    def relaxes_ms(self, submitted_ms: int) -> int:
+        """When a job submitted then gives its soft wish up."""
+        return submitted_ms + self.relax_after_ms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSpec:

@@ -296,5 +296,5 @@ def _wake_ms(desk: Desk) -> int | None:
     for group in desk.snapshot.queue.classes():
         if group.relaxes:
             jobs = [desk.snapshot.queue.jobs[job_id] for job_id in group.ids]
-            times += [job.submitted_ms + job.spec.topology.relax_after_ms for job in jobs]
+            times += [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
     return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)

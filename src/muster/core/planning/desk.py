@@ -95,8 +95,7 @@ class Desk:
 
     def widest(self, gang: Gang, spec: JobSpec, submitted_ms: int) -> int:
         """How far a gang may spread now: a soft wish holds until it relaxes."""
-        relaxed = self.now_ms >= submitted_ms + spec.topology.relax_after_ms
-        return gang.widest if relaxed else gang.prefer
+        return gang.level_at(self.now_ms, spec.topology.relaxes_ms(submitted_ms))
 
     def begin(self, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating) -> None:
         """Start a gang in this plan."""

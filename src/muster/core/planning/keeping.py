@@ -7,7 +7,7 @@ from muster.core.cluster.capacity import Footprint
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
-from muster.core.planning.promises import choice_of, is_free_for, still_holds
+from muster.core.planning.promises import is_free_for, still_holds
 from muster.core.planning.victims import lost_gpu_ms
 from muster.model.ids import JobId, NodeName
 from muster.model.job import RunningJob, WaitingJob
@@ -61,10 +61,10 @@ def _entry(desk: Desk, hold: Hold, job: WaitingJob | RunningJob) -> _Kept | None
     """The promise with its gang; None when a node of it no longer exists or no longer suits the job."""
     gang = running_gang(job, desk.setting) if isinstance(job, RunningJob) else desk.snapshot.queue.class_of[job.id].gang
     footprint = desk.snapshot.held(hold, job.spec)
-    choice = choice_of(gang, hold, desk) if footprint is not None else None
-    if footprint is None or choice is None:
+    choices = gang.choices_on(hold.workers, desk.setting.tree) if footprint is not None else []
+    if footprint is None or not choices:
         return None
-    return _Kept(hold, job, gang, choice, footprint)
+    return _Kept(hold, job, gang, choices[0], footprint)
 
 
 def _lasting(desk: Desk, entry: _Kept) -> _Kept | None:

@@ -60,12 +60,13 @@ def _sweep(
         if promise.hold.start_ms - limit_ms < desk.now_ms:
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
-    for at_ms, steps in _by_time(_steps(desk, limit_ms, _relaxes_ms(job))):
+    relaxes_ms = job.spec.topology.relaxes_ms(job.submitted_ms)
+    for at_ms, steps in _by_time(_steps(desk, limit_ms, relaxes_ms)):
         if before_ms is not None and at_ms >= before_ms:
             return None
         if not _let_pass(capacity, steps, suits):
             continue
-        widest = _widest_at(job, gang, at_ms)
+        widest = gang.level_at(at_ms, relaxes_ms)
         if fits(capacity, gang, choice, widest) and quota_allows(desk, job.spec.team, choice, at_ms, at_ms + limit_ms):
             capacity.shelve()
             seating = place(capacity, gang, choice, widest)
@@ -84,11 +85,6 @@ def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool
             (capacity.give if step.frees else capacity.take)(step.footprint)
             grew = grew or step.frees
     return grew
-
-
-def _relaxes_ms(job: WaitingJob) -> int:
-    """When the job may spread wider than it would like to."""
-    return job.submitted_ms + job.spec.topology.relax_after_ms
 
 
 def _steps(desk: Desk, limit_ms: int, relaxes_ms: int) -> Iterator[_Step]:
@@ -115,11 +111,6 @@ def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
         batch.append(step)
     if batch:
         yield batch[0].at_ms, batch
-
-
-def _widest_at(job: WaitingJob, gang: Gang, at_ms: int) -> int:
-    """How far the gang may spread at a time: a soft wish holds until it relaxes."""
-    return gang.widest if at_ms >= _relaxes_ms(job) else gang.prefer
 
 
 def quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
@@ -182,16 +173,3 @@ def _adds_up(node: Node, wanted: NodeUse, others: list[NodeUse]) -> bool:
         and memory <= node.memory_bytes
         and disk <= node.disk_bytes
     )
-
-
-def choice_of(gang: Gang, hold: Hold, desk: Desk) -> Choice | None:
-    """Which way to serve its gang a promise took: the one whose GPU types its nodes have."""
-    tree = desk.setting.tree
-    types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in hold.workers}
-    for choice in gang.choices:
-        if all(
-            ask.gpu_type is None or ask.gpu_type == types.get(part.role)
-            for part, ask in zip(gang.parts, choice.asks, strict=True)
-        ):
-            return choice
-    return None

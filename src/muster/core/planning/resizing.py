@@ -13,7 +13,7 @@ from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, one_node, place, seat
 from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
-from muster.model.job import Placement, RunningJob, Worker
+from muster.model.job import Placement, RunningJob, Worker, beyond
 from muster.model.limits import GROWTHS_PER_CYCLE
 from muster.model.plan import Resize
 from muster.model.spec import JobSpec, Role
@@ -37,15 +37,7 @@ def shrink(desk: Desk, victims: Sequence[Victim], for_job: JobId) -> None:
 
 def given_up(job: RunningJob, kept: Placement) -> Placement:
     """The workers of a running job that are not among those it keeps."""
-    left = [(worker.role, worker.node, worker.gpus) for worker in kept]
-    gone: list[Worker] = []
-    for worker in job.workers:
-        seat_of = (worker.role, worker.node, worker.gpus)
-        if seat_of in left:
-            left.remove(seat_of)
-        else:
-            gone.append(worker)
-    return tuple(gone)
+    return beyond(job.workers, kept)
 
 
 def _renumbered(workers: Placement) -> Placement:
@@ -122,10 +114,11 @@ def _running(desk: Desk) -> list[_Growing]:
             continue
         gang = running_gang(job, desk.setting)
         gang = gang._replace(widest=desk.widest(gang, job.spec, job.submitted_ms))
-        choice = _present_choice(desk, job, gang)
-        if choice is not None:
+        choices = gang.choices_on(job.workers, desk.setting.tree)
+        if choices:
+            # The last one has the widest pools: a job grows on the GPU type it has, wherever it is admitted.
             nodes = tuple(use.node for use in desk.snapshot.footprints[job.id])
-            found.append(_entry(job.id, job.spec, role, gang, choice, end_ms, nodes))
+            found.append(_entry(job.id, job.spec, role, gang, choices[-1], end_ms, nodes))
     return found
 
 
@@ -145,21 +138,6 @@ def _entry(
         end_ms=end_ms,
         nodes=nodes,
     )
-
-
-def _present_choice(desk: Desk, job: RunningJob, gang: Gang) -> Choice | None:
-    """The way to serve the gang that a running job was given, in the widest pools: it grows on the same GPU type."""
-    tree = desk.setting.tree
-    types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in job.workers}
-    matching = [
-        choice
-        for choice in gang.choices
-        if all(
-            ask.gpu_type is None or ask.gpu_type == types.get(part.role)
-            for part, ask in zip(gang.parts, choice.asks, strict=True)
-        )
-    ]
-    return matching[-1] if matching else None
 
 
 def _size(desk: Desk, entry: _Growing) -> int:
