@@ -55,6 +55,7 @@ class PolicyWire(Wire):
 
     order: Annotated[Order, Field(strict=False)] = _DEFAULTS.order
     backfill: bool = _DEFAULTS.backfill
+    fair_share: bool = _DEFAULTS.fair_share
     hold_depth: Count = _DEFAULTS.hold_depth
     starvation_limit: Duration = _DEFAULTS.starvation_limit_ms
     ageing: PositiveDuration = _DEFAULTS.ageing_ms
@@ -78,6 +79,7 @@ def policy_part(value: object, problems: Problems, at: Loc) -> Policy:
     return Policy(
         order=wire.order,
         backfill=wire.backfill,
+        fair_share=wire.fair_share,
         hold_depth=wire.hold_depth,
         starvation_limit_ms=wire.starvation_limit,
         ageing_ms=wire.ageing,

@@ -61,6 +61,7 @@ def test_every_key_of_the_policy_is_read() -> None:
     policy = {
         "order": "las",
         "backfill": False,
+        "fair_share": False,
         "hold_depth": 1,
         "starvation_limit": "1h",
         "ageing": "2h",
@@ -78,6 +79,7 @@ def test_every_key_of_the_policy_is_read() -> None:
     assert scenario(policy=policy).policy == Policy(
         order=Order.LEAST_ATTAINED,
         backfill=False,
+        fair_share=False,
         hold_depth=1,
         starvation_limit_ms=HOUR_MS,
         ageing_ms=2 * HOUR_MS,
