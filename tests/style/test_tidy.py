@@ -226,6 +226,6 @@ def test_a_planted_machine_path_is_found(home: str) -> None:
     assert not planted(tidy.no_machine_traces, f"see docs/{home}/notes.txt", path="docs/planted.md")
 
 
-@pytest.mark.parametrize("host", [("pypi", "org"), ("files", "pythonhosted", "org"), ("registry", "npmjs", "org")])
-def test_a_planted_registry_is_found(host: tuple[str, ...]) -> None:
-    assert planted(tidy.no_machine_traces, f"https://{'.'.join(host)}/simple", path="docs/planted.md")
+@pytest.mark.parametrize("place", ["simple", "-/a-1.0.tgz", "packages/ab/a-1.0.whl"])
+def test_a_planted_registry_is_found(place: str) -> None:
+    assert planted(tidy.no_machine_traces, "https:" + f"//index.example/{place}", path="docs/planted.md")

@@ -276,7 +276,7 @@ def _repeats_a_contract(node: Function | ast.ClassDef) -> bool:
 # Written so that the patterns do not match themselves.
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|home)/")
 REGISTRY = re.compile(
-    r"\b(?:pypi[.]org|pythonhosted[.]org|registry[.](?:npmjs|yarnpkg)[.]|(?:extra-)?index[-_]url\b)", re.IGNORECASE
+    r"https?://\S+/(?:simple\b|-/\S+[.]tgz|packages/\S+[.](?:whl|gz))|\b(?:extra-)?index[-_]url\b", re.IGNORECASE
 )
 
 
