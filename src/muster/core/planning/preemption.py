@@ -91,9 +91,11 @@ class Preemption:
         """True when the class would not fit even if everybody left whom it may ask to leave.
 
         Without `reclaiming` only what its tier may ask for counts: then it holds for every team that wants the same
-        gang. Cheap and never wrong in this direction: it is what lets a cycle pass over most of a long queue.
+        gang. Also true once this cycle has made room as often as it may, and for what a bounded search has failed at:
+        the next cycle asks again. It is what lets a cycle pass over most of a long queue.
         """
         if self._desk.preemptors >= self._most:
+            self._desk.has_more_to_do = True
             return True
         self._those_leaving()
         spare = bool(self._spare_workers())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.model.ids import TierName
-from muster.model.limits import PREEMPTORS_MAX
+from muster.model.limits import NEXT_CYCLE_MS, PREEMPTORS_MAX
 from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.scenario import Scenario
@@ -231,6 +231,16 @@ def test_only_so_many_preemptors_ask_in_one_cycle() -> None:
         waiting=[waits(f"w{at:02}", a_job(gpus=8, name=f"w{at}"), hours_ago=2) for at in range(count)],
     )
     assert len({preemptor for _, preemptor, _ in evicted(scenario)}) == PREEMPTORS_MAX
+
+
+def test_the_cycle_comes_back_soon_for_preemptors_that_were_passed_over() -> None:
+    """The urgent tier uses the bound up; the next tier, with no promises to make, is not even handed out."""
+    count = PREEMPTORS_MAX + 3
+    running = [runs(f"v{at}", a_job(gpus=8, tier="exploratory"), [(f"n{at}", range(8))]) for at in range(1, count + 1)]
+    tiers = ["production"] * PREEMPTORS_MAX + ["standard"] * 3
+    waiting = [waits(f"w{at:02}", a_job(gpus=8, tier=tier)) for at, tier in enumerate(tiers)]
+    scenario = a_scenario(flat(count), running=running, waiting=waiting, policy=Policy(hold_depth=0))
+    assert planned(scenario).wake_ms == NOW_MS + NEXT_CYCLE_MS
 
 
 LENDING = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 8})]
