@@ -136,7 +136,7 @@ def test_a_tensor_group_may_span_the_nodes_of_its_nvlink_domain() -> None:
 def test_a_team_above_its_limit_may_stay_there_but_not_rise() -> None:
     above = runs("r", a_job(gpus=8), [("n1", range(8))])
     scenario = one_waits(teams=[a_team("default", limit={"*": 4})], running=[above])
-    blocked = Blocked(jobs=(JobId("w"),), code=ReasonCode.QUOTA_LIMIT)
+    blocked = Blocked(parts=((JobId("w"),),), code=ReasonCode.QUOTA_LIMIT)
     assert violations(scenario, a_plan(blocked=(blocked,))) == ()
     assert any("its limit is 4000" in found for found in violations(scenario, starts("w", [("n2", (0, 1))])))
 
@@ -145,7 +145,7 @@ def test_contradictions_between_lists_are_noticed() -> None:
     scenario = one_waits()
     start = Start(job=JobId("w"), workers=workers([("n1", (0, 1))]))
     hold = a_hold("w", [("n1", (0, 1))], in_hours=1)
-    blocked = Blocked(jobs=(JobId("w"),), code=ReasonCode.CAPACITY)
+    blocked = Blocked(parts=((JobId("w"),),), code=ReasonCode.CAPACITY)
     assert "w is started twice" in violations(scenario, a_plan(starts=(start, start)))
     assert "w is started and promised a start" in violations(scenario, a_plan(starts=(start,), holds=(hold,)))
     assert "w is started and blocked" in violations(scenario, a_plan(starts=(start,), blocked=(blocked,)))

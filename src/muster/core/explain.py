@@ -84,12 +84,9 @@ def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClas
     for start in plan.starts:
         group = snapshot.queue.class_of[start.job]
         ledger.charge(group.team, group.gang.choices[0].demand)
-    tiers: list[list[JobClass]] = [[] for _ in snapshot.setting.tiers]
-    for group in snapshot.queue.classes():
-        tiers[group.tier].append(group)
     order: list[tuple[JobClass, JobId]] = []
-    for groups in tiers:
-        walk = TierWalk(groups, ledger, snapshot.setting.policy.weighs_teams, now_ms)
+    for tier in range(len(snapshot.setting.tiers)):
+        walk = TierWalk(snapshot.queue.of_tier(tier), ledger, snapshot.setting.policy.weighs_teams, now_ms)
         while (following := walk.peek()) is not None:
             group, job_id = following
             if job_id not in started:

@@ -52,6 +52,8 @@ def _repeated(jobs: list[JobId]) -> list[JobId]:
 
 def _wrong_placements(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
     """Gangs that are not what was asked for, GPUs used twice, limits broken."""
+    if not plan.starts and not plan.resizes:
+        return
     capacity = snapshot.capacity.fork(shelved=False)
     ledger = snapshot.ledger.fork()
     for start in plan.starts:

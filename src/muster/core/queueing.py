@@ -27,6 +27,7 @@ class JobClass:
 
     __slots__ = (
         "_ids",
+        "_names",
         "fortune",
         "gang",
         "gang_number",
@@ -64,6 +65,8 @@ class JobClass:
         self.fortune: Fortune = (gang_number, limit_ms, self.may_preempt)
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
+        self._names: list[JobId] = []
+        """The ids of `jobs`, in the same order: copying them is what passing a class over costs."""
         self._ids: tuple[JobId, ...] | None = None
 
     @property
@@ -75,17 +78,20 @@ class JobClass:
     def ids(self) -> tuple[JobId, ...]:
         """Its jobs in order; made once and kept until a job comes or goes."""
         if self._ids is None:
-            self._ids = tuple(key[3] for key in self.jobs)
+            self._ids = tuple(self._names)
         return self._ids
 
     def add(self, key: OrderKey) -> None:
         """One job more."""
-        insort(self.jobs, key)
+        at = bisect_left(self.jobs, key)
+        self.jobs.insert(at, key)
+        self._names.insert(at, key[3])
         self._ids = None
 
     def remove(self, key: OrderKey) -> None:
         """One job less."""
-        del self.jobs[bisect_left(self.jobs, key)]
+        at = bisect_left(self.jobs, key)
+        del self.jobs[at], self._names[at]
         self._ids = None
 
 
@@ -97,9 +103,16 @@ class WaitingQueue:
         self.jobs: dict[JobId, WaitingJob] = {}
         self.class_of: dict[JobId, JobClass] = {}
         self._classes: dict[tuple[object, ...], JobClass] = {}
+        self._class_keys: dict[int, tuple[object, ...]] = {}
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
+        self._numbered: list[Gang] = []
         self.by_age: list[tuple[int, JobId]] = []
         self._by_fortune: dict[int, dict[Fortune, dict[int, JobClass]]] = {}
+        self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
+        self.relaxing: dict[int, JobClass] = {}
+        """Classes whose jobs may spread further once they have waited a while."""
+        self._wanted: dict[int, int] = {}
+        """How many jobs wait for each gang."""
         self._made = 0
 
     def add(self, job: WaitingJob) -> None:
@@ -111,6 +124,7 @@ class WaitingQueue:
         self.class_of[job.id] = group
         insort(self.by_age, (job.submitted_ms, job.id))
         group.add(order_key(job, self._setting))
+        self._wanted[group.gang_number] = self._wanted.get(group.gang_number, 0) + 1
 
     def remove(self, job_id: JobId) -> WaitingJob:
         """Take a job out of the queue."""
@@ -119,31 +133,43 @@ class WaitingQueue:
         if group is not None:
             del self.by_age[bisect_left(self.by_age, (job.submitted_ms, job_id))]
             group.remove(order_key(job, self._setting))
+            self._wanted[group.gang_number] -= 1
             if not group.jobs:
-                del self._classes[self._class_key(job)]
-                del self._by_fortune[group.tier][group.fortune][group.order]
+                self._drop(group)
         return job
 
-    def _class_key(self, job: WaitingJob) -> tuple[object, ...]:
-        spec = job.spec
-        return (spec.tier, spec.team, gang_key(spec), self._setting.limit_ms(spec), job.requeued)
+    def _drop(self, group: JobClass) -> None:
+        """Forget a class that has no more jobs."""
+        del self._classes[self._class_keys.pop(group.order)]
+        del self._by_fortune[group.tier][group.fortune][group.order]
+        del self._by_tier[group.tier][group.order]
+        self.relaxing.pop(group.order, None)
+        if not self._wanted[group.gang_number]:
+            del self._wanted[group.gang_number]
 
     def _class_for(self, job: WaitingJob) -> JobClass:
-        key = self._class_key(job)
+        spec = job.spec
+        limit_ms = self._setting.limit_ms(spec)
+        key = (spec.tier, spec.team, gang_key(spec), limit_ms, job.requeued)
         group = self._classes.get(key)
         if group is None:
             self._made += 1
+            gang_number, gang = self.gang(job)
             group = self._classes[key] = JobClass(
                 order=self._made,
-                tier=self._setting.tier_rank[job.spec.tier],
-                team=job.spec.team,
-                gang=self.gang(job)[1],
-                gang_number=self.gang(job)[0],
-                limit_ms=self._setting.limit_ms(job.spec),
+                tier=self._setting.tier_rank[spec.tier],
+                team=spec.team,
+                gang=gang,
+                gang_number=gang_number,
+                limit_ms=limit_ms,
                 job=job,
             )
+            self._class_keys[group.order] = key
             fortunes = self._by_fortune.setdefault(group.tier, {})
             fortunes.setdefault(group.fortune, {})[group.order] = group
+            self._by_tier[group.tier][group.order] = group
+            if group.relaxes:
+                self.relaxing[group.order] = group
         return group
 
     def gang(self, job: WaitingJob) -> tuple[int, Gang]:
@@ -154,16 +180,16 @@ class WaitingQueue:
         known = self._gangs.get(key)
         if known is None:
             known = self._gangs[key] = (len(self._gangs), gang_of(spec, self._setting))
+            self._numbered.append(known[1])
         return known
 
     def gang_counts(self) -> list[tuple[Gang, int]]:
         """Every gang that waits and how many jobs want it."""
-        counts: dict[int, int] = {}
-        gangs: dict[int, Gang] = {}
-        for group in self._classes.values():
-            gangs[group.gang_number] = group.gang
-            counts[group.gang_number] = counts.get(group.gang_number, 0) + len(group.jobs)
-        return [(gangs[number], count) for number, count in counts.items()]
+        return [(self._numbered[number], count) for number, count in self._wanted.items()]
+
+    def of_tier(self, tier: int) -> list[JobClass]:
+        """The classes of a tier, oldest class first."""
+        return list(self._by_tier[tier].values())
 
     def by_fortune(self, tier: int) -> Iterator[tuple[Fortune, list[JobClass]]]:
         """The classes of a tier, those together that start or fail together."""
@@ -248,7 +274,7 @@ class TierWalk:
         self._now_ms = now_ms
         self._fair = by_team
         self._root = _Branch(TeamPath(""))
-        leaves: dict[TeamPath, _Leaf] = {}
+        leaves = self._leaves = dict[TeamPath, _Leaf]()
         above = {outer: None for group in classes for outer in ancestors(group.team)[1:]} if self._fair else {}
         for group in classes:
             path = TeamPath("")
@@ -312,6 +338,14 @@ class TierWalk:
         path, leaf = self._path_to_leaf()
         leaf.advance()
         self._update(path, leaf)
+
+    def rest(self) -> list[tuple[JobClass, tuple[JobId, ...]]]:
+        """All classes with their jobs that were not settled, in no order that matters; the walk is over."""
+        return [
+            (group, group.ids[position:] if (position := leaf.cursor.get(group.order, 0)) else group.ids)
+            for leaf in self._leaves.values()
+            for _, _, group in leaf.heap
+        ]
 
     def drop(self) -> tuple[JobId, ...]:
         """The class handed out cannot start in this cycle: go on without it. Returns its jobs still to come."""

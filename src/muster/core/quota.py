@@ -86,7 +86,7 @@ class Ledger:
         made.teams = self.teams
         made._half_life_ms = self._half_life_ms
         made._chains = self._chains
-        made._used = {path: used.copy() for path, used in self._used.items()}
+        made._used = self._used.copy()
         made._decayed = self._decayed
         made._decayed_at_ms = self._decayed_at_ms
         made._averages = self._averages
@@ -99,7 +99,8 @@ class Ledger:
         """Count a gang's GPUs as used by its team and everything above it; sign -1 gives them back."""
         self.epoch += 1
         for team in self.chain(path):
-            used = self._used.setdefault(team, {})
+            # What one team uses is replaced, never changed in place: forks share it.
+            used = self._used[team] = self._used.get(team, {}).copy()
             for gpu_type, milli in demand:
                 used[gpu_type] = used.get(gpu_type, 0) + sign * milli
 

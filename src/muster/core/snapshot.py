@@ -4,6 +4,7 @@ Only the engine edits it, by folding events; every edit increments the version. 
 The indexes are kept up to date edit by edit, so that replanning after one event costs what that event changed.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import ItemsView
 from dataclasses import replace
 
@@ -37,6 +38,13 @@ class Snapshot:
         self.demands: dict[JobId, Demand] = {}
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
+        self.departing: dict[JobId, None] = {}
+        """Running jobs that were told to leave."""
+        self.ends: list[tuple[int, JobId]] = []
+        """When each running job is gone by its limit or its grace period, soonest first."""
+        self._end_ms: dict[JobId, int] = {}
+        self.begins: list[tuple[int, JobId]] = []
+        """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
         self.holds: dict[JobId, Hold] = {}
         self._held: dict[JobId, tuple[Hold, Footprint | None]] = {}
@@ -111,9 +119,23 @@ class Snapshot:
         self.holds.pop(job.id, None)
 
     def _know(self, job: RunningJob) -> None:
+        if job.id in self.running:
+            self._forget_times(self.running[job.id])
         self.running[job.id] = job
         if job.spec.elastic_role is not None:
             self.elastic[job.id] = job
+        if job.leaving_by_ms is not None:
+            self.departing[job.id] = None
+            end_ms = job.leaving_by_ms
+        else:
+            end_ms = job.started_ms + self.setting.limit_ms(job.spec)
+        self._end_ms[job.id] = end_ms
+        insort(self.ends, (end_ms, job.id))
+        insort(self.begins, (job.started_ms, job.id))
+
+    def _forget_times(self, job: RunningJob) -> None:
+        del self.ends[bisect_left(self.ends, (self._end_ms.pop(job.id), job.id))]
+        del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
 
     def _occupy(self, job: RunningJob) -> None:
         footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
@@ -131,6 +153,8 @@ class Snapshot:
         self.version += 1
         job = self.running.pop(job_id)
         self.elastic.pop(job_id, None)
+        self.departing.pop(job_id, None)
+        self._forget_times(job)
         footprint = self.footprints.pop(job_id)
         for use in footprint:
             del self._on_node[use.node][job_id]
@@ -151,7 +175,9 @@ class Snapshot:
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
         self.version += 1
-        self._know(replace(self.running[job_id], checkpointed_ms=at_ms))
+        job = self.running[job_id] = replace(self.running[job_id], checkpointed_ms=at_ms)
+        if job_id in self.elastic:
+            self.elastic[job_id] = job
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""

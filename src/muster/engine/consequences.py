@@ -21,10 +21,20 @@ ENGINE = "engine"
 
 def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:
     """What must be recorded next, given what an event has just done to the state."""
+    if not isinstance(event, NodeChanged) and not any(_frees_something(move) for move in outcome.moves):
+        return ()
     return (
         *_for_dependents(state, event, outcome),
         *_for_arrays(state, event, outcome),
         *_for_nodes(state, event, outcome),
+    )
+
+
+def _frees_something(move: Move) -> bool:
+    """True when a job ended or left GPUs: nothing else that happens to a job concerns others."""
+    before, after = move.before, move.after
+    return before is not None and (
+        after.state.is_final or before.workers is not after.workers or before.leaving is not after.leaving
     )
 
 

@@ -5,7 +5,6 @@ waits in one go and hands out the commands that came of it: nothing is sent befo
 the state is ahead of the log and nothing more can be recorded; a new controller starts from the log again.
 """
 
-from collections import deque
 from dataclasses import replace
 
 from muster.core.lifecycle import due_ms
@@ -39,15 +38,15 @@ class Controller:
         """Take an event in, with its consequences; False when it was stale or said nothing new."""
         if self._stopped:
             raise InvariantViolated(f"the writer has stopped: {self._stopped}")
-        to_fold = deque((self._in_order(event),))
+        to_fold = [self._in_order(event)]
         changes = 0
-        while to_fold:
-            next_event = to_fold.popleft()
+        # The list grows while it is walked: an event that follows from another is appended behind it.
+        for next_event in to_fold:
             outcome = self._fold(next_event)
             if outcome.is_change:
                 self._unwritten.append(next_event)
                 self._take_instructions(outcome)
-                to_fold.extend(consequences(self.state, next_event, outcome))
+                to_fold += consequences(self.state, next_event, outcome)
                 changes += 1
             if changes > CONSEQUENCES_PER_EVENT:
                 raise InvariantViolated(f"{type(event).__name__} has consequences without end")
@@ -71,7 +70,7 @@ class Controller:
 
     def _in_order(self, event: Event) -> Event:
         """Clocks of others may be behind; the log's times never go back."""
-        return replace(event, at_ms=max(event.at_ms, self.state.now_ms))
+        return event if event.at_ms >= self.state.now_ms else replace(event, at_ms=self.state.now_ms)
 
     def _fold(self, event: Event) -> Outcome:
         try:

@@ -120,8 +120,10 @@ class Engine:
 
     def tick(self, now_ms: int) -> CycleReport | None:
         """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
-        with self.batch():
-            self._fire_timers(now_ms)
+        due_ms = self._controller.timers.next_ms
+        if due_ms is not None and due_ms <= now_ms:
+            with self.batch():
+                self._fire_timers(now_ms)
         if not self._has_something_to_plan(now_ms):
             return None
         report = run_cycle(self._controller, self._backend, self._decisions, now_ms)
@@ -175,8 +177,11 @@ class Engine:
             self._backend.send(command)
 
     def _record(self, event: Event) -> bool:
-        with self.batch():
+        try:
             return self._controller.record(event)
+        finally:
+            if not self._batches:
+                self._write_and_send()
 
     def _fire_timers(self, now_ms: int) -> None:
         while (job := self._controller.timers.pop_due(now_ms)) is not None:

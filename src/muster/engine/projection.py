@@ -7,24 +7,36 @@ from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
 
 def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
     """Edit the snapshot so that it shows the job as it is after a change, and nothing else."""
-    was_waiting = None if before is None else waiting_entry(before)
-    is_waiting = waiting_entry(after)
-    if was_waiting is not None and was_waiting != is_waiting:
+    was_waiting, is_waiting = before is not None and _is_considered(before), _is_considered(after)
+    if was_waiting and is_waiting:
+        _mirror_waiting(snapshot, after)
+        return
+    if was_waiting:
         snapshot.dequeue(after.id)
     if before is not None:
         _mirror_gpus(snapshot, before, after, at_ms)
-    if is_waiting is not None and was_waiting != is_waiting:
-        snapshot.enqueue(is_waiting)
+    if is_waiting:
+        snapshot.enqueue(waiting_entry(after))
 
 
-def waiting_entry(job: Job) -> WaitingJob | None:
-    """The job as planning sees it while it waits.
+def _is_considered(job: Job) -> bool:
+    """True for jobs that wait for GPUs.
 
-    None for jobs that do not wait, for those that pause, and for tasks whose turn has not come: ten thousand of them
-    would only be looked at.
+    Not for those that pause, nor for tasks whose turn has not come: ten thousand of them would only be looked at.
     """
-    if job.state.is_final or job.state.holds_resources or job.awaits_turn or job.not_before_ms is not None:
-        return None
+    state = job.state
+    return not (state.is_final or state.holds_resources or job.awaits_turn or job.not_before_ms is not None)
+
+
+def _mirror_waiting(snapshot: Snapshot, job: Job) -> None:
+    entry = waiting_entry(job)
+    if snapshot.queue.jobs[job.id] != entry:
+        snapshot.dequeue(job.id)
+        snapshot.enqueue(entry)
+
+
+def waiting_entry(job: Job) -> WaitingJob:
+    """The job as planning sees it while it waits."""
     return WaitingJob(
         id=job.id,
         spec=job.spec,

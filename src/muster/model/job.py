@@ -27,19 +27,19 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
 
-    @property
-    def is_final(self) -> bool:
-        """True when nothing more will happen to the job."""
-        return self in FINAL_STATES
-
-    @property
-    def holds_resources(self) -> bool:
-        """True while the job's workers occupy GPUs."""
-        return self in OCCUPYING_STATES
+    is_final: bool
+    """True when nothing more will happen to the job."""
+    holds_resources: bool
+    """True while the job's workers occupy GPUs."""
 
 
 FINAL_STATES = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT)
 OCCUPYING_STATES = (JobState.STARTING, JobState.RUNNING, JobState.CHECKPOINTING, JobState.STOPPING)
+
+for _state in JobState:
+    # Attributes, not properties: every event asks for them several times.
+    _state.is_final = _state in FINAL_STATES
+    _state.holds_resources = _state in OCCUPYING_STATES
 
 
 class Cause(StrEnum):
@@ -132,9 +132,12 @@ class WaitingJob:
     """Where the workers that survived a node loss ran: taken again if the gang fits around them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
-    """The whole record of one job, folded from its events by `core.lifecycle`."""
+    """The whole record of one job, folded from its events by `core.lifecycle`.
+
+    It has no slots, so that `changed` can make the next record of it fast.
+    """
 
     id: JobId
     spec: JobSpec

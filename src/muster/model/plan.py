@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
@@ -109,10 +110,16 @@ class Hold:
 class Blocked:
     """Jobs that are alike in all that matters and did not start, with what stopped them first."""
 
-    jobs: tuple[JobId, ...]
+    parts: tuple[tuple[JobId, ...], ...]
+    """Class by class: a long queue is passed over without a look at each of its jobs."""
     code: ReasonCode
     detail: str = ""
     """The team, level or type at which it stopped."""
+
+    @property
+    def jobs(self) -> tuple[JobId, ...]:
+        """All of them."""
+        return tuple(chain.from_iterable(self.parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,21 @@ from muster.model.node import ClusterSpec, Node
 class Tree:
     """The static shape of a cluster. Knows nothing of what is free."""
 
-    __slots__ = ("domain_of", "index_of", "levels", "node_level", "nodes", "nvlink_level", "ranges")
+    __slots__ = (
+        "domain_of",
+        "index_of",
+        "largest_node_gpus",
+        "levels",
+        "node_level",
+        "nodes",
+        "nvlink_level",
+        "ranges",
+    )
 
     def __init__(self, cluster: ClusterSpec) -> None:
         self.nodes: list[Node] = sorted(cluster.nodes, key=lambda node: (node.domains, _natural(node.name)))
         self.index_of: dict[NodeName, int] = {node.name: index for index, node in enumerate(self.nodes)}
+        self.largest_node_gpus = max((node.gpus for node in self.nodes), default=0)
         self.levels: tuple[LevelName, ...] = (LevelName("cluster"), *cluster.levels, NODE_LEVEL)
         self.node_level = len(self.levels) - 1
         self.nvlink_level = (

@@ -1,12 +1,12 @@
 """The end of an attempt: the job is done, tried again, or given up."""
 
-from dataclasses import replace
 from typing import assert_never
 
 from muster.core.lifecycle.seats import gpu_milli
 from muster.core.lifecycle.waiting import waiting_state
 from muster.model.job import Cause, Job, JobState
 from muster.model.limits import FAULTS_IN_A_ROW, START_PAUSE_MAX_MS, START_PAUSE_MS
+from muster.model.records import changed
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import RetryCause
 
@@ -25,14 +25,14 @@ def billed(job: Job, at_ms: int) -> Job:
     since_ms = at_ms if job.billed_ms is None else job.billed_ms
     until_ms = max(at_ms, since_ms)
     gpu_ms = gpu_milli(job) * (until_ms - since_ms) // GPU_MILLI
-    return replace(job, attained_gpu_ms=job.attained_gpu_ms + gpu_ms, billed_ms=until_ms)
+    return changed(job, attained_gpu_ms=job.attained_gpu_ms + gpu_ms, billed_ms=until_ms)
 
 
 def _after(job: Job, cause: Cause, at_ms: int) -> Job:
     """What becomes of a job whose attempt ended for this cause."""
     match cause:
         case Cause.PREEMPTED:
-            return _requeued(replace(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
+            return _requeued(changed(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
         case Cause.NODE_FAILURE | Cause.START_FAILURE:
             return _after_fault(job, cause, at_ms)
         case Cause.ERROR | Cause.OOM | Cause.TIMEOUT:
@@ -47,7 +47,7 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
 
 def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
     """Infrastructure faults are not the user's and are tried again, unless the job meets nothing else."""
-    counted = replace(
+    counted = changed(
         job,
         faults_in_a_row=job.faults_in_a_row + 1,
         node_failures=job.node_failures + (cause is Cause.NODE_FAILURE),
@@ -55,7 +55,7 @@ def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
     if counted.faults_in_a_row >= FAULTS_IN_A_ROW:
         return _ended(counted, JobState.FAILED, cause, at_ms)
     if cause is Cause.START_FAILURE and counted.faults_in_a_row > 1:
-        counted = replace(counted, not_before_ms=at_ms + _pause_ms(counted.faults_in_a_row))
+        counted = changed(counted, not_before_ms=at_ms + _pause_ms(counted.faults_in_a_row))
     return _requeued(counted, cause, at_ms)
 
 
@@ -68,23 +68,23 @@ def _after_failure(job: Job, cause: Cause, at_ms: int) -> Job:
     """The job's own failures are tried again as often as it asked for, and only for the causes it named."""
     retry = job.spec.retry
     if RetryCause(cause.value) in retry.on and job.retries_used < retry.limit:
-        return _requeued(replace(job, retries_used=job.retries_used + 1), cause, at_ms)
+        return _requeued(changed(job, retries_used=job.retries_used + 1), cause, at_ms)
     return _ended(job, JobState.TIMED_OUT if cause is Cause.TIMEOUT else JobState.FAILED, cause, at_ms)
 
 
 def _ended(job: Job, state: JobState, cause: Cause, at_ms: int) -> Job:
-    return replace(_vacated(job, at_ms), state=state, cause=cause, ended_ms=at_ms)
+    return changed(_vacated(job, at_ms), state=state, cause=cause, ended_ms=at_ms)
 
 
 def _requeued(job: Job, cause: Cause, at_ms: int) -> Job:
     """Waits again from its old place in the queue: it keeps its time of submission."""
-    vacated = replace(_vacated(job, at_ms), cause=cause)
-    return replace(vacated, state=waiting_state(vacated))
+    vacated = changed(_vacated(job, at_ms), cause=cause)
+    return changed(vacated, state=waiting_state(vacated))
 
 
 def _vacated(job: Job, at_ms: int) -> Job:
     """The job without GPUs, its time on them counted, and nothing left of the attempt that could be mistaken."""
-    return replace(
+    return changed(
         billed(job, at_ms),
         workers=(),
         leaving=(),

@@ -3,8 +3,6 @@
 A gang has succeeded when all of its workers ended well by themselves. When one fails the others are told to leave.
 """
 
-from dataclasses import replace
-
 from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
 from muster.core.lifecycle.stopping import Step, abandon
@@ -20,6 +18,7 @@ from muster.model.events import (
 )
 from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Job, JobState, Placement
+from muster.model.records import changed
 from muster.model.spec import Launch
 
 _ACTIVE = (JobState.STARTING, JobState.RUNNING)
@@ -30,7 +29,7 @@ def start(job: Job, event: JobStarted) -> Step:
     is_next = (event.attempt, event.generation) == (job.attempt + 1, job.generation + 1)
     if job.state is not JobState.QUEUED or not is_next or not event.workers:
         return job, ()
-    after = replace(
+    after = changed(
         job,
         state=JobState.STARTING,
         attempt=event.attempt,
@@ -54,7 +53,7 @@ def workers_started(job: Job, event: WorkersStarted) -> Step:
     members = frozenset(ranks_of(job.workers))
     ranks = (rank for rank in current_ranks(job, event.ranks, event.generation) if rank in members)
     ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *ranks))))
-    return _up_when_complete(replace(job, ready_ranks=ready), event.at_ms), ()
+    return _up_when_complete(changed(job, ready_ranks=ready), event.at_ms), ()
 
 
 def workers_exited(job: Job, event: WorkersExited) -> Step:
@@ -86,9 +85,9 @@ def start_failed(job: Job, event: StartFailed) -> Step:
 
 def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
     """Note how far the job is safe, and what saving cost. Progress forgives earlier faults."""
-    saved = replace(job, checkpointed_ms=event.at_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
+    saved = changed(job, checkpointed_ms=event.at_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
     if job.state is JobState.RUNNING:
-        return replace(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
+        return changed(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
     return saved, ()
 
 
@@ -107,7 +106,7 @@ def node_lost(job: Job, event: NodeLost) -> Step:
     # Sent together with a stop for the others, so both have the stop's generation.
     generation = after.generation if commands else after.generation + 1
     killed = KillWorkers(job=job.id, attempt=job.attempt, generation=generation, ranks=lost)
-    return replace(after, generation=generation), (killed, *commands)
+    return changed(after, generation=generation), (killed, *commands)
 
 
 def resize(job: Job, event: ResizeOrdered) -> Step:
@@ -118,7 +117,7 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
     paid = billed(job, event.at_ms)
     generation = job.generation + 1
     staying = frozenset(ranks_of(change.workers))
-    after = replace(
+    after = changed(
         paid,
         generation=generation,
         workers=change.workers,
@@ -160,14 +159,14 @@ def _start_command(job: Job, workers: Placement) -> StartWorkers:
 def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
     if _carries_on(job, lost):
         reduced = _done_without(job, lost, event.at_ms)
-        return replace(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
+        return changed(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
     survivors = tuple(node for node in job.preferred_nodes or nodes_of(job.workers) if node != event.node)
-    after = replace(_without(job, lost, event.at_ms), preferred_nodes=survivors)
+    after = changed(_without(job, lost, event.at_ms), preferred_nodes=survivors)
     if job.state in _ACTIVE:
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
     if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
         # The others often crash on the broken connection before anybody notices the lost node.
-        after = replace(after, cause=Cause.NODE_FAILURE)
+        after = changed(after, cause=Cause.NODE_FAILURE)
     return settled(after, event.at_ms), ()
 
 
@@ -193,7 +192,7 @@ def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = F
     left = _after_leaving(job, ranks, at_ms)
     members = frozenset(ranks_of(job.workers))
     exited = tuple(rank for rank in ranks if rank in members)
-    return replace(
+    return changed(
         left,
         exited_ranks=tuple(sorted((*job.exited_ranks, *exited))),
         finished_ranks=tuple(sorted((*job.finished_ranks, *exited))) if finished else job.finished_ranks,
@@ -203,7 +202,7 @@ def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = F
 def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     """The job with a smaller gang: these workers are no part of it any more."""
     left = _after_leaving(billed(job, at_ms), ranks, at_ms)
-    smaller = replace(
+    smaller = changed(
         left,
         workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
@@ -217,7 +216,7 @@ def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     if not gone:
         return job
     leaving = tuple(worker for worker in job.leaving if worker.rank not in gone)
-    return replace(
+    return changed(
         billed(job, at_ms),
         leaving=leaving,
         leaving_by_ms=job.leaving_by_ms if leaving else None,
@@ -229,4 +228,4 @@ def _up_when_complete(job: Job, at_ms: int) -> Job:
     up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))
     if job.state is not JobState.STARTING or up < len(job.workers):
         return job
-    return replace(job, state=JobState.RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))
+    return changed(job, state=JobState.RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))

@@ -1,6 +1,5 @@
 """From an event to what it makes of a job: the door to everything in this package."""
 
-from dataclasses import replace
 from typing import assert_never
 
 from muster.core.arrays import expand
@@ -34,6 +33,7 @@ from muster.model.events import (
 )
 from muster.model.instructions import Instruction, WakeAt
 from muster.model.job import Job, JobState
+from muster.model.records import changed
 
 
 def created(event: JobSubmitted) -> tuple[Job, ...]:
@@ -138,5 +138,5 @@ def _concerns(event: JobEvent, job: Job) -> bool:
 
 def _new(job: Job, event: JobSubmitted) -> Job:
     """The record with what its submission says, in the state that follows from it."""
-    asked = replace(job, unmet=event.unmet, held=event.held)
-    return replace(asked, state=waiting_state(asked))
+    asked = changed(job, unmet=event.unmet, held=event.held)
+    return changed(asked, state=waiting_state(asked))

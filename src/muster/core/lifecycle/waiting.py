@@ -1,10 +1,10 @@
 """Whether a job may start: its dependencies, its turn in an array, and its user's wish."""
 
-from dataclasses import replace
 from typing import assert_never
 
 from muster.model.events import DependencyFailed, DependencyMet, JobHeld, JobReleased, TurnCame, WaitingEvent
 from muster.model.job import Cause, Job, JobState
+from muster.model.records import changed
 
 
 def waiting_state(job: Job) -> JobState:
@@ -18,26 +18,26 @@ def reconsider(job: Job, event: WaitingEvent) -> Job:
     """The job after something that bears on whether it may start. What occupies GPUs only remembers the wish."""
     match event:
         case JobHeld():
-            wished = replace(job, held=True)
+            wished = changed(job, held=True)
         case JobReleased():
-            wished = replace(job, held=False)
+            wished = changed(job, held=False)
         case TurnCame():
-            wished = replace(job, awaits_turn=False)
+            wished = changed(job, awaits_turn=False)
         case DependencyMet(dependency=dependency):
-            wished = replace(job, unmet=tuple(each for each in job.unmet if each != dependency))
+            wished = changed(job, unmet=tuple(each for each in job.unmet if each != dependency))
         case DependencyFailed(dependency=dependency):
             return _doom(job, event) if dependency in job.unmet else job
         case _:
             assert_never(event)
-    return wished if job.state.holds_resources else replace(wished, state=waiting_state(wished))
+    return wished if job.state.holds_resources else changed(wished, state=waiting_state(wished))
 
 
 def end_pause(job: Job) -> Job:
     """The job after its pause is over."""
-    rested = replace(job, not_before_ms=None)
-    return replace(rested, state=waiting_state(rested))
+    rested = changed(job, not_before_ms=None)
+    return changed(rested, state=waiting_state(rested))
 
 
 def _doom(job: Job, event: DependencyFailed) -> Job:
     """A job that can never start ends, and says why."""
-    return replace(job, state=JobState.CANCELLED, cause=Cause.DEPENDENCY, ended_ms=event.at_ms)
+    return changed(job, state=JobState.CANCELLED, cause=Cause.DEPENDENCY, ended_ms=event.at_ms)

@@ -1,11 +1,10 @@
 """One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
 
-from bisect import bisect_right
-from itertools import chain
+from bisect import bisect_left, bisect_right
 
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.desk import Desk
-from muster.core.planning.keeping import keep_promises
+from muster.core.planning.keeping import keep_promises, promises_by_tier
 from muster.core.planning.placing import fits, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
@@ -25,13 +24,13 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
     desk = Desk(snapshot, now_ms)
     broken: dict[JobId, str] = {}
     preemption = Preemption(desk, broken)
-    tiers: list[list[JobClass]] = [[] for _ in desk.setting.tiers]
-    for group in snapshot.queue.classes():
-        tiers[group.tier].append(group)
-    for tier, groups in enumerate(tiers):
-        broken |= keep_promises(desk, tier)
-        if not _TierCycle(desk, preemption, tier, broken).run(groups):
-            _stop_behind(desk, tiers[tier + 1 :])
+    promised = promises_by_tier(desk)
+    for tier in range(len(desk.setting.tiers)):
+        groups = snapshot.queue.of_tier(tier)
+        if tier in promised:
+            broken |= keep_promises(desk, tier, promised[tier])
+        if groups and not _TierCycle(desk, preemption, tier, broken).run(groups):
+            _stop_behind(desk, tier + 1)
             break
     preemption.spare_again()
     for job_id in preemption.unpromised:
@@ -114,20 +113,20 @@ class _TierCycle:
             walk.advance()
         elif group.relaxes:
             self._waits_for_its_wish[job_id] = True
-            desk.block((job_id,), code, detail)
+            desk.block([(group, (job_id,))], code, detail)
             walk.advance()
         else:
             if code is ReasonCode.CAPACITY:
                 self._dead[group.fortune] = True
             settled[group.order] = True
-            desk.block(walk.drop(), code, detail)
+            desk.block([(group, walk.drop())], code, detail)
         return code is None or code is ReasonCode.NEVER_FITS or desk.policy.backfill
 
     def _pass_over(self, skipped: list[tuple[JobClass, tuple[JobId, ...]]], settled: dict[int, bool]) -> None:
         """Record what stopped the classes that were not even handed out."""
-        for group, jobs in skipped:
+        for group, _ in skipped:
             settled[group.order] = True
-            self._desk.block(jobs, ReasonCode.CAPACITY)
+        self._desk.block(skipped, ReasonCode.CAPACITY)
 
     def _that_can_move(self, settled: dict[int, bool]) -> list[JobClass]:
         """The classes for which something can still be done; the jobs of all others are recorded as blocked.
@@ -144,7 +143,7 @@ class _TierCycle:
             stuck = [group for group in fresh if self._is_dead(group)]
             if len(stuck) < len(fresh):
                 alive += [group for group in fresh if group not in stuck]
-            self._desk.block(tuple(chain.from_iterable(group.ids for group in stuck)), ReasonCode.CAPACITY)
+            self._desk.block([(group, group.ids) for group in stuck], ReasonCode.CAPACITY)
         return alive
 
     def _look_for_life(self, group: JobClass) -> None:
@@ -217,15 +216,14 @@ class _TierCycle:
 
     def _stop(self, walk: TierWalk) -> None:
         """The policy has no backfill: whoever is behind waits for the one in front."""
-        while walk.peek() is not None:
-            self._desk.block(walk.drop(), ReasonCode.HELD_BY_OTHERS)
+        self._desk.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
 
 
-def _stop_behind(desk: Desk, tiers: list[list[JobClass]]) -> None:
+def _stop_behind(desk: Desk, first: int) -> None:
     """Lower tiers wait for the blocked job of a higher one, too, when the policy has no backfill."""
-    for groups in tiers:
-        for group in groups:
-            desk.block(group.ids, ReasonCode.HELD_BY_OTHERS)
+    for tier in range(first, len(desk.setting.tiers)):
+        groups = desk.snapshot.queue.of_tier(tier)
+        desk.block([(group, group.ids) for group in groups], ReasonCode.HELD_BY_OTHERS)
 
 
 def _surviving_nodes(desk: Desk, job: WaitingJob) -> tuple[int, ...]:
@@ -280,21 +278,25 @@ def _wake_ms(desk: Desk) -> int | None:
     """
     times = [promise.hold.start_ms for promise in desk.promises.values()]
     someone_waits = bool(desk.blocked or desk.promises)
-    times += [
-        job.started_ms + desk.policy.min_runtime_ms
-        for job in (desk.snapshot.running if someone_waits else desk.snapshot.elastic).values()
-        if job.leaving_by_ms is None
-    ]
     if someone_waits:
+        times += _next_to_be_movable(desk)
         times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
+    else:
+        times += [job.started_ms + desk.policy.min_runtime_ms for job in desk.snapshot.elastic.values()]
     if desk.has_more_to_do:
         times.append(desk.now_ms + NEXT_CYCLE_MS)
     if desk.blocked:
         starving_from_ms = desk.now_ms - desk.policy.starvation_limit_ms
         oldest = bisect_right(desk.snapshot.queue.by_age, starving_from_ms, key=lambda entry: entry[0])
         times += [at_ms + desk.policy.starvation_limit_ms for at_ms, _ in desk.snapshot.queue.by_age[oldest:][:1]]
-    for group in desk.snapshot.queue.classes():
-        if group.relaxes:
-            jobs = [desk.snapshot.queue.jobs[job_id] for job_id in group.ids]
-            times += [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
+    for group in desk.snapshot.queue.relaxing.values():
+        jobs = [desk.snapshot.queue.jobs[job_id] for job_id in group.ids]
+        times += [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
     return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)
+
+
+def _next_to_be_movable(desk: Desk) -> list[int]:
+    """When the next running job will have had its minimum run time."""
+    min_runtime_ms, begins = desk.policy.min_runtime_ms, desk.snapshot.begins
+    following = bisect_left(begins, (desk.now_ms - min_runtime_ms + 1, ""))
+    return [started_ms + min_runtime_ms for started_ms, _ in begins[following : following + 1]]

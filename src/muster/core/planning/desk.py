@@ -3,8 +3,8 @@
 Everything here is a fork of the snapshot or belongs to the plan; the snapshot itself is only read.
 """
 
-from bisect import insort
-from collections.abc import ItemsView, Iterator
+from bisect import bisect_left, insort
+from collections.abc import ItemsView, Iterable, Iterator
 from dataclasses import dataclass
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
@@ -70,15 +70,24 @@ class Desk:
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
         self.blocked: list[Blocked] = []
-        self.ends: list[tuple[int, JobId]] = sorted((self.end_ms(job), job.id) for job in snapshot.running.values())
-        for job in snapshot.running.values():
-            if job.leaving_by_ms is not None:
-                self.projected.charge(job.spec.team, snapshot.demands[job.id], sign=-1)
+        self.ends = self._ends()
+        for job_id in snapshot.departing:
+            self.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=-1)
         self.outlook = QuotaOutlook(self.ledger, self.ends, self.charge_of)
         self.preemptors = 0
         self.has_more_to_do = False
         """True when a bound on the effort of one cycle left something undone."""
+        self._decided_in: dict[int, None] = {}
+        """Classes of which some job starts or has a promise."""
         self._failed: dict[tuple[int, int, int], int] = {}
+
+    def _ends(self) -> list[tuple[int, JobId]]:
+        """When every running job is gone at the latest, soonest first; those that are overdue are given a while."""
+        known, running = self.snapshot.ends, self.snapshot.running
+        overdue = bisect_left(known, (self.now_ms + 1, ""))
+        if not overdue:
+            return known.copy()
+        return sorted([(self.end_ms(running[job_id]), job_id) for _, job_id in known[:overdue]] + known[overdue:])
 
     @property
     def free(self) -> Capacity:
@@ -101,6 +110,7 @@ class Desk:
         """Start a gang in this plan."""
         end_ms = self.now_ms + self.setting.limit_ms(job.spec)
         self.begun[job.id] = Begun(job=job, gang=gang, choice=choice, seating=seating, end_ms=end_ms)
+        self._decide(job.id)
         self.horizons.take(seating.footprint)
         self.charge(job.spec.team, choice.demand, end_ms)
         insort(self.ends, (end_ms, job.id))
@@ -178,6 +188,7 @@ class Desk:
             choice=choice,
             end_ms=end_ms,
         )
+        self._decide(hold.job)
         self.horizons.reserve(footprint, hold.start_ms)
         for use in footprint:
             self._promised_on.setdefault(use.node, {})[hold.job] = (promise, use)
@@ -260,12 +271,22 @@ class Desk:
         key = (group.gang_number, choice, level)
         self._failed[key] = min(end_ms, self._failed.get(key, end_ms))
 
-    def block(self, jobs: tuple[JobId, ...], code: ReasonCode, detail: str = "") -> None:
+    def block(self, parts: Iterable[tuple[JobClass, tuple[JobId, ...]]], code: ReasonCode, detail: str = "") -> None:
         """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
-        if not (self.begun.keys().isdisjoint(jobs) and self.promises.keys().isdisjoint(jobs)):
-            jobs = tuple(job_id for job_id in jobs if job_id not in self.begun and job_id not in self.promises)
-        if jobs:
-            self.blocked.append(Blocked(jobs=jobs, code=code, detail=detail))
+        stopped = [
+            jobs if group.order not in self._decided_in else tuple(filter(self._is_undecided, jobs))
+            for group, jobs in parts
+        ]
+        if any(stopped):
+            self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail))
+
+    def _is_undecided(self, job_id: JobId) -> bool:
+        return job_id not in self.begun and job_id not in self.promises
+
+    def _decide(self, job_id: JobId) -> None:
+        group = self.snapshot.queue.class_of.get(job_id)
+        if group is not None:
+            self._decided_in[group.order] = None
 
     def starts(self) -> tuple[Start, ...]:
         """The gangs that start, in the order in which they were decided."""

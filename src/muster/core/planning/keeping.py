@@ -25,15 +25,23 @@ class _Kept(NamedTuple):
     footprint: Footprint
 
 
-def keep_promises(desk: Desk, tier: int) -> dict[JobId, str]:
+def promises_by_tier(desk: Desk) -> dict[int, list[Hold]]:
+    """What was promised before to jobs that still wait for it, oldest promise first."""
+    found: dict[int, list[Hold]] = {}
+    for hold in sorted(desk.snapshot.holds.values(), key=lambda hold: (hold.made_ms, hold.start_ms, hold.job)):
+        job = _holder(desk, hold.job)
+        if job is not None:
+            found.setdefault(desk.setting.tier_rank[job.spec.tier], []).append(hold)
+    return found
+
+
+def keep_promises(desk: Desk, tier: int, promised: list[Hold]) -> dict[JobId, str]:
     """Let every promise of a tier stand that can; returns those that cannot, with the reason their jobs are told."""
     broken: dict[JobId, str] = {}
     kept: list[_Kept] = []
-    for hold in sorted(desk.snapshot.holds.values(), key=lambda hold: (hold.made_ms, hold.start_ms, hold.job)):
+    for hold in promised:
         job = _holder(desk, hold.job)
-        if job is None or desk.setting.tier_rank[job.spec.tier] != tier:
-            continue
-        entry = _entry(desk, hold, job)
+        entry = None if job is None else _entry(desk, hold, job)
         if entry is None:
             broken[hold.job] = "a node it was promised is gone"
             continue
@@ -42,7 +50,8 @@ def keep_promises(desk: Desk, tier: int) -> dict[JobId, str]:
             broken[hold.job] = _why_broken(desk, hold)
             continue
         kept.append(lasting)
-        desk.keep(lasting.hold, job.spec.team, tier, desk.setting.limit_ms(job.spec), lasting.choice, lasting.footprint)
+        spec = entry.job.spec
+        desk.keep(lasting.hold, spec.team, tier, desk.setting.limit_ms(spec), lasting.choice, lasting.footprint)
     _start_promised(desk, kept)
     _postpone_overdue(desk, kept)
     return broken

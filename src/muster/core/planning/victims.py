@@ -137,10 +137,10 @@ class Roster:
 
 def leavers(desk: Desk) -> list[Victim]:
     """Jobs that were told to leave before; what they free is spoken for only as far as it was promised."""
+    snapshot = desk.snapshot
     return [
-        Victim(job, Why.TIER, 0, 0, desk.snapshot.footprints[job_id], desk.snapshot.demands[job_id])
-        for job_id, job in desk.snapshot.running.items()
-        if job.leaving_by_ms is not None or job_id in desk.leaving
+        Victim(snapshot.running[job_id], Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id])
+        for job_id in (*snapshot.departing, *desk.leaving)
     ]
 
 

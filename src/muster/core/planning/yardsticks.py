@@ -38,7 +38,7 @@ def yardsticks(snapshot: Snapshot) -> list[Yardstick]:
 
 def _standing_sizes(snapshot: Snapshot) -> list[int]:
     """Powers of two up to the largest node, and the largest node itself."""
-    largest = max((node.gpus for node in snapshot.setting.tree.nodes), default=0)
+    largest = snapshot.setting.tree.largest_node_gpus
     sizes = []
     size = 1
     while size < largest:
