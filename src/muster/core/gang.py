@@ -75,7 +75,7 @@ def gang_of(spec: JobSpec, setting: Setting, sizes: dict[str, int] | None = None
         RolePart(
             role=role.name,
             workers=role.workers_min if sizes is None else sizes[role.name],
-            group=_group(role.request, spec.parallelism.tensor),
+            group=tensor_group(role.request, spec.parallelism.tensor),
         )
         for role in spec.roles
     )
@@ -101,7 +101,7 @@ def gang_key(spec: JobSpec) -> tuple[object, ...]:
     )
 
 
-def _group(request: Request, tensor: int) -> int:
+def tensor_group(request: Request, tensor: int) -> int:
     """How many workers make up one tensor-parallel group."""
     if request.gpu_milli < GPU_MILLI:
         return 1

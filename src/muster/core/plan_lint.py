@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.footprint import demand_of_running, footprint_of
-from muster.core.gang import gang_of
+from muster.core.gang import tensor_group
 from muster.core.quota import Ledger
 from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
@@ -125,15 +125,17 @@ def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> Iterator[s
 
 def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[str]:
     """A gang stays inside the level it must not leave, and each of its tensor-parallel groups inside its own."""
-    tree = setting.tree
-    gang = gang_of(spec, setting)
+    tree, within = setting.tree, spec.topology.within
     found = []
-    if not tree.are_together(gang.widest, [tree.index_of[worker.node] for worker in workers]):
-        found.append(f"leaves its {tree.levels[gang.widest]}")
-    for part in gang.parts:
-        nodes = [tree.index_of[worker.node] for worker in workers if worker.role == part.role]
-        groups = [nodes[at : at + part.group] for at in range(0, len(nodes), part.group)]
-        if part.group > 1 and not all(tree.are_together(tree.nvlink_level, group) for group in groups):
+    if within is not None:
+        nodes = [tree.index_of[worker.node] for worker in workers]
+        if not tree.are_together(tree.level_of(within), nodes):
+            found.append(f"leaves its {within}")
+    for role in spec.roles if spec.parallelism.tensor > 1 else ():
+        size = tensor_group(role.request, spec.parallelism.tensor)
+        nodes = [tree.index_of[worker.node] for worker in workers if worker.role == role.name]
+        groups = [nodes[at : at + size] for at in range(0, len(nodes), size)]
+        if not all(tree.are_together(tree.nvlink_level, group) for group in groups):
             found.append(f"has a tensor-parallel group across {tree.levels[tree.nvlink_level]}s")
     return found
 

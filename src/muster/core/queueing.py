@@ -37,6 +37,7 @@ class JobClass:
         "may_preempt",
         "order",
         "relaxes",
+        "stuck_at",
         "team",
         "tier",
     )
@@ -65,6 +66,8 @@ class JobClass:
         self.fortune: Fortune = (gang_number, limit_ms, self.may_preempt)
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
+        self.stuck_at = -1
+        """What `Snapshot.releases` was when a plan last found that none of its jobs can start."""
         self._names: list[JobId] = []
         """The ids of `jobs`, in the same order: copying them is what passing a class over costs."""
         self._ids: tuple[JobId, ...] | None = None
@@ -196,6 +199,27 @@ class WaitingQueue:
         for fortune, groups in self._by_fortune.get(tier, {}).items():
             if groups:
                 yield fortune, list(groups.values())
+
+    def is_stuck(self, job_id: JobId, releases: int) -> bool:
+        """True when nothing can be done for a job: others like it could not start, and nothing came free since."""
+        group = self.class_of.get(job_id)
+        if group is None:
+            return True
+        if group.relaxes:
+            return False
+        return group.stuck_at == releases or self._is_behind(group, job_id, releases)
+
+    def _is_behind(self, group: JobClass, job_id: JobId, releases: int) -> bool:
+        """True when the policy lets nothing pass a job that is stuck, and one of those is in front."""
+        policy = self._setting.policy
+        if policy.backfill or policy.weighs_teams:
+            return False
+        key = order_key(self.jobs[job_id], self._setting)
+        return any(
+            other.stuck_at == releases and other.gang.choices and (other.tier < group.tier or other.head < key)
+            for tier in self._by_tier[: group.tier + 1]
+            for other in tier.values()
+        )
 
     def classes(self) -> Iterator[JobClass]:
         """All classes that have jobs to consider, oldest class first."""

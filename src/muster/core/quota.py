@@ -41,7 +41,6 @@ class Ledger:
         "_averages",
         "_chains",
         "_decayed",
-        "_decayed_at_ms",
         "_guaranteed",
         "_half_life_ms",
         "_limits",
@@ -55,8 +54,8 @@ class Ledger:
         self._half_life_ms = half_life_ms
         self._chains: dict[TeamPath, tuple[TeamPath, ...]] = {}
         self._used: dict[TeamPath, dict[GpuType, int]] = {}
-        self._decayed: dict[TeamPath, int] = {}
-        self._decayed_at_ms = 0
+        self._decayed: dict[TeamPath, tuple[int, int]] = {}
+        """GPU time that fair share remembers of each team, as it was at a time."""
         self._averages: tuple[int, dict[TeamPath, int]] = (0, {})
         self._limits: dict[TeamPath, tuple[tuple[TeamPath, GpuType, int], ...]] = {}
         self._guaranteed = {team.path: dict(team.guaranteed) for team in teams if team.guaranteed}
@@ -88,7 +87,6 @@ class Ledger:
         made._chains = self._chains
         made._used = self._used.copy()
         made._decayed = self._decayed
-        made._decayed_at_ms = self._decayed_at_ms
         made._averages = self._averages
         made._guaranteed = self._guaranteed
         made._limits = self._limits
@@ -188,30 +186,21 @@ class Ledger:
 
     def remember(self, path: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers, for the team and everything above it."""
-        self._fade(now_ms)
         self._averages = (0, {})
         for team in self.chain(path):
-            self._decayed[team] = self._decayed.get(team, 0) + gpu_ms
+            self._decayed[team] = (self._decayed_gpu_ms(team, now_ms) + gpu_ms, now_ms)
 
     def remembered(self, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
         """Decayed GPU-milliseconds of every team that submits jobs itself, as a scenario states them."""
         return tuple(
             (TeamPath(path.removesuffix(OWN_JOBS)), self._decayed_gpu_ms(path, now_ms))
             for path in sorted(self._decayed)
-            if path.endswith(OWN_JOBS) and self._decayed[path]
+            if path.endswith(OWN_JOBS) and self._decayed[path][0]
         )
 
-    def _fade(self, now_ms: int) -> None:
-        """Bring all remembered usage to one time, so that what is added later is on the same scale."""
-        elapsed_ms = now_ms - self._decayed_at_ms
-        if elapsed_ms > 0:
-            self._decayed = {
-                team: decayed(value, elapsed_ms, self._half_life_ms) for team, value in self._decayed.items()
-            }
-            self._decayed_at_ms = now_ms
-
     def _decayed_gpu_ms(self, team: TeamPath, now_ms: int) -> int:
-        return decayed(self._decayed.get(team, 0), max(0, now_ms - self._decayed_at_ms), self._half_life_ms)
+        value, at_ms = self._decayed.get(team, (0, now_ms))
+        return decayed(value, now_ms - at_ms, self._half_life_ms) if now_ms > at_ms else value
 
     def share(self, team: TeamPath, now_ms: int) -> int:
         """What fair share compares: GPUs used on average over the half-life plus GPUs used now, over the weight."""

@@ -31,6 +31,11 @@ class Snapshot:
 
     def __init__(self, scenario: Scenario) -> None:
         self.version = 0
+        """Counts edits; a plan is applied only to the version it was made from."""
+        self.news = 0
+        """Counts edits that may call for another plan. A job that only joins others who are stuck does not."""
+        self.releases = 0
+        """Counts edits after which something may fit that did not fit before."""
         self.cluster = scenario.cluster
         self._teams = scenario.teams
         self.running: dict[JobId, RunningJob] = {}
@@ -99,24 +104,44 @@ class Snapshot:
             holds=tuple(self.holds.values()),
         )
 
+    @property
+    def is_idle(self) -> bool:
+        """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow."""
+        return not (self.queue.class_of or self.holds or self.elastic)
+
+    def reconsider(self) -> None:
+        """What the last plan found out does not hold: it was not carried out."""
+        self.releases += 1
+
+    def _stir(self) -> None:
+        self.version += 1
+        self.news += 1
+        self.releases += 1
+
     def enqueue(self, job: WaitingJob) -> None:
         """A job wants to start."""
         self.version += 1
         self.queue.add(job)
+        if not self.queue.is_stuck(job.id, self.releases):
+            self.news += 1
 
     def dequeue(self, job_id: JobId) -> WaitingJob:
         """A job no longer wants to start."""
-        self.version += 1
+        self._stir()
         return self.queue.remove(job_id)
 
     def start(self, job: RunningJob) -> None:
-        """A job occupies its GPUs from now on."""
+        """A job occupies its GPUs from now on, and waits no more."""
         self.version += 1
+        self.news += 1
+        if job.id in self.queue.jobs:
+            self.queue.remove(job.id)
         self._know(job)
         self._occupy(job)
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
         self.ledger.charge(job.spec.team, demand)
-        self.holds.pop(job.id, None)
+        if self.holds.pop(job.id, None) is not None:
+            self.releases += 1
 
     def _know(self, job: RunningJob) -> None:
         if job.id in self.running:
@@ -150,7 +175,7 @@ class Snapshot:
 
     def finish(self, job_id: JobId) -> RunningJob:
         """A job no longer occupies anything."""
-        self.version += 1
+        self._stir()
         job = self.running.pop(job_id)
         self.elastic.pop(job_id, None)
         self.departing.pop(job_id, None)
@@ -181,12 +206,12 @@ class Snapshot:
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""
-        self.version += 1
+        self._stir()
         self._know(replace(self.running[job_id], leaving_by_ms=by_ms))
 
     def hold(self, holds: tuple[Hold, ...]) -> None:
         """These are all promises that stand from now on."""
-        self.version += 1
+        self._stir()
         known = self._held
         self.holds = {hold.job: hold for hold in holds}
         self._held = {job_id: entry for job_id, entry in known.items() if self.holds.get(job_id) is entry[0]}
@@ -202,12 +227,12 @@ class Snapshot:
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers."""
-        self.version += 1
+        self._stir()
         self.ledger.remember(team, gpu_ms, now_ms)
 
     def preempted(self, team: TeamPath, now_ms: int) -> None:
         """A job of this team was told to leave for another."""
-        self.version += 1
+        self._stir()
         recent = [at_ms for at_ms in self._preemptions.get(team, []) if at_ms > now_ms - HOUR_MS]
         self._preemptions[team] = [*recent, now_ms]
 
@@ -223,7 +248,7 @@ class Snapshot:
 
     def change_node(self, node: Node) -> None:
         """A node's state, pool or bad GPUs changed, or a node is new."""
-        self.version += 1
+        self._stir()
         index = self.setting.tree.index_of.get(node.name)
         if index is not None and _same_place(self.setting.tree.nodes[index], node):
             self.capacity.replace_node(index, node, self.setting.pools)

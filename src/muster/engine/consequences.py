@@ -75,7 +75,7 @@ def _arrays(outcome: Outcome) -> tuple[JobId, ...]:
 def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
     if isinstance(event, NodeChanged) and event.node.state is NodeState.DOWN and state.jobs_on(event.node.name):
         yield NodeLost(at_ms=event.at_ms, node=event.node.name, because=event.because)
-    for name in _vacated(event, outcome):
+    for name in _vacated(event, outcome) if state.draining else ():
         node = state.nodes.get(name)
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
             drained = replace(node, state=NodeState.DRAINED)

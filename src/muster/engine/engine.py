@@ -58,8 +58,8 @@ class Engine:
         self._controller = Controller(state, log)
         self._backend = backend
         self._decisions = decisions or Decisions()
-        self._planned_version: int | None = None
-        """The snapshot for which there is nothing left to plan until time passes."""
+        self._planned_news: int | None = None
+        """The news for which there is nothing left to plan until time passes."""
         self._wake_ms: int | None = None
         self._batches = 0
 
@@ -139,7 +139,7 @@ class Engine:
     @property
     def next_ms(self) -> int | None:
         """When to tick again if nothing happens before; None when only an event can change anything."""
-        if self._planned_version != self.state.snapshot.version:
+        if self._has_news:
             return self.state.now_ms
         moments = (self._controller.timers.next_ms, self._wake_ms)
         return min((moment for moment in moments if moment is not None), default=None)
@@ -191,16 +191,23 @@ class Engine:
 
     def _has_something_to_plan(self, now_ms: int) -> bool:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms
-        return is_woken or self._planned_version != self.state.snapshot.version
+        return is_woken or self._has_news
+
+    @property
+    def _has_news(self) -> bool:
+        snapshot = self.state.snapshot
+        return self._planned_news != snapshot.news and not snapshot.is_idle
 
     def _remember_cycle(self, report: CycleReport, now_ms: int) -> None:
         """Note what there is no need to plan again, and when that need comes back by itself."""
-        self._planned_version, self._wake_ms = self.state.snapshot.version, report.plan.wake_ms
+        self._planned_news, self._wake_ms = self.state.snapshot.news, report.plan.wake_ms
+        if isinstance(report.outcome, Dropped):
+            self.state.snapshot.reconsider()
         match report.outcome:
             case Applied():
                 pass
             case Dropped(is_stale=True):
-                self._planned_version = None
+                self._planned_news = None
             case _:
                 self._wake_ms = now_ms + REPLAN_AFTER_DROP_MS
 

@@ -11,7 +11,7 @@ def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> No
     if was_waiting and is_waiting:
         _mirror_waiting(snapshot, after)
         return
-    if was_waiting:
+    if was_waiting and not after.state.holds_resources:
         snapshot.dequeue(after.id)
     if before is not None:
         _mirror_gpus(snapshot, before, after, at_ms)

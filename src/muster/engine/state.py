@@ -67,6 +67,8 @@ class State:
         """When the last of them happened."""
         self.jobs: dict[JobId, Job] = {}
         self.nodes: dict[NodeName, Node] = {node.name: node for node in scenario.cluster.nodes}
+        self.draining = {node.name: None for node in scenario.cluster.nodes if node.state is NodeState.DRAINING}
+        """Nodes that are drained once nothing runs there any more."""
         self.arrays: dict[JobId, ArrayTally] = {}
         self.array_specs: dict[JobId, JobSpec] = {}
         self.occupying: dict[JobId, None] = {}
@@ -134,6 +136,10 @@ def _change_node(state: State, node: Node) -> Outcome:
     if state.nodes.get(node.name) == node:
         return Outcome(is_change=False)
     state.nodes[node.name] = node
+    if node.state is NodeState.DRAINING:
+        state.draining[node.name] = None
+    else:
+        state.draining.pop(node.name, None)
     state.snapshot.change_node(node)
     return Outcome()
 

@@ -273,11 +273,13 @@ class Desk:
 
     def block(self, parts: Iterable[tuple[JobClass, tuple[JobId, ...]]], code: ReasonCode, detail: str = "") -> None:
         """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
-        stopped = [
-            jobs if group.order not in self._decided_in else tuple(filter(self._is_undecided, jobs))
-            for group, jobs in parts
-        ]
-        if any(stopped):
+        stopped = []
+        for group, jobs in parts:
+            undecided = jobs if group.order not in self._decided_in else tuple(filter(self._is_undecided, jobs))
+            if undecided:
+                group.stuck_at = self.snapshot.releases
+                stopped.append(undecided)
+        if stopped:
             self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail))
 
     def _is_undecided(self, job_id: JobId) -> bool:

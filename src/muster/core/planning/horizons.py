@@ -21,7 +21,8 @@ class Horizons:
         self.free = free
         """Without any promise taken away."""
         self._cuts: list[int] = [FOREVER_MS]
-        self._layers: list[Capacity] = [free.fork()]
+        self._layers: list[Capacity] = [free]
+        """The last one is `free` itself until the first promise is made or somebody wants to keep it."""
 
     def until(self, end_ms: int) -> Capacity:
         """What a job that is gone by `end_ms` may use now."""
@@ -29,17 +30,24 @@ class Horizons:
 
     @property
     def closed(self) -> Capacity:
-        """What a job that never ends may use now."""
+        """What a job that never ends may use now; the same object for the whole cycle."""
+        self._part_from_free()
         return self._layers[-1]
+
+    def _part_from_free(self) -> None:
+        """From now on what is promised is no longer free for everybody."""
+        if self._layers[-1] is self.free:
+            self._layers[-1] = self.free.fork()
 
     def take(self, footprint: Footprint) -> None:
         """Something starts now."""
-        for capacity in (self.free, *self._layers):
+        for capacity in self._layers if self._layers[-1] is self.free else (self.free, *self._layers):
             capacity.take(footprint)
             capacity.forget_marks()
 
     def reserve(self, footprint: Footprint, start_ms: int) -> None:
         """Promise capacity from `start_ms` on."""
+        self._part_from_free()
         at = bisect_left(self._cuts, start_ms)
         if self._cuts[at] != start_ms and len(self._cuts) < BACKFILL_HORIZONS:
             self._layers.insert(at, self._layers[at].fork())

@@ -61,6 +61,8 @@ class Preemption:
     def make_room(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
         """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs."""
         desk = self._desk
+        if not desk.policy.preemption and not desk.snapshot.elastic:
+            return False
         if desk.preemptors >= self._most:
             desk.has_more_to_do = True
             return False

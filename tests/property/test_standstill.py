@@ -1,0 +1,73 @@
+"""A plan that the engine does not make because nothing new calls for one would not have changed anything."""
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import assume, given
+
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.job import RunningJob
+from muster.model.plan import Plan
+from muster.model.policy import Order
+from muster.model.scenario import Scenario
+from tests.property.effort import examples
+from tests.property.situations import SEEDS, situations
+from tests.property.work import waits_at_random
+
+JOINING = 6
+PLANS = 12
+
+
+@examples(400)
+@given(situations(), SEEDS)
+def test_a_job_that_joins_others_who_are_stuck_needs_no_plan(scenario: Scenario, seed: int) -> None:
+    check_no_plan_is_missed(scenario, seed)
+
+
+@examples(200)
+@given(situations(), SEEDS)
+def test_nor_does_one_behind_a_blocked_job_that_nothing_may_pass(scenario: Scenario, seed: int) -> None:
+    strict = replace(scenario.policy, backfill=False, order=Order.FIFO, preemption=False)
+    check_no_plan_is_missed(replace(scenario, policy=strict, holds=()), seed)
+
+
+def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
+    chance = Random(seed)
+    snapshot = Snapshot.of(scenario)
+    assume(_comes_to_rest(snapshot, scenario.now_ms))
+    known_specs = [job.spec for job in snapshot.queue.jobs.values()]
+    for number in range(JOINING):
+        before, holds = snapshot.news, dict(snapshot.holds)
+        job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
+        if known_specs and chance.random() < 0.8:
+            job = replace(job, spec=chance.choice(known_specs))
+        snapshot.enqueue(replace(job, submitted_ms=scenario.now_ms))
+        if snapshot.news == before:
+            made = plan(snapshot, scenario.now_ms)
+            assert not (made.starts or made.evictions or made.resizes)
+            assert {hold.job: hold for hold in made.holds} == holds
+        assume(_comes_to_rest(snapshot, scenario.now_ms))
+
+
+def _comes_to_rest(snapshot: Snapshot, now_ms: int) -> bool:
+    """Carry plans out until one changes nothing; false when none does while time stands still."""
+    for _ in range(PLANS):
+        made = plan(snapshot, now_ms)
+        is_quiet = not (made.starts or made.evictions or made.resizes)
+        if is_quiet and {hold.job: hold for hold in made.holds} == snapshot.holds:
+            return True
+        _carry_out(snapshot, made)
+    return False
+
+
+def _carry_out(snapshot: Snapshot, made: Plan) -> None:
+    for eviction in made.evictions:
+        spec = snapshot.running[eviction.job].spec
+        snapshot.leaving(eviction.job, made.now_ms + snapshot.setting.grace_ms(spec))
+    for resize in made.resizes:
+        snapshot.resize(resize.job, resize.workers)
+    for start in made.starts:
+        job = snapshot.queue.jobs[start.job]
+        snapshot.start(RunningJob(id=job.id, spec=job.spec, started_ms=made.now_ms, workers=start.workers))
+    snapshot.hold(made.holds)
