@@ -71,9 +71,14 @@ def cluster_from_text(size: str) -> ClusterSpec:
     return ClusterSpec(nodes=tuple(Node(name=NodeName(f"n{place}"), gpus=gpus) for place in range(1, nodes + 1)))
 
 
+def is_size(source: str | Path) -> bool:
+    """True for a cluster in one word, such as `75x8`, rather than the name of a file."""
+    return _SIZE.fullmatch(str(source).strip()) is not None
+
+
 def read_cluster(source: str | Path) -> ClusterSpec:
     """The cluster that `75x8`, a cluster file, or the `cluster` part of a scenario file describes."""
-    if _SIZE.fullmatch(str(source).strip()):
+    if is_size(source):
         return cluster_from_text(str(source))
     return cluster_from_document(read_document(source))
 
@@ -81,13 +86,17 @@ def read_cluster(source: str | Path) -> ClusterSpec:
 def cluster_from_document(document: Document) -> ClusterSpec:
     """The cluster in a document: the whole of it, or its `cluster` part. Notes beside it do no harm."""
     problems = Problems(document)
-    value = document.value
-    if isinstance(value, dict) and "cluster" in value:
-        cluster = cluster_part(value["cluster"], problems, ("cluster",))
-    else:
-        cluster = cluster_part(_without_notes(value), problems, ())
+    cluster = find_cluster(document, problems)
     problems.stop_if_any()
     return cluster
+
+
+def find_cluster(document: Document, problems: Problems) -> ClusterSpec:
+    """The same as far as it can be read; what is wrong with it is noted."""
+    value = document.value
+    if isinstance(value, dict) and "cluster" in value:
+        return cluster_part(value["cluster"], problems, ("cluster",))
+    return cluster_part(_without_notes(value), problems, ())
 
 
 def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:

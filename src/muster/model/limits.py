@@ -29,6 +29,9 @@ NODES_PER_CLUSTER = 100_000
 JOBS_PER_SCENARIO = 100_000
 """Ten times the queue the speed targets are measured with, of waiting and of running jobs each."""
 
+JOBS_PER_TRACE = 5_000_000
+"""Years of the busiest cluster that published its log, and still a few gigabytes of memory."""
+
 SCENARIO_FILE_BYTES = 256 * 1024 * 1024
 
 STARVING_PER_CYCLE = 2

@@ -113,3 +113,9 @@ def test_the_same_rack_name_in_two_blocks_is_two_racks() -> None:
 def test_a_mistake_in_a_cluster_is_named(cluster: object, expected: str) -> None:
     errors = scenario_errors(cluster=cluster)
     assert any(error.startswith(expected) for error in errors), errors
+
+
+def test_nodes_without_gpus_may_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('{"nodes": [{"count": 2, "gpus": 0, "gpu_type": null, "cpus": 96.0}], "teams": {"a": {}}}')
+    assert [(node.gpus, node.gpu_type, node.cpu_milli) for node in read_cluster(path).nodes] == [(0, "", 96_000)] * 2

@@ -1,0 +1,54 @@
+"""A workload to replay: who submitted what, when, and how long it ran."""
+
+from dataclasses import dataclass, field
+
+from muster.model.ids import GpuType, JobId, TeamPath, TierName
+from muster.model.resources import GPU_MILLI
+
+DEFAULT_TEAM = TeamPath("default")
+DEFAULT_TIER = TierName("standard")
+DEFAULT_PRIORITY = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceJob:
+    """One job of a trace."""
+
+    id: JobId
+    submit_ms: int
+    """Since the beginning of the trace."""
+    run_ms: int
+    """How long its whole gang computes, undisturbed, on the GPU type it ran on."""
+    gpu_milli: int
+    """GPUs of the whole gang in thousandths."""
+    team: TeamPath = DEFAULT_TEAM
+    user: str = ""
+    name: str = ""
+    tier: TierName = DEFAULT_TIER
+    priority: int = DEFAULT_PRIORITY
+    gpu_types: tuple[GpuType, ...] = ()
+    """The types it accepts; empty accepts all."""
+    cpu_milli: int = 0
+    """Of the whole gang, like memory."""
+    memory_bytes: int = 0
+    max_duration_ms: int | None = None
+    """The limit its user gave; None when the source has none."""
+    run_ms_by_type: tuple[tuple[GpuType, int], ...] = ()
+    """How long it runs on each GPU type, where that was measured."""
+    status: str = ""
+    """How it ended in the source, in the source's words."""
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of the whole gang, for people."""
+        return self.gpu_milli / GPU_MILLI
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Jobs in the order of their submission."""
+
+    name: str
+    jobs: tuple[TraceJob, ...]
+    skipped: int = field(default=0, compare=False)
+    """Jobs of the source that are not here because it does not say how long they ran, or on what."""

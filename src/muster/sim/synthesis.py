@@ -1,0 +1,168 @@
+"""Users, job names, tiers and priorities for traces whose source has none.
+
+They are made up from a seed, the same on every machine, and only when asked for. Durations are never looked at: what
+a forecast can learn from made-up names is only what the order of the source's jobs gives away.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from random import Random
+from typing import TypeVar
+
+from muster.model.ids import TeamPath, TierName
+from muster.model.limits import PRIORITY_MAX
+from muster.model.policy import DEFAULT_TIERS, HOUR_MS
+from muster.model.trace import DEFAULT_PRIORITY, DEFAULT_TIER, Trace, TraceJob
+
+TIER_PERCENTS = (10, 60, 30)
+"""Of jobs in the usual tiers, most urgent first."""
+USERS_MIN, USERS_MAX = 3, 24
+"""Of one team; how many depends on how much it submits."""
+JOBS_PER_USER = 100
+SESSION_GAP_MS = HOUR_MS
+"""After so long without a job of its team, somebody may have gone home."""
+STAY_CHANCE = 0.8
+"""That the next job of a team comes from the one who submitted the last."""
+AGAIN_CHANCE = 0.75
+"""That a user submits the last experiment of this size once more."""
+EARLIER_CHANCE = 0.15
+"""That it is an earlier one instead; otherwise it is new."""
+OWN_TIER_CHANCE = 0.5
+"""That an experiment has the tier its user mostly works in."""
+PRIORITY_SPREAD = 20
+KINDS = ("train", "tune", "eval", "sweep", "debug", "ablate")
+
+T = TypeVar("T")
+
+
+def with_made_up(trace: Trace, seed: int, *, users: bool = True, tiers: bool = True) -> Trace:
+    """The trace with everything filled in that its source leaves out, always the same for one seed.
+
+    `users` gives a user and a job name to each job without one. `tiers` gives tiers, if the whole trace has only the
+    default one, and likewise priorities; both go by user and job name, so that a job submitted again keeps them.
+    """
+    jobs = trace.jobs
+    if users:
+        jobs = _with_users(jobs, seed)
+    if tiers:
+        jobs = _with_tiers(jobs, seed)
+    return replace(trace, jobs=jobs)
+
+
+@dataclass(slots=True)
+class _Person:
+    """What one user has submitted so far."""
+
+    experiments: int = 0
+    names_by_size: dict[int, list[str]] = field(default_factory=dict)
+    """Per GPU thousandths, the last one used at the end."""
+
+    def next_name(self, gpu_milli: int, chance: Random) -> str:
+        """An experiment of this size: the last one again, an earlier one, or a new one."""
+        known = self.names_by_size.setdefault(gpu_milli, [])
+        draw = chance.random()
+        if known and draw < AGAIN_CHANCE:
+            return known[-1]
+        if known and draw < AGAIN_CHANCE + EARLIER_CHANCE:
+            name = known.pop(_place(len(known), chance))
+        else:
+            self.experiments += 1
+            name = f"{KINDS[_place(len(KINDS), chance)]}-{self.experiments}"
+        known.append(name)
+        return name
+
+
+class _Office:
+    """The users of one team: few do most of the work, and who is at it goes on for a while."""
+
+    def __init__(self, team: TeamPath, jobs: int, seed: int) -> None:
+        self._chance = Random(f"{seed}/users/{team}")
+        size = min(USERS_MAX, max(USERS_MIN, jobs // JOBS_PER_USER))
+        self._users = [f"{team.replace('/', '.')}-u{number}" for number in range(1, size + 1)]
+        self._activity = [1 / rank for rank in range(1, size + 1)]
+        self._people: dict[str, _Person] = {}
+        self._present = ""
+        self._last_ms = 0
+
+    def filled(self, job: TraceJob) -> TraceJob:
+        """The job with the user and the name it lacks."""
+        user = job.user or self._next_user(job.submit_ms)
+        person = self._people.setdefault(user, _Person())
+        return replace(job, user=user, name=job.name or person.next_name(job.gpu_milli, self._chance))
+
+    def _next_user(self, submit_ms: int) -> str:
+        in_session = self._present and submit_ms - self._last_ms < SESSION_GAP_MS
+        if not (in_session and self._chance.random() < STAY_CHANCE):
+            self._present = _weighted(self._users, self._activity, self._chance)
+        self._last_ms = submit_ms
+        return self._present
+
+
+class _Habits:
+    """Which tier and priority each experiment of each user has."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._tier_by_user: dict[str, TierName] = {}
+        self._by_experiment: dict[str, tuple[TierName, int]] = {}
+
+    def of(self, job: TraceJob) -> tuple[TierName, int]:
+        """Tier and priority of a job; one without a name is an experiment by itself."""
+        user = f"{job.team}/{job.user}"
+        experiment = f"{user}/{job.name}" if job.name else f"{user}//{job.id}"
+        found = self._by_experiment.get(experiment)
+        if found is None:
+            chance = Random(f"{self._seed}/habits/{experiment}")
+            is_own = chance.random() < OWN_TIER_CHANCE
+            tier = self._own_tier(user) if is_own else _any_tier(chance)
+            found = self._by_experiment[experiment] = (tier, _any_priority(chance))
+        return found
+
+    def _own_tier(self, user: str) -> TierName:
+        if user not in self._tier_by_user:
+            self._tier_by_user[user] = _any_tier(Random(f"{self._seed}/tier/{user}"))
+        return self._tier_by_user[user]
+
+
+def _with_users(jobs: Sequence[TraceJob], seed: int) -> tuple[TraceJob, ...]:
+    count_by_team: dict[TeamPath, int] = {}
+    for job in jobs:
+        count_by_team[job.team] = count_by_team.get(job.team, 0) + 1
+    offices = {team: _Office(team, count, seed) for team, count in count_by_team.items()}
+    return tuple(job if job.user and job.name else offices[job.team].filled(job) for job in jobs)
+
+
+def _with_tiers(jobs: tuple[TraceJob, ...], seed: int) -> tuple[TraceJob, ...]:
+    """A source that uses the default throughout has said nothing; one that does not is left alone."""
+    no_tiers = all(job.tier == DEFAULT_TIER for job in jobs)
+    no_priorities = all(job.priority == DEFAULT_PRIORITY for job in jobs)
+    if not (no_tiers or no_priorities):
+        return jobs
+    habits = _Habits(seed)
+    drawn = ((job, *habits.of(job)) for job in jobs)
+    return tuple(
+        replace(job, tier=tier if no_tiers else job.tier, priority=priority if no_priorities else job.priority)
+        for job, tier, priority in drawn
+    )
+
+
+def _any_tier(chance: Random) -> TierName:
+    return _weighted([tier.name for tier in DEFAULT_TIERS], TIER_PERCENTS, chance)
+
+
+def _any_priority(chance: Random) -> int:
+    """Most are close to the default, few far from it."""
+    spread = sum(chance.random() for _ in range(3)) * 2 / 3 - 1
+    return max(0, min(PRIORITY_MAX, DEFAULT_PRIORITY + round(spread * PRIORITY_SPREAD)))
+
+
+def _weighted(values: Sequence[T], weights: Iterable[float], chance: Random) -> T:
+    """One of the values. Of `Random` only `random` is used: only it stays the same in all versions of Python."""
+    ends = list(accumulate(weights))
+    draw = chance.random() * ends[-1]
+    return next((value for value, end in zip(values, ends, strict=True) if draw < end), values[-1])
+
+
+def _place(count: int, chance: Random) -> int:
+    return int(chance.random() * count)
