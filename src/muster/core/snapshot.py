@@ -43,6 +43,8 @@ class Snapshot:
         self.demands: dict[JobId, Demand] = {}
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
+        self.running_in: list[int] = [0] * len(scenario.tiers)
+        """How many jobs of each tier run."""
         self.departing: dict[JobId, None] = {}
         """Running jobs that were told to leave."""
         self.ends: list[tuple[int, JobId]] = []
@@ -138,6 +140,7 @@ class Snapshot:
             self.queue.remove(job.id)
         self._know(job)
         self._occupy(job)
+        self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
         self.ledger.charge(job.spec.team, demand)
         if self.holds.pop(job.id, None) is not None:
@@ -177,6 +180,7 @@ class Snapshot:
         """A job no longer occupies anything."""
         self._stir()
         job = self.running.pop(job_id)
+        self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.elastic.pop(job_id, None)
         self.departing.pop(job_id, None)
         self._forget_times(job)

@@ -269,7 +269,8 @@ class Preemption:
         key: _Key = (True, group.tier, lent)
         if key in self._candidates:
             return key, []
-        victims = self.roster.below(group.tier) if preempts else []
+        # Most clusters have nobody to ask most of the time, and the roster is the dearest thing in a cycle.
+        victims = self.roster.below(group.tier) if preempts and any(desk.snapshot.running_in[group.tier + 1 :]) else []
         if lent:
             lower = {victim.job.id: None for victim in victims}
             borrowers = self.roster.borrowers(group.tier, list(self._borrowers)[lent])
