@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from muster.core.aftermath import Aftermath
 from muster.core.forecast import StartForecast
-from muster.core.queueing import JobClass, TierWalk
+from muster.core.queueing import JobClass
 from muster.core.quota import Breach
 from muster.core.snapshot import Snapshot
+from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.plan import Hold, Plan, Reason, ReasonCode

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from muster.core.queueing import TierWalk
 from muster.core.snapshot import Snapshot
+from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.policy import HOUR_MS, Order, Policy

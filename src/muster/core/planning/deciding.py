@@ -10,8 +10,9 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
 from muster.core.planning.yardsticks import yardsticks
-from muster.core.queueing import Fortune, JobClass, TierWalk
+from muster.core.queueing import Fortune, JobClass
 from muster.core.snapshot import Snapshot
+from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import HOLDS, NEXT_CYCLE_MS, STARVING_PER_CYCLE
@@ -88,6 +89,8 @@ class _TierCycle:
                 if self._holds_left <= 0 and self._desk.policy.backfill:
                     break
             self._pass_over(walk.skipped, settled)
+            if following is None:
+                return True
         walk = self._walk(self._that_can_move(settled))
         while (following := walk.peek()) is not None:
             self._decide(walk, *following, settled)

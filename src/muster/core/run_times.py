@@ -1,0 +1,102 @@
+"""How long jobs run, learnt from those that ended: quantiles for jobs that have something in common.
+
+Jobs of one team, user, name and size tell most about the next one like them; where too few of those have ended, wider
+circles are asked. What is learnt orders jobs and makes estimates. Promises never rest on it.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from typing import NamedTuple
+
+from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW
+from muster.model.spec import JobSpec
+
+ENOUGH = 8
+"""Endings that a circle must have seen before it is asked."""
+
+USER_TAG = "user"
+"""The tag that says who submitted a job."""
+
+_Circle = tuple[object, ...]
+"""What the jobs of a group have in common."""
+
+
+class Expected(NamedTuple):
+    """A run time as it is expected to be, in the middle and at worst."""
+
+    p50_ms: int
+    p90_ms: int
+
+
+class RunTimes:
+    """Everything learnt so far. The same endings in the same order give the same expectations."""
+
+    def __init__(self) -> None:
+        self._circles: dict[_Circle, _Window] = {}
+
+    def learn(self, spec: JobSpec, run_ms: int) -> None:
+        """A job ended by itself after running so long, all attempts together."""
+        for circle in _circles(spec):
+            window = self._circles.pop(circle, None)
+            if window is None:
+                self._forget_oldest()
+                window = _Window()
+            window.add(run_ms)
+            self._circles[circle] = window
+
+    def expect(self, spec: JobSpec, *, ran_ms: int = 0) -> Expected | None:
+        """How much longer a job runs that has run so long already; None while too little is known."""
+        for circle in _circles(spec):
+            window = self._circles.get(circle)
+            if window is not None and window.longer_than(ran_ms) >= ENOUGH:
+                return Expected(window.quantile(50, ran_ms) - ran_ms, window.quantile(90, ran_ms) - ran_ms)
+        return None
+
+    def typical_ms(self, percent: int) -> int | None:
+        """What this many per cent of all recent jobs ran at most; None while too few have ended."""
+        window = self._circles.get(())
+        return None if window is None or window.longer_than(0) < RUN_TIME_WINDOW // 4 else window.quantile(percent, 0)
+
+    def _forget_oldest(self) -> None:
+        """Keep memory bounded: the group that learnt nothing for longest goes."""
+        if len(self._circles) >= RUN_TIME_CIRCLES:
+            del self._circles[next(iter(self._circles))]
+
+
+class _Window:
+    """The latest run times of one group, in the order they came and sorted."""
+
+    __slots__ = ("_latest", "_sorted")
+
+    def __init__(self) -> None:
+        self._latest: deque[int] = deque()
+        self._sorted: list[int] = []
+
+    def add(self, run_ms: int) -> None:
+        if len(self._latest) == RUN_TIME_WINDOW:
+            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
+        self._latest.append(run_ms)
+        insort(self._sorted, run_ms)
+
+    def longer_than(self, ran_ms: int) -> int:
+        """How many of them ran longer."""
+        return len(self._sorted) - bisect_right(self._sorted, ran_ms)
+
+    def quantile(self, percent: int, ran_ms: int) -> int:
+        """The nearest-rank quantile of those that ran longer."""
+        first = bisect_right(self._sorted, ran_ms)
+        count = len(self._sorted) - first
+        return self._sorted[first + max(-(-count * percent // 100) - 1, 0)]
+
+
+def _circles(spec: JobSpec) -> tuple[_Circle, ...]:
+    """The groups a job belongs to, the closest first."""
+    user = next((value for key, value in spec.tags if key == USER_TAG), "")
+    size = spec.gang_gpu_milli
+    return (
+        (spec.team, user, spec.name, size),
+        (spec.team, user, size),
+        (spec.team, size),
+        (size,),
+        (),
+    )
