@@ -48,11 +48,31 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
                 yield "it has not outstayed its time"
             if not _in_the_way(facts, eviction, victim):
                 yield "it is not in the way of the promise"
+        case Why.TURN:
+            yield from _turn(facts, eviction, victim)
         case Why.CONSOLIDATION:
             if not facts.scenario.policy.consolidation or not victim.spec.can_resume or victim.checkpointed_ms is None:
                 yield "it cannot be moved"
             if victim.id not in facts.holds:
                 yield "it has nowhere to go"
+
+
+def _turn(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    """Of the same tier, able to resume, and with more run time behind it than most jobs ever have."""
+    turn_ms, policy = facts.scenario.turn_ms, facts.scenario.policy
+    preemptor = facts.waiting.get(eviction.for_job)
+    if preemptor is None or turn_ms is None or not policy.turns or not policy.preemption:
+        yield "nobody takes turns"
+        return
+    if facts.rank(victim.spec) != facts.rank(preemptor.spec):
+        yield "the victim's tier is another"
+    gpu_milli = max(victim.spec.gang_gpu_milli, 1)
+    ran_ms = facts.now_ms - victim.started_ms + victim.attained_gpu_ms * GPU_MILLI // gpu_milli
+    if ran_ms < turn_ms or not victim.spec.can_resume:
+        yield "its turn is not over"
+    has_rights = preemptor.starved if preemptor.attained_gpu_ms else not preemptor.requeued
+    if not has_rights or (preemptor.attained_gpu_ms and victim.starved):
+        yield "whoever it is for has had a turn as well"
 
 
 def _tier(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:

@@ -46,4 +46,7 @@ def demand_of_running(spec: JobSpec, workers: Placement, tree: Tree) -> Demand:
 
 def gpu_milli_of(demand: Demand) -> int:
     """The sum over types."""
-    return dict(demand).get(ANY_TYPE, 0)
+    for gpu_type, milli in demand:
+        if gpu_type == ANY_TYPE:
+            return milli
+    return 0

@@ -11,12 +11,16 @@ from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
-from muster.model.policy import Order
+from muster.model.policy import Order, Policy
 
 OrderKey = tuple[int, int, int, JobId]
 
-Fortune = tuple[int, int, bool]
-"""What classes share that start or fail together, whatever their team: gang, limit, and the right to preempt."""
+Fortune = tuple[int, int, int, bool]
+"""What classes share that start or fail together, whatever their team: band, gang, limit, and the right to preempt."""
+
+FRESH, STARVED, BACKGROUND = 0, 1, 2
+"""Bands of a tier, served in this order where jobs take turns: those that have never run, those that gave way and
+have waited too long, and everybody else who has run before."""
 
 
 class JobClass:
@@ -25,6 +29,7 @@ class JobClass:
     __slots__ = (
         "_ids",
         "_names",
+        "band",
         "fortune",
         "gang",
         "gang_number",
@@ -48,6 +53,7 @@ class JobClass:
         gang: Gang,
         gang_number: int,
         limit_ms: int,
+        band: int,
         job: WaitingJob,
     ) -> None:
         self.order = order
@@ -60,7 +66,8 @@ class JobClass:
         self.gpu_milli = job.spec.gang_gpu_milli
         self.limit_ms = limit_ms
         self.may_preempt = not job.requeued
-        self.fortune: Fortune = (gang_number, limit_ms, self.may_preempt)
+        self.band = band
+        self.fortune: Fortune = (band, gang_number, limit_ms, self.may_preempt)
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
         self.stuck_at = -1
@@ -107,7 +114,7 @@ class WaitingQueue:
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
         self._numbered: list[Gang] = []
         self.by_age: list[tuple[int, JobId]] = []
-        self._by_fortune: dict[int, dict[Fortune, dict[int, JobClass]]] = {}
+        self._by_fortune: dict[tuple[int, int], dict[Fortune, dict[int, JobClass]]] = {}
         self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
         self.relaxing: dict[int, JobClass] = {}
         """Classes whose jobs may spread further once they have waited a while."""
@@ -141,7 +148,7 @@ class WaitingQueue:
     def _drop(self, group: JobClass) -> None:
         """Forget a class that has no more jobs."""
         del self._classes[self._class_keys.pop(group.order)]
-        del self._by_fortune[group.tier][group.fortune][group.order]
+        del self._by_fortune[(group.tier, group.band)][group.fortune][group.order]
         del self._by_tier[group.tier][group.order]
         self.relaxing.pop(group.order, None)
         if not self._wanted[group.gang_number]:
@@ -150,7 +157,8 @@ class WaitingQueue:
     def _class_for(self, job: WaitingJob) -> JobClass:
         spec = job.spec
         limit_ms = self._setting.limit_ms(spec)
-        key = (spec.tier, spec.team, gang_key(spec), limit_ms, job.requeued)
+        band = band_of(job, self._setting.policy)
+        key = (spec.tier, spec.team, gang_key(spec), limit_ms, job.requeued, band)
         group = self._classes.get(key)
         if group is None:
             self._made += 1
@@ -162,10 +170,11 @@ class WaitingQueue:
                 gang=gang,
                 gang_number=gang_number,
                 limit_ms=limit_ms,
+                band=band,
                 job=job,
             )
             self._class_keys[group.order] = key
-            fortunes = self._by_fortune.setdefault(group.tier, {})
+            fortunes = self._by_fortune.setdefault((group.tier, band), {})
             fortunes.setdefault(group.fortune, {})[group.order] = group
             self._by_tier[group.tier][group.order] = group
             if group.relaxes:
@@ -191,9 +200,9 @@ class WaitingQueue:
         """The classes of a tier, oldest class first."""
         return list(self._by_tier[tier].values())
 
-    def by_fortune(self, tier: int) -> Iterator[tuple[Fortune, list[JobClass]]]:
-        """The classes of a tier, those together that start or fail together."""
-        for fortune, groups in self._by_fortune.get(tier, {}).items():
+    def by_fortune(self, tier: int, band: int) -> Iterator[tuple[Fortune, list[JobClass]]]:
+        """The classes of a band, those together that start or fail together."""
+        for fortune, groups in self._by_fortune.get((tier, band), {}).items():
             if groups:
                 yield fortune, list(groups.values())
 
@@ -223,6 +232,13 @@ class WaitingQueue:
         return iter(self._classes.values())
 
 
+def band_of(job: WaitingJob, policy: Policy) -> int:
+    """The band a job waits in."""
+    if not job.attained_gpu_ms or not policy.takes_turns:
+        return FRESH
+    return STARVED if job.starved else BACKGROUND
+
+
 def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
     """Where a job stands among those of its team. All jobs age alike, so the key does not change with time."""
     policy, spec = setting.policy, job.spec
@@ -234,4 +250,7 @@ def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
         case Order.LEAST_ATTAINED:
             return (-spec.priority, job.attained_gpu_ms, aged_ms, job.id)
         case Order.FAIR | Order.FIFO:
+            if band_of(job, policy) == BACKGROUND:
+                # Who has had least goes on first: the others have shown that they take long.
+                return (-spec.priority, job.attained_gpu_ms, aged_ms, job.id)
             return (aged_ms, 0, 0, job.id)

@@ -8,7 +8,9 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from typing import NamedTuple
 
+from muster.model.job import RunningJob
 from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW
+from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 ENOUGH = 8
@@ -87,6 +89,16 @@ class _Window:
         first = bisect_right(self._sorted, ran_ms)
         count = len(self._sorted) - first
         return self._sorted[first + max(-(-count * percent // 100) - 1, 0)]
+
+
+def run_ms(spec: JobSpec, gpu_ms: int) -> int:
+    """How long a job has run, by the GPU time it received."""
+    return gpu_ms * GPU_MILLI // max(spec.gang_gpu_milli, 1)
+
+
+def began_ms(job: RunningJob) -> int:
+    """When a job would have begun had it run without interruption."""
+    return job.started_ms - run_ms(job.spec, job.attained_gpu_ms)
 
 
 def _circles(spec: JobSpec) -> tuple[_Circle, ...]:

@@ -15,10 +15,11 @@ from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Demand
 from muster.core.queueing import WaitingQueue
 from muster.core.quota import Ledger
+from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
-from muster.model.limits import FREE_STATES
+from muster.model.limits import FREE_STATES, TURN_PERCENT
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
 from muster.model.policy import HOUR_MS
@@ -50,6 +51,11 @@ class Snapshot:
         self.ends: list[tuple[int, JobId]] = []
         """When each running job is gone by its limit or its grace period, soonest first."""
         self._end_ms: dict[JobId, int] = {}
+        self.turns: list[tuple[int, JobId]] = []
+        """When each running job that can resume would have begun had it never been stopped, longest ago first."""
+        self.run_times = RunTimes()
+        self.turn_ms = scenario.turn_ms
+        """How long most jobs run; None while too few have ended."""
         self.begins: list[tuple[int, JobId]] = []
         """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
@@ -101,6 +107,7 @@ class Snapshot:
             recent_preemptions=tuple(
                 (team, count) for team in sorted(self._preemptions) if (count := self.preemptions(team, now_ms))
             ),
+            turn_ms=self.turn_ms,
             running=tuple(self.running.values()),
             waiting=tuple(self.queue.jobs.values()),
             holds=tuple(self.holds.values()),
@@ -160,10 +167,14 @@ class Snapshot:
         self._end_ms[job.id] = end_ms
         insort(self.ends, (end_ms, job.id))
         insort(self.begins, (job.started_ms, job.id))
+        if job.spec.can_resume:
+            insort(self.turns, (began_ms(job), job.id))
 
     def _forget_times(self, job: RunningJob) -> None:
         del self.ends[bisect_left(self.ends, (self._end_ms.pop(job.id), job.id))]
         del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
+        if job.spec.can_resume:
+            del self.turns[bisect_left(self.turns, (began_ms(job), job.id))]
 
     def _occupy(self, job: RunningJob) -> None:
         footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
@@ -228,6 +239,11 @@ class Snapshot:
             footprint = footprint_of(spec, hold.workers, self.setting.tree) if there else None
             known = self._held[hold.job] = (hold, footprint)
         return known[1]
+
+    def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
+        """A job ended by itself after so much GPU time."""
+        self.run_times.learn(spec, run_ms(spec, attained_gpu_ms))
+        self.turn_ms = self.run_times.typical_ms(TURN_PERCENT)
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers."""

@@ -25,6 +25,7 @@ from muster.model.events import (
     JobCancelRequested,
     JobHeld,
     JobReleased,
+    JobStarved,
     JobSubmitted,
     ObservedEvent,
     TimerFired,
@@ -124,6 +125,7 @@ class Engine:
         if due_ms is not None and due_ms <= now_ms:
             with self.batch():
                 self._fire_timers(now_ms)
+        self._note_starved(now_ms)
         if not self._has_something_to_plan(now_ms):
             return None
         report = run_cycle(self._controller, self._backend, self._decisions, now_ms)
@@ -141,7 +143,12 @@ class Engine:
         """When to tick again if nothing happens before; None when only an event can change anything."""
         if self._has_news:
             return self.state.now_ms
-        moments = (self._controller.timers.next_ms, self._wake_ms)
+        patience = self.state.patience
+        moments = (
+            self._controller.timers.next_ms,
+            self._wake_ms,
+            None if patience is None else patience.timers.next_ms,
+        )
         return min((moment for moment in moments if moment is not None), default=None)
 
     def job(self, job: JobId) -> Job:
@@ -188,6 +195,13 @@ class Engine:
             due = due_ms(self.state.jobs[job])
             if due is not None and due <= now_ms:
                 self._record(TimerFired(at_ms=now_ms, job=job))
+
+    def _note_starved(self, now_ms: int) -> None:
+        """Write down who has waited too long after giving way."""
+        patience = self.state.patience
+        while patience is not None and (job := patience.timers.pop_due(now_ms)) is not None:
+            if patience.is_spent(self.state.jobs[job], now_ms):
+                self._record(JobStarved(at_ms=now_ms, job=job))
 
     def _has_something_to_plan(self, now_ms: int) -> bool:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms

@@ -43,6 +43,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         submitted_ms=job.submitted_ms,
         requeued=job.requeued,
         attained_gpu_ms=job.attained_gpu_ms,
+        starved=job.starved,
         held=job.held,
         unmet=job.unmet,
         preferred_nodes=job.preferred_nodes,
@@ -58,6 +59,8 @@ def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> Non
             snapshot.start(_running_entry(after, at_ms))
         case True, False:
             snapshot.finish(after.id)
+            if after.state is JobState.SUCCEEDED:
+                snapshot.learn(after.spec, after.attained_gpu_ms)
             _mirror_given_up(snapshot, before, after)
         case True, True:
             _mirror_running(snapshot, before, after)
@@ -117,4 +120,6 @@ def _running_entry(job: Job, at_ms: int) -> RunningJob:
         workers=job.workers,
         checkpointed_ms=job.checkpointed_ms,
         submitted_ms=job.submitted_ms,
+        attained_gpu_ms=job.attained_gpu_ms,
+        starved=job.starved,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from muster.core.arrays import ArrayTally
 from muster.core.lifecycle import created, occupied, transition
 from muster.core.snapshot import Snapshot
+from muster.engine.patience import Patience
 from muster.engine.projection import mirror
 from muster.model.errors import InvalidInput
 from muster.model.events import (
@@ -25,6 +26,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Instruction
 from muster.model.job import Job, JobState
 from muster.model.node import Node, NodeState
+from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.spec import Dependency, JobSpec
 
@@ -77,6 +79,9 @@ class State:
         """For each job or array, who depends on it and how."""
         self.node_faults: dict[NodeName, int] = {}
         """Faults in a row on each node, for its health; work that went well there forgives them."""
+        capacity_milli = sum(node.gpus for node in scenario.cluster.nodes) * GPU_MILLI
+        self.patience = Patience(capacity_milli) if scenario.policy.takes_turns else None
+        """Watches jobs that gave way; None when the policy lets nobody ask for that."""
         self.submissions = 0
 
     def state_of(self, job: JobId) -> JobState | None:
@@ -178,6 +183,9 @@ def _place(state: State, move: Move, at_ms: int) -> None:
     if after.array_parent is not None:
         state.arrays[after.array_parent].move(move.before, after)
     mirror(state.snapshot, move.before, after, at_ms)
+    if state.patience is not None:
+        for job in state.patience.follow(move.before, after):
+            state.patience.note(state.jobs[job], at_ms)
 
 
 def _tally_faults(state: State, event: JobEvent, outcome: Outcome) -> None:

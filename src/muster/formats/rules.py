@@ -61,6 +61,7 @@ class PolicyWire(Wire):
     ageing: PositiveDuration = _DEFAULTS.ageing_ms
     half_life: PositiveDuration = _DEFAULTS.half_life_ms
     preemption: bool = _DEFAULTS.preemption
+    turns: bool = _DEFAULTS.turns
     min_runtime: Duration = _DEFAULTS.min_runtime_ms
     preemptions_per_team_hour: Count = _DEFAULTS.preemptions_per_team_hour
     restart_cost: Duration = _DEFAULTS.restart_cost_ms
@@ -85,6 +86,7 @@ def policy_part(value: object, problems: Problems, at: Loc) -> Policy:
         ageing_ms=wire.ageing,
         half_life_ms=wire.half_life,
         preemption=wire.preemption,
+        turns=wire.turns,
         min_runtime_ms=wire.min_runtime,
         preemptions_per_team_hour=wire.preemptions_per_team_hour,
         restart_cost_ms=wire.restart_cost,

@@ -1,7 +1,7 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
     wishes      JobSubmitted JobHeld JobReleased JobCancelRequested            somebody asked
-    decisions   DependencyMet DependencyFailed TurnCame TimerFired             the engine concluded
+    decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
                 NodeChanged NodeLost
@@ -81,6 +81,14 @@ class DependencyFailed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnCame:
     """An array may have one more task under way, and this is it."""
+
+    at_ms: int
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarved:
+    """A job that gave way to others has waited too long since it would have been served in order."""
 
     at_ms: int
     job: JobId
@@ -213,7 +221,7 @@ class NodeLost:
     because: str = ""
 
 
-WaitingEvent = JobHeld | JobReleased | DependencyMet | DependencyFailed | TurnCame
+WaitingEvent = JobHeld | JobReleased | DependencyMet | DependencyFailed | TurnCame | JobStarved
 """Changes whether a job may start."""
 
 StopEvent = JobCancelRequested | EvictionOrdered | TimerFired

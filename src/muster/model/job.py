@@ -109,6 +109,10 @@ class RunningJob:
     leaving_by_ms: int | None = None
     """Set once it was told to leave: its GPUs are free by then."""
     submitted_ms: int = 0
+    attained_gpu_ms: int = 0
+    """GPU time it received in earlier attempts."""
+    starved: bool = False
+    """It gave way to others and then waited too long: now it is the last to be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +134,8 @@ class WaitingJob:
     """Jobs it still depends on."""
     preferred_nodes: tuple[NodeName, ...] = ()
     """Where the workers that survived a node loss ran: taken again if the gang fits around them."""
+    starved: bool = False
+    """It gave way to others and then waited too long: now it may ask those whose turn is over."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -195,6 +201,8 @@ class Job:
     """Workers given up in a resize that still occupy their GPUs."""
     leaving_by_ms: int | None = None
     """When those that leave in a resize are killed."""
+    starved: bool = False
+    """It gave way to others and then waited too long. Kept for life: it has paid its share."""
     billed_ms: int | None = None
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
 

@@ -104,3 +104,19 @@ REPLAN_AFTER_DROP_MS = 60_000
 
 FREE_STATES = 200_000
 """Distinct states of nodes remembered before the index is made anew; months of odd memory sizes do not fill memory."""
+
+RUN_TIME_WINDOW = 400
+"""Endings that a group of like jobs remembers: enough for a ninth decile, few enough to follow a change of habits."""
+
+RUN_TIME_CIRCLES = 50_000
+"""Groups of like jobs remembered; those that learnt nothing for longest go first."""
+
+TURN_PERCENT = 75
+"""A turn is as long as this many per cent of all jobs run at most."""
+
+PATIENCE_MS = 16 * 3_600_000
+"""How long a job that gave way waits, counted from when it would have been served in order, before it may itself ask
+others whose turn is over. With the time those need to leave nobody loses a day by giving way."""
+
+TURNS_TRIED = 64
+"""Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""

@@ -16,6 +16,8 @@ class Why(StrEnum):
     HOLD = "hold"
     """It outstayed its maximum duration on GPUs that are promised to another."""
     CONSOLIDATION = "consolidation"
+    TURN = "turn"
+    """It has had its turn, and one of its tier has not."""
 
 
 class ReasonCode(StrEnum):

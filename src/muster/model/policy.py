@@ -88,6 +88,9 @@ class Policy:
     half_life_ms: int = 7 * DAY_MS
     """Of the usage that fair share remembers."""
     preemption: bool = True
+    turns: bool = True
+    """A job that can resume and has run longer than most jobs here ever do gives way to one of its tier that has not.
+    How long that is was learnt from jobs that ended; while too little is known nobody has to."""
     min_runtime_ms: int = 10 * MINUTE_MS
     """A job is not preempted before it has run this long."""
     preemptions_per_team_hour: int = 120
@@ -103,6 +106,11 @@ class Policy:
     elastic: bool = True
     throughput: tuple[tuple[GpuType, int], ...] = ()
     """Relative speed per GPU type in thousandths, for jobs that do not say; 1000 where not named."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """True when jobs whose turn is over give way to those that have not had theirs."""
+        return self.turns and self.preemption
 
     @property
     def weighs_teams(self) -> bool:

@@ -26,6 +26,8 @@ class Scenario:
     """Decayed GPU-milliseconds (of whole GPUs) per team so far."""
     recent_preemptions: tuple[tuple[TeamPath, int], ...] = ()
     """How many jobs of each team were told to leave in the last hour."""
+    turn_ms: int | None = None
+    """How long most jobs run here, as far as was learnt; None while too little is known."""
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     holds: tuple[Hold, ...] = ()

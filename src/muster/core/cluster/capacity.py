@@ -310,6 +310,10 @@ class Capacity:
         ]
         return [good[kind] for kind in self.hardware]
 
+    def free_on(self, index: int) -> int:
+        """Free GPU thousandths of one node."""
+        return self._free_of(self.number[index])
+
     def free_milli_for(self, ask: Ask) -> int:
         """Free GPU thousandths of the ask's type in its pools, whether or not a worker fits into them."""
         total = 0

@@ -19,6 +19,7 @@ from muster.model.events import (
     JobHeld,
     JobReleased,
     JobStarted,
+    JobStarved,
     JobSubmitted,
     NodeChanged,
     NodeLost,
@@ -81,7 +82,7 @@ def _step(job: Job, event: Event) -> Step:
 
 def _own_step(job: Job, event: JobEvent) -> Step:
     match event:
-        case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame():
+        case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
             return reconsider(job, event), ()
         case JobCancelRequested() | EvictionOrdered() | TimerFired():
             return _stop(job, event)

@@ -2,7 +2,15 @@
 
 from typing import assert_never
 
-from muster.model.events import DependencyFailed, DependencyMet, JobHeld, JobReleased, TurnCame, WaitingEvent
+from muster.model.events import (
+    DependencyFailed,
+    DependencyMet,
+    JobHeld,
+    JobReleased,
+    JobStarved,
+    TurnCame,
+    WaitingEvent,
+)
 from muster.model.job import Cause, Job, JobState
 from muster.model.records import changed
 
@@ -23,6 +31,8 @@ def reconsider(job: Job, event: WaitingEvent) -> Job:
             wished = changed(job, held=False)
         case TurnCame():
             wished = changed(job, awaits_turn=False)
+        case JobStarved():
+            wished = changed(job, starved=True)
         case DependencyMet(dependency=dependency):
             wished = changed(job, unmet=tuple(each for each in job.unmet if each != dependency))
         case DependencyFailed(dependency=dependency):

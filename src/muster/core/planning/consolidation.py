@@ -11,7 +11,7 @@ from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Victim
+from muster.core.planning.victims import Victim, may_take_from
 from muster.core.queueing import JobClass
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
@@ -26,7 +26,9 @@ def consolidate(desk: Desk, preemption: Preemption) -> None:
         return
     for promise in sorted(desk.promises.values(), key=lambda promise: (promise.tier, promise.hold.job)):
         group = desk.snapshot.queue.class_of.get(promise.hold.job)
-        if group is None or promise.hold.basis is not Basis.LIMITS or not _enough(desk.free, group, promise):
+        if group is None or not group.may_preempt or promise.hold.basis is not Basis.LIMITS:
+            continue
+        if not _enough(desk.free, group, promise):
             continue
         if _move_for(desk, preemption, promise, group):
             return
@@ -109,7 +111,7 @@ def _cheapest_move(
         widest=_widest(desk, promise),
         team=group.team,
         ledger=desk.ledger,
-        allowance=preemption.roster.may_take_from,
+        allowance=lambda team: may_take_from(desk, team),
     ).cheapest()
     if sacrifice is None or not sacrifice.victims or not _pays(desk, promise, sacrifice):
         return None

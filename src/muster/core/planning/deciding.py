@@ -9,8 +9,9 @@ from muster.core.planning.placing import fits, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
+from muster.core.planning.sparing import spare_again
 from muster.core.planning.yardsticks import yardsticks
-from muster.core.queueing import Fortune, JobClass
+from muster.core.queueing import BACKGROUND, Fortune, JobClass
 from muster.core.snapshot import Snapshot
 from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId
@@ -33,7 +34,7 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         if groups and not _TierCycle(desk, preemption, tier, broken).run(groups):
             _stop_behind(desk, tier + 1)
             break
-    preemption.spare_again()
+    spare_again(desk, preemption)
     for job_id in preemption.unpromised:
         _promise_earliest(desk, snapshot.queue.class_of[job_id], snapshot.queue.jobs[job_id], broken.get(job_id, ""))
     _promise_starving(desk, broken)
@@ -75,7 +76,20 @@ class _TierCycle:
         self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
 
     def run(self, groups: list[JobClass]) -> bool:
-        """Decide every job of the tier; false when the policy lets nothing pass the job that is blocked.
+        """Decide every job of the tier, band by band; false when the policy lets nothing pass a job that is blocked."""
+        bands: dict[int, list[JobClass]] = {}
+        for group in groups:
+            bands.setdefault(group.band, []).append(group)
+        waiting = sorted(bands)
+        for band in waiting:
+            if not self._run_band(band, bands[band]):
+                behind = [group for later in waiting if later > band for group in bands[later]]
+                self._desk.block([(group, group.ids) for group in behind], ReasonCode.HELD_BY_OTHERS)
+                return False
+        return True
+
+    def _run_band(self, band: int, groups: list[JobClass]) -> bool:
+        """Decide the jobs of one band.
 
         While promises are left to be made the whole queue is walked in order; after that only what can still move.
         """
@@ -91,7 +105,7 @@ class _TierCycle:
             self._pass_over(walk.skipped, settled)
             if following is None:
                 return True
-        walk = self._walk(self._that_can_move(settled))
+        walk = self._walk(self._that_can_move(band, settled))
         while (following := walk.peek()) is not None:
             self._decide(walk, *following, settled)
         self._pass_over(walk.skipped, settled)
@@ -131,13 +145,13 @@ class _TierCycle:
             settled[group.order] = True
         self._desk.block(skipped, ReasonCode.CAPACITY)
 
-    def _that_can_move(self, settled: dict[int, bool]) -> list[JobClass]:
+    def _that_can_move(self, band: int, settled: dict[int, bool]) -> list[JobClass]:
         """The classes for which something can still be done; the jobs of all others are recorded as blocked.
 
         Most of a long queue is passed over here, a whole fortune at a time.
         """
         alive: list[JobClass] = []
-        for fortune, groups in self._desk.snapshot.queue.by_fortune(self._tier):
+        for fortune, groups in self._desk.snapshot.queue.by_fortune(self._tier, band):
             self._look_for_life(groups[0])
             fresh = [group for group in groups if group.order not in settled] if settled else groups
             if fortune in self._alive:
@@ -212,6 +226,8 @@ class _TierCycle:
         had_one = job.id in self._broken
         if not had_one and (self._holds_left <= 0 or code not in (ReasonCode.CAPACITY, ReasonCode.HELD_BY_OTHERS)):
             return False
+        if not had_one and group.band == BACKGROUND:
+            return False
         if not _promise_earliest(desk, group, job, self._broken.get(job.id, "")):
             return False
         self._holds_left -= 0 if had_one else 1
@@ -265,7 +281,7 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
     for submitted_ms, job_id in queue.by_age:
         if desk.now_ms - submitted_ms < desk.policy.starvation_limit_ms:
             return
-        if job_id not in desk.promises and job_id not in desk.begun:
+        if job_id not in desk.promises and job_id not in desk.begun and queue.class_of[job_id].band != BACKGROUND:
             if tried >= STARVING_PER_CYCLE:
                 desk.has_more_to_do = desk.has_more_to_do or len(desk.promises) < HOLDS
                 return
@@ -283,6 +299,7 @@ def _wake_ms(desk: Desk) -> int | None:
     someone_waits = bool(desk.blocked or desk.promises)
     if someone_waits:
         times += _next_to_be_movable(desk)
+        times += _next_turn_over(desk)
         times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
     else:
         times += [job.started_ms + desk.policy.min_runtime_ms for job in desk.snapshot.elastic.values()]
@@ -296,6 +313,15 @@ def _wake_ms(desk: Desk) -> int | None:
         jobs = [desk.snapshot.queue.jobs[job_id] for job_id in group.ids]
         times += [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
     return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)
+
+
+def _next_turn_over(desk: Desk) -> list[int]:
+    """When the next running job will have had its turn."""
+    turn_ms, turns = desk.snapshot.turn_ms, desk.snapshot.turns
+    if turn_ms is None or not desk.policy.turns:
+        return []
+    following = bisect_left(turns, (desk.now_ms - turn_ms + 1, ""))
+    return [began_ms + turn_ms for began_ms, _ in turns[following : following + 1]]
 
 
 def _next_to_be_movable(desk: Desk) -> list[int]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
+from muster.core.footprint import gpu_milli_of
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
@@ -123,7 +124,7 @@ def _send_away_overdue(desk: Desk, entry: _Kept) -> None:
                 continue
             job = desk.snapshot.running[job_id]
             if job.leaving_by_ms is None and job_id not in desk.evictions and _is_overdue(desk, job):
-                lost = lost_gpu_ms(job, desk.snapshot.demands[job_id], desk.now_ms)
+                lost = lost_gpu_ms(job, gpu_milli_of(desk.snapshot.demands[job_id]), desk.now_ms)
                 desk.evict(Eviction(job=job_id, for_job=entry.hold.job, why=Why.HOLD, lost_gpu_ms=lost))
 
 

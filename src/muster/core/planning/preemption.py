@@ -6,20 +6,29 @@ cycle. Elastic jobs are shrunk before anybody is stopped.
 
 from collections.abc import Callable
 
-from muster.core.cluster.capacity import Capacity, Footprint
-from muster.core.footprint import footprint_of
+from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice, Demand
-from muster.core.planning.desk import Desk, Promise
-from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.desk import Desk
+from muster.core.planning.placing import fits, place
 from muster.core.planning.promises import quota_allows
 from muster.core.planning.resizing import given_up, shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Lent, Roster, Victim, leavers, shrinkable, workers_of
-from muster.core.queueing import JobClass
+from muster.core.planning.turns import Turns, one_makes_room
+from muster.core.planning.victims import (
+    Lent,
+    Roster,
+    Victim,
+    as_leaver,
+    leavers,
+    may_take_from,
+    shrinkable,
+    workers_of,
+)
+from muster.core.queueing import FRESH, STARVED, JobClass
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
-from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN, SPARING_TRIES
-from muster.model.plan import Basis, Eviction, Why
+from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
+from muster.model.plan import Basis, Eviction
 
 _Key = tuple[bool, int, int]
 """Whom a class may ask: only elastic jobs that can shrink, or those below its tier and those who borrow from its team;
@@ -27,6 +36,9 @@ the latter by number, because this is looked up for every class of a long queue.
 
 NOBODY = 0
 """The number of the empty set of borrowers."""
+
+BY_TURN = -1
+"""In place of such a number: those whose turn is over; one less for those of them that have starved."""
 
 
 class Preemption:
@@ -37,6 +49,7 @@ class Preemption:
         self._broken = broken
         """Jobs whose promise could not be kept, and what they are told when they get another."""
         self._roster: Roster | None = None
+        self._turns = Turns(desk)
         self._shrinkable: list[Victim] | None = None
         self._leaving: Candidates | None = None
         self._told = 0
@@ -77,14 +90,52 @@ class Preemption:
                 if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
+        return self._take_turn(group, job, widest)
+
+    def _take_turn(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
+        """Ask those whose turn is over: who has starved before last, and one who is enough alone before several."""
+        for starved in self._turns_open_to(group):
+            for number, choice in enumerate(group.gang.choices):
+                sacrifice = self._in_turn(group, number, choice, widest, starved=starved)
+                if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
+                    self._carry_out(group, job, choice, sacrifice)
+                    return True
         return False
+
+    def _turns_open_to(self, group: JobClass) -> list[bool]:
+        """Whom a class may ask to give way: jobs that have not starved, and after them perhaps those that have.
+
+        A job that was preempted asks only once it has starved, and never another that has: so nobody is asked back and
+        forth.
+        """
+        asked: list[bool] = []
+        if group.band == STARVED:
+            asked = [False]
+        elif group.band == FRESH and group.may_preempt:
+            asked = [False, True]
+        return [starved for starved in asked if self._turns.over(group.tier, starved=starved)]
+
+    def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, *, starved: bool) -> Sacrifice | None:
+        if not self.quota_allows(group, choice):
+            return None
+        jobs = self._turns.over(group.tier, starved=starved)
+        alone = one_makes_room(self._turns, jobs, self.departed(), group.gang, choice, widest, self._allowance)
+        if alone is not None:
+            return alone
+        key: _Key = (True, group.tier, BY_TURN - starved)
+        victims = [] if key in self._candidates else self._turns.victims(group.tier, starved=starved)
+        return self._cheapest(lambda _group, _choice: (key, victims), group, number, choice, widest)
+
+    def _allowance(self, team: TeamPath) -> int:
+        return may_take_from(self._desk, team)
 
     def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
         """What a gang that may ask others to leave gets when it only waits for those who were told to already."""
-        departed = self._departed()
-        if self._shrinking(group, choice) is None and self._stopping(group, choice) is None:
+        departed = self.departed()
+        may_ask = self._shrinking(group, choice) or self._stopping(group, choice) or self._turns_open_to(group)
+        if not may_ask:
             return None
-        if not fits(departed, group.gang, choice, widest) or not self._quota_allows(group, choice):
+        if not fits(departed, group.gang, choice, widest) or not self.quota_allows(group, choice):
             return None
         seating = place(departed, group.gang, choice, widest)
         return Sacrifice((), seating, 0) if seating is not None else None
@@ -111,7 +162,13 @@ class Preemption:
                 continue
             if not self._cannot_help(self._stopping_below(group, lent), group, number, choice):
                 return False
-        return True
+        return all(self._turns_are_of_no_use(group, starved=starved) for starved in self._turns_open_to(group))
+
+    def _turns_are_of_no_use(self, group: JobClass, *, starved: bool) -> bool:
+        """True when a search among those whose turn is over has failed for this gang in every way."""
+        key: _Key = (True, group.tier, BY_TURN - starved)
+        tried = ((key, group.gang_number, number, group.gang.widest) for number in range(len(group.gang.choices)))
+        return all(way in self._hopeless for way in tried)
 
     def _cannot_help(
         self, rights: "tuple[_Key, list[Victim]] | None", group: JobClass, number: int, choice: Choice
@@ -127,14 +184,14 @@ class Preemption:
         return True
 
     def _candidates_for(self, key: _Key, victims: list[Victim]) -> Candidates:
-        departed = self._departed()
+        departed = self.departed()
         candidates = self._candidates.get(key)
         if candidates is None:
             candidates = self._candidates[key] = Candidates(departed, victims)
         candidates.catch_up()
         return candidates
 
-    def _departed(self) -> Capacity:
+    def departed(self) -> Capacity:
         """What will be free and not promised once everybody who was told to leave is gone."""
         leaving = self._those_leaving()
         leaving.catch_up()
@@ -150,13 +207,15 @@ class Preemption:
         else:
             for job_id in list(desk.evictions)[self._told :]:
                 self._strike_off(job_id)
-                self._leaving.add(self.roster.victim(job_id))
+                self._leaving.add(as_leaver(desk, job_id))
         self._told = len(desk.evictions)
         return self._leaving
 
     def _strike_off(self, job_id: JobId) -> None:
         """Somebody was told to leave or to shrink: he cannot be asked again."""
-        self.roster.leave(job_id)
+        if self._roster is not None:
+            self._roster.leave(job_id)
+        self._turns.leave(job_id)
         self._shrinkable = [other for other in self._spare_workers() if other.job.id != job_id]
         for candidates in self._candidates.values():
             candidates.without(job_id)
@@ -182,23 +241,24 @@ class Preemption:
         if known in self._hopeless:
             return None
         candidates = self._candidates_for(*entitled)
-        if not self._quota_allows(group, choice):
+        if not self.quota_allows(group, choice):
             return None
         sacrifice = Search(
-            capacity=self._departed(),
+            capacity=self.departed(),
             candidates=candidates,
             gang=group.gang,
             choice=choice,
             widest=widest,
             team=group.team,
             ledger=self._desk.projected,
-            allowance=self.roster.may_take_from,
+            allowance=self._allowance,
         ).cheapest()
         if sacrifice is None:
             self._hopeless[known] = True
         return sacrifice
 
-    def _quota_allows(self, group: JobClass, choice: Choice) -> bool:
+    def quota_allows(self, group: JobClass, choice: Choice) -> bool:
+        """True when the gang, starting now, would break neither a limit nor a promise."""
         desk = self._desk
         return (
             desk.ledger.breach(group.team, choice.demand) is None
@@ -207,7 +267,7 @@ class Preemption:
 
     def _keeps_quota(self, group: JobClass, choice: Choice, sacrifice: Sacrifice) -> bool:
         """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run."""
-        start_ms = self._gone_ms(sacrifice)
+        start_ms = self.gone_ms(sacrifice)
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
     def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
@@ -296,95 +356,16 @@ class Preemption:
             group.limit_ms,
             choice,
             sacrifice.seating,
-            self._gone_ms(sacrifice),
+            self.gone_ms(sacrifice),
             Basis.DEPARTURES,
             self._broken.get(job.id, ""),
         )
 
-    def spare_again(self) -> None:
-        """Let victims stay whom a later preemptor's victims made superfluous, the dearest first."""
-        desk = self._desk
-        told = [
-            (eviction.lost_gpu_ms, job_id, eviction.for_job)
-            for job_id, eviction in desk.evictions.items()
-            if eviction.why in (Why.TIER, Why.RECLAIM)
-        ]
-        told += [(0, job_id, resize.for_job) for job_id, resize in desk.resizes.items() if resize.for_job is not None]
-        if len({for_job: None for _, _, for_job in told}) > 1:
-            told.sort(key=lambda entry: (-entry[0], entry[1]))
-            for _, job_id, for_job in told[:SPARING_TRIES]:
-                promise = desk.promises.get(for_job)
-                if promise is not None:
-                    self._try_to_spare(job_id, promise)
-
-    def _try_to_spare(self, victim: JobId, promise: Promise) -> None:
-        """Seat a preemptor, and whoever else counts on a victim's GPUs, without that victim; or change nothing."""
-        desk = self._desk
-        stays = self._would_stay(victim)
-        nodes = {use.node: None for use in stays}
-        beside = [
-            other
-            for other in desk.promises.values()
-            if other is promise
-            or (other.hold.made_ms == desk.now_ms and any(use.node in nodes for use in other.footprint))
-        ]
-        preemptors = [other for other in beside if self._is_preemptors(other)]
-        scratch = self._departed()
-        mark = scratch.mark()
-        for other in beside:
-            scratch.give(other.footprint)
-        scratch.take(stays)
-        seatings = self._seat_all(scratch, preemptors)
-        scratch.rollback(mark)
-        if len(seatings) < len(preemptors):
-            return
-        for other in beside:
-            desk.retract(other.hold.job)
-        desk.pardon(victim)
+    def forget_leavers(self) -> None:
+        """Somebody who was told to leave may stay: who leaves is found out anew."""
         self._leaving = None
-        for other, (choice, seating) in zip(preemptors, seatings, strict=True):
-            limit_ms = other.end_ms - other.hold.start_ms
-            gone_ms = self._gone_ms(Sacrifice((), seating, 0))
-            desk.promise(other.hold.job, other.team, other.tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
-        self.unpromised += [other.hold.job for other in beside if not self._is_preemptors(other)]
 
-    def _is_preemptors(self, promise: Promise) -> bool:
-        """True for a promise made to a preemptor: while nobody has left for it, it may still sit somewhere else."""
-        return promise.hold.basis is Basis.DEPARTURES and promise.hold.job in self._desk.snapshot.queue.class_of
-
-    def _seat_all(self, scratch: Capacity, promises: list[Promise]) -> list[tuple[Choice, Seating]]:
-        """New seats for promised gangs one after another, as far as they can be found."""
-        seated: list[tuple[Choice, Seating]] = []
-        for promise in promises:
-            found = self._seat_somehow(scratch, promise)
-            if found is None:
-                break
-            scratch.take(found[1].footprint)
-            seated.append(found)
-        return seated
-
-    def _seat_somehow(self, scratch: Capacity, promise: Promise) -> tuple[Choice, Seating] | None:
-        desk = self._desk
-        group = desk.snapshot.queue.class_of[promise.hold.job]
-        job = desk.snapshot.queue.jobs[promise.hold.job]
-        widest = desk.widest(group.gang, job.spec, job.submitted_ms)
-        for choice in dict.fromkeys((promise.choice, *group.gang.choices)):
-            if fits(scratch, group.gang, choice, widest) and self._quota_allows(group, choice):
-                seating = place(scratch, group.gang, choice, widest)
-                if seating is not None:
-                    return choice, seating
-        return None
-
-    def _would_stay(self, victim: JobId) -> Footprint:
-        """What a victim would go on using if it were spared."""
-        desk = self._desk
-        resize = desk.resizes.get(victim)
-        if resize is None:
-            return desk.snapshot.footprints[victim]
-        job = desk.snapshot.running[victim]
-        return footprint_of(job.spec, given_up(job, resize.workers), desk.setting.tree)
-
-    def _gone_ms(self, sacrifice: Sacrifice) -> int:
+    def gone_ms(self, sacrifice: Sacrifice) -> int:
         """When everybody who is in the way has left."""
         desk = self._desk
         times = [desk.now_ms + desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]

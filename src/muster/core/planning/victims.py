@@ -32,10 +32,10 @@ class Victim(NamedTuple):
     """The workers that an elastic job gives up. Empty when the whole job leaves."""
 
 
-def lost_gpu_ms(job: RunningJob, demand: Demand, now_ms: int) -> int:
+def lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
     """GPU time since the job last saved itself, or since it started."""
     saved_ms = max(job.started_ms, job.checkpointed_ms or job.started_ms)
-    return max(0, now_ms - saved_ms) * gpu_milli_of(demand) // GPU_MILLI
+    return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
 
 
 Lent = tuple[tuple[TeamPath, Demand], ...]
@@ -46,57 +46,57 @@ def _by_id(job: RunningJob) -> JobId:
     return job.id
 
 
+def may_be_stopped(desk: Desk, job: RunningJob) -> bool:
+    """True when a job is not protected: by its file, its tier, its minimum run time, or because it is leaving."""
+    return (
+        job.leaving_by_ms is None
+        and job.spec.preemptible
+        and desk.setting.tier(job.spec.tier).preemptible
+        and desk.now_ms - job.started_ms >= desk.policy.min_runtime_ms
+        and job.id not in desk.evictions
+        and job.id not in desk.resizes
+    )
+
+
+def victim_of(desk: Desk, job: RunningJob, why: Why) -> Victim:
+    """A running job as a victim, with what leaving costs."""
+    demand = desk.snapshot.demands[job.id]
+    gpu_milli = gpu_milli_of(demand)
+    lost = lost_gpu_ms(job, gpu_milli, desk.now_ms)
+    cost = lost + desk.policy.restart_cost_ms * gpu_milli // GPU_MILLI
+    return Victim(job, why, cost, lost, desk.snapshot.footprints[job.id], demand)
+
+
+def may_take_from(desk: Desk, team: TeamPath) -> int:
+    """How many more jobs of a team may be told to leave within the hour."""
+    recent = desk.snapshot.preemptions(team, desk.now_ms)
+    return desk.policy.preemptions_per_team_hour - recent - desk.told.get(team, 0)
+
+
 class Roster:
     """All running jobs that may be stopped in this cycle, with their cost. Made once per cycle."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        snapshot, policy = desk.snapshot, desk.policy
+        snapshot = desk.snapshot
         self._rank = desk.setting.tier_rank
         self.jobs: dict[JobId, Victim] = {}
         self._by_team: dict[tuple[TeamPath, Demand], list[JobId]] | None = None
-        movable = sorted(filter(self._may_be_stopped, snapshot.running.values()), key=_by_id)
+        movable = sorted((job for job in snapshot.running.values() if may_be_stopped(desk, job)), key=_by_id)
         reported: list[int] = []
         for job in movable:
-            demand = snapshot.demands[job.id]
-            lost = lost_gpu_ms(job, demand, desk.now_ms)
-            cost = lost + policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
-            self.jobs[job.id] = Victim(job, Why.TIER, cost, lost, snapshot.footprints[job.id], demand)
+            victim = self.jobs[job.id] = victim_of(desk, job, Why.TIER)
             if job.checkpointed_ms is not None:
-                reported.append(cost)
+                reported.append(victim.cost)
         if reported:
             ceiling = (median_low(reported) + median_high(reported)) // 2
             for job_id, victim in self.jobs.items():
                 if victim.job.checkpointed_ms is None and victim.cost > ceiling:
                     self.jobs[job_id] = victim._replace(cost=ceiling)
 
-    def _may_be_stopped(self, job: RunningJob) -> bool:
-        desk = self._desk
-        return (
-            job.leaving_by_ms is None
-            and job.spec.preemptible
-            and desk.setting.tier(job.spec.tier).preemptible
-            and desk.now_ms - job.started_ms >= desk.policy.min_runtime_ms
-            and job.id not in desk.evictions
-        )
-
-    def victim(self, job_id: JobId) -> Victim:
-        """A running job as a victim, whether or not it is still on the roster."""
-        snapshot = self._desk.snapshot
-        job = snapshot.running[job_id]
-        return self.jobs.get(job_id) or Victim(
-            job, Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id]
-        )
-
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be told again."""
         self.jobs.pop(job_id, None)
-
-    def may_take_from(self, team: TeamPath) -> int:
-        """How many more jobs of a team may be told to leave within the hour."""
-        told = self._desk.told.get(team, 0)
-        recent = self._desk.snapshot.preemptions(team, self._desk.now_ms)
-        return self._desk.policy.preemptions_per_team_hour - recent - told
 
     def below(self, tier: int) -> list[Victim]:
         """Jobs of lower tiers."""
@@ -137,11 +137,13 @@ class Roster:
 
 def leavers(desk: Desk) -> list[Victim]:
     """Jobs that were told to leave before; what they free is spoken for only as far as it was promised."""
+    return [as_leaver(desk, job_id) for job_id in (*desk.snapshot.departing, *desk.leaving)]
+
+
+def as_leaver(desk: Desk, job_id: JobId) -> Victim:
+    """A running job that leaves anyway, so that asking it costs nothing."""
     snapshot = desk.snapshot
-    return [
-        Victim(snapshot.running[job_id], Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id])
-        for job_id in (*snapshot.departing, *desk.leaving)
-    ]
+    return Victim(snapshot.running[job_id], Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id])
 
 
 def shrinkable(desk: Desk) -> list[Victim]:

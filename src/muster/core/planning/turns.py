@@ -1,0 +1,92 @@
+"""Whose turn is over: jobs that can resume and have run longer than most jobs here ever do.
+
+They give way to jobs of their tier that have never run. Short jobs then start almost at once, and a long one pays for
+it with a restart now and then: it keeps what it has saved and its place in the queue.
+"""
+
+from bisect import bisect_right
+
+from muster.core.cluster.capacity import Capacity
+from muster.core.gang import Choice, Gang
+from muster.core.planning.desk import Desk
+from muster.core.planning.placing import place
+from muster.core.planning.search import Allowance, Sacrifice
+from muster.core.planning.victims import Victim, may_be_stopped, victim_of
+from muster.model.ids import JobId
+from muster.model.limits import TURNS_TRIED
+from muster.model.plan import Why
+
+
+class Turns:
+    """Who has had his turn in this cycle, by tier, who had most first."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._over: dict[tuple[int, bool], list[JobId]] | None = None
+
+    def over(self, tier: int, *, starved: bool) -> list[JobId]:
+        """Jobs of a tier whose turn is over and who may be asked to leave, those that have starved apart."""
+        if self._over is None:
+            self._over = self._find()
+        return self._over.get((tier, starved), [])
+
+    def victims(self, tier: int, *, starved: bool) -> list[Victim]:
+        """The same, with what they would free and what that costs."""
+        return [self.victim(job_id) for job_id in self.over(tier, starved=starved)]
+
+    def victim(self, job_id: JobId) -> Victim:
+        """One of them as a victim."""
+        return victim_of(self._desk, self._desk.snapshot.running[job_id], Why.TURN)
+
+    def leave(self, job_id: JobId) -> None:
+        """A job was told to leave: it cannot be asked again."""
+        for jobs in (self._over or {}).values():
+            if job_id in jobs:
+                jobs.remove(job_id)
+
+    def _find(self) -> dict[tuple[int, bool], list[JobId]]:
+        desk, snapshot = self._desk, self._desk.snapshot
+        if not desk.policy.takes_turns or snapshot.turn_ms is None:
+            return {}
+        found: dict[tuple[int, bool], list[JobId]] = {}
+        until = bisect_right(snapshot.turns, desk.now_ms - snapshot.turn_ms, key=lambda entry: entry[0])
+        for _, job_id in snapshot.turns[:until]:
+            job = snapshot.running[job_id]
+            if may_be_stopped(desk, job):
+                found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(job_id)
+        return found
+
+
+def one_makes_room(
+    turns: Turns,
+    jobs: list[JobId],
+    departed: Capacity,
+    gang: Gang,
+    choice: Choice,
+    widest: int,
+    allowance: Allowance,
+) -> Sacrifice | None:
+    """The first of these jobs who makes room for a gang by leaving alone; None when nobody does."""
+    if len(gang.parts) > 1 or gang.parts[0].workers > 1:
+        return None
+    needed = choice.asks[0].gpu_milli
+    for job_id in jobs[:TURNS_TRIED]:
+        victim = turns.victim(job_id)
+        if not _could_hold(departed, victim, needed) or allowance(victim.job.spec.team) <= 0:
+            continue
+        mark = departed.mark()
+        departed.give(victim.footprint)
+        seating = place(departed, gang, choice, widest)
+        departed.rollback(mark)
+        if seating is not None:
+            return Sacrifice((victim,), seating, victim.cost)
+    return None
+
+
+def _could_hold(departed: Capacity, victim: Victim, needed_milli: int) -> bool:
+    """True when one of the victim's nodes would have enough free GPUs without it, of whatever type."""
+    for use in victim.footprint:
+        freed_milli = sum(milli for _, milli in use.devices)
+        if departed.free_on(use.node) + freed_milli >= needed_milli:
+            return True
+    return False
