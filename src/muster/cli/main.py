@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from muster import __version__
 from muster.cli.plan import plan
+from muster.cli.simulate import simulate
 from muster.model.errors import MusterError
 
 EXIT_CANCELLED = 6
@@ -46,6 +47,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(plan)
+app.command()(simulate)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,7 +9,14 @@ from collections import deque
 from typing import NamedTuple
 
 from muster.model.job import RunningJob
-from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW
+from muster.model.limits import (
+    RUN_TIME_CIRCLES,
+    RUN_TIME_WINDOW,
+    TURN_ENDINGS,
+    TURN_MAX_MS,
+    TURN_MIN_MS,
+    TURN_PERCENT,
+)
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
@@ -54,10 +61,12 @@ class RunTimes:
                 return Expected(window.quantile(50, ran_ms) - ran_ms, window.quantile(90, ran_ms) - ran_ms)
         return None
 
-    def typical_ms(self, percent: int) -> int | None:
-        """What this many per cent of all recent jobs ran at most; None while too few have ended."""
+    def turn_ms(self) -> int | None:
+        """How long a job runs before its turn is over: longer than most here ever do; None while too few have ended."""
         window = self._circles.get(())
-        return None if window is None or window.longer_than(0) < RUN_TIME_WINDOW // 4 else window.quantile(percent, 0)
+        if window is None or window.longer_than(-1) < TURN_ENDINGS:
+            return None
+        return min(max(window.quantile(TURN_PERCENT, -1), TURN_MIN_MS), TURN_MAX_MS)
 
     def _forget_oldest(self) -> None:
         """Keep memory bounded: the group that learnt nothing for longest goes."""

@@ -19,7 +19,7 @@ from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
-from muster.model.limits import FREE_STATES, TURN_PERCENT
+from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
 from muster.model.policy import HOUR_MS
@@ -243,7 +243,7 @@ class Snapshot:
     def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
         """A job ended by itself after so much GPU time."""
         self.run_times.learn(spec, run_ms(spec, attained_gpu_ms))
-        self.turn_ms = self.run_times.typical_ms(TURN_PERCENT)
+        self.turn_ms = self.run_times.turn_ms()
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers."""

@@ -114,6 +114,13 @@ RUN_TIME_CIRCLES = 50_000
 TURN_PERCENT = 75
 """A turn is as long as this many per cent of all jobs run at most."""
 
+TURN_MIN_MS = 10 * 60_000
+TURN_MAX_MS = 2 * 3_600_000
+"""Where most jobs run for days, waiting for one of them to end is no turn at all."""
+
+TURN_ENDINGS = 20
+"""Jobs that must have ended before anybody is asked to give way."""
+
 PATIENCE_MS = 16 * 3_600_000
 """How long a job that gave way waits, counted from when it would have been served in order, before it may itself ask
 others whose turn is over. With the time those need to leave nobody loses a day by giving way."""

@@ -1,6 +1,7 @@
 """One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.desk import Desk
@@ -122,6 +123,8 @@ class _TierCycle:
         """
         desk = self._desk
         if job_id in desk.promises or job_id in desk.begun or job_id in self._waits_for_its_wish:
+            if job_id in desk.promises:
+                self._better(group, job_id)
             walk.advance()
             return True
         job = desk.snapshot.queue.jobs[job_id]
@@ -220,6 +223,16 @@ class _TierCycle:
             group, job, self._desk.widest(group.gang, job.spec, job.submitted_ms)
         )
 
+    def _better(self, group: JobClass, job_id: JobId) -> None:
+        """Let a job that was promised a distant start take its turn like others, or leave its promise as it is."""
+        desk, next_turns_ms = self._desk, _next_turns_ms(self._desk)
+        promise = desk.promises[job_id]
+        if next_turns_ms is None or promise.hold.basis is not Basis.LIMITS or promise.hold.start_ms <= next_turns_ms:
+            return
+        desk.retract(job_id)
+        if not self._make_room(group, desk.snapshot.queue.jobs[job_id], ReasonCode.CAPACITY):
+            desk.restore(promise)
+
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Promise a start to the first blocked jobs of the tier, and to any whose promise was broken."""
         desk = self._desk
@@ -228,7 +241,7 @@ class _TierCycle:
             return False
         if not had_one and group.band == BACKGROUND:
             return False
-        if not _promise_earliest(desk, group, job, self._broken.get(job.id, "")):
+        if not _promise_earliest(desk, group, job, self._broken.get(job.id, ""), before_ms=_next_turns_ms(desk)):
             return False
         self._holds_left -= 0 if had_one else 1
         return True
@@ -251,11 +264,19 @@ def _surviving_nodes(desk: Desk, job: WaitingJob) -> tuple[int, ...]:
     return tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
 
 
-def _promise_earliest(desk: Desk, group: JobClass, job: WaitingJob, moved_because: str) -> bool:
+def _next_turns_ms(desk: Desk) -> int | None:
+    """By when everybody who runs now will have had his turn, so that a later promise would only keep GPUs idle."""
+    turn_ms = desk.snapshot.turn_ms
+    return desk.now_ms + turn_ms if turn_ms is not None and desk.policy.takes_turns else None
+
+
+def _promise_earliest(
+    desk: Desk, group: JobClass, job: WaitingJob, moved_because: str, before_ms: int | None = None
+) -> bool:
     """Promise the earliest start there is; false when there is none to be promised or no more may be made."""
     if len(desk.promises) >= HOLDS:
         return False
-    opening = earliest(desk, job, group.gang, group.limit_ms)
+    opening = earliest(desk, job, group.gang, group.limit_ms, before_ms)
     if opening is None:
         return False
     desk.promise(
@@ -273,20 +294,29 @@ def _promise_earliest(desk: Desk, group: JobClass, job: WaitingJob, moved_becaus
 
 
 def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
-    """Whoever has waited longer than the starvation limit has a promise, whatever the depth."""
+    """Whoever has waited longer than the starvation limit has a promise, whatever the depth.
+
+    A bounded number at a time: the next cycle goes on, unless none of these could be promised anything.
+    """
     if not desk.policy.backfill:
         return
+    promised = 0
+    for tried, job_id in enumerate(_starving_without_promise(desk)):
+        if tried >= STARVING_PER_CYCLE:
+            desk.has_more_to_do = desk.has_more_to_do or (promised > 0 and len(desk.promises) < HOLDS)
+            return
+        group, job = desk.snapshot.queue.class_of[job_id], desk.snapshot.queue.jobs[job_id]
+        promised += _promise_earliest(desk, group, job, broken.get(job_id, ""), before_ms=_next_turns_ms(desk))
+
+
+def _starving_without_promise(desk: Desk) -> Iterator[JobId]:
+    """Jobs that have waited longer than the starvation limit and that nothing was decided for, oldest first."""
     queue = desk.snapshot.queue
-    tried = 0
     for submitted_ms, job_id in queue.by_age:
         if desk.now_ms - submitted_ms < desk.policy.starvation_limit_ms:
             return
         if job_id not in desk.promises and job_id not in desk.begun and queue.class_of[job_id].band != BACKGROUND:
-            if tried >= STARVING_PER_CYCLE:
-                desk.has_more_to_do = desk.has_more_to_do or len(desk.promises) < HOLDS
-                return
-            tried += 1
-            _promise_earliest(desk, queue.class_of[job_id], queue.jobs[job_id], broken.get(job_id, ""))
+            yield job_id
 
 
 def _wake_ms(desk: Desk) -> int | None:

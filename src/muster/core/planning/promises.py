@@ -37,11 +37,11 @@ class _Step(NamedTuple):
     footprint: Footprint
 
 
-def earliest(desk: Desk, job: WaitingJob, gang: Gang, limit_ms: int) -> Opening | None:
-    """The earliest opening over all ways to serve the gang."""
+def earliest(desk: Desk, job: WaitingJob, gang: Gang, limit_ms: int, before_ms: int | None = None) -> Opening | None:
+    """The earliest opening over all ways to serve the gang; None when there is none, or none before a given time."""
     best: Opening | None = None
     for choice in gang.choices:
-        opening = _sweep(desk, job, gang, choice, limit_ms, None if best is None else best.start_ms)
+        opening = _sweep(desk, job, gang, choice, limit_ms, before_ms if best is None else best.start_ms)
         if opening is not None and (best is None or opening.start_ms < best.start_ms):
             best = opening
     return best

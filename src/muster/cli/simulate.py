@@ -1,0 +1,177 @@
+"""`muster simulate`: replay a trace under one or several policies and compare what became of the jobs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.plan import Output
+from muster.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muster.policies import NamedPolicy
+    from muster.sim.outcome import Replay
+    from muster.sim.variation import Setup
+
+# The simulator and what it needs are imported when the command runs, so that the other commands start fast.
+# ruff: noqa: PLC0415
+
+TraceFile = Annotated[str, typer.Option("--trace", metavar="FILE", help="Who submitted what and when: CSV or SWF.")]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="P[,P2…]",
+        help="By name: fifo, greedy, easy, sjf-oracle, srsf-oracle, las, fair, muster, or of a plug-in.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="C", help="75x8, a cluster file, or a scenario; else the .cluster.json beside the trace."
+    ),
+]
+Printed = Annotated[
+    Output, typer.Option("-o", "--output", help="json is one object, or a list if there are several replays.")
+]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open in a browser.")]
+RestartCost = Annotated[str, typer.Option(metavar="TIME", help="What each restart costs all GPUs of a job.")]
+SaveEvery = Annotated[str, typer.Option(metavar="TIME", help="How often jobs save themselves; 0s means never.")]
+SaveCost = Annotated[str, typer.Option(metavar="TIME", help="How long training stands still for it.")]
+Seed = Annotated[int, typer.Option(help="For everything that is left to chance.")]
+Faults = Annotated[
+    str,
+    typer.Option(
+        metavar="RATES",
+        help="mtbf=250d,repair=4h,rack=0.1,gpu=5000d,straggler=30d,crash=0.02,cancel=0.05,spot=12h; all optional.",
+    ),
+]
+Teams = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The team tree with quotas and weights; else the cluster file's.")
+]
+Synthesise = Annotated[bool, typer.Option("--synthesise", help="Make up users, tiers and priorities where missing.")]
+Arrivals = Annotated[str, typer.Option(metavar="FACTOR", help="Let jobs come so many times as fast.")]
+First = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs.")]
+Vary = Annotated[
+    str | None,
+    typer.Option(metavar="KEY=A..B:STEP", help="One replay for each value of nodes, arrivals or restart_cost."),
+]
+TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
+
+
+def simulate(
+    trace: TraceFile,
+    policy: Policies,
+    cluster: Cluster = None,
+    output: Printed = Output.TABLE,
+    html: Html = None,
+    restart_cost: RestartCost = "0s",
+    checkpoint_every: SaveEvery = "30m",
+    checkpoint_cost: SaveCost = "0s",
+    seed: Seed = 1,
+    faults: Faults = "",
+    teams: Teams = None,
+    synthesise: Synthesise = False,
+    arrivals: Arrivals = "1",
+    first: First = None,
+    vary: Vary = None,
+    type_blind: TypeBlind = False,
+) -> None:
+    """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
+    from muster.cli.simulation_setup import Wishes, setups
+    from muster.policies import find_policy
+
+    policies = [find_policy(name.strip()) for name in policy.split(",")]
+    wishes = Wishes(
+        trace=trace,
+        cluster=cluster,
+        restart_cost=restart_cost,
+        checkpoint_every=checkpoint_every,
+        checkpoint_cost=checkpoint_cost,
+        seed=seed,
+        faults=faults,
+        teams=teams,
+        synthesise=synthesise,
+        arrivals=arrivals,
+        first=first,
+        vary=vary,
+        type_blind=type_blind,
+    )
+    results = [(setup, _replay(setup, named)) for setup in setups(wishes) for named in policies]
+    _print(results, output)
+    if html is not None:
+        _write_report(results, html)
+
+
+Results = Sequence[tuple["Setup", "Replay"]]
+
+
+def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
+    """Replay one policy, with a bar for people who watch; say which jobs could not take part."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from muster.sim.replay import replay
+
+    console = Console(stderr=True)
+    what = policy.name if setup.varied is None else f"{policy.name}, {setup.varied[0]} {setup.varied[1]}"
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=len(setup.trace.jobs))
+        made = replay(
+            setup.trace,
+            setup.cluster,
+            policy,
+            setup.circumstances,
+            progress=lambda done, _: bar.update(task, completed=done),
+        )
+    _tell_rejections(made)
+    return made
+
+
+def _tell_rejections(made: "Replay") -> None:
+    from muster.sim.timeline import is_rejected
+
+    rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
+    if rejected == len(made.outcomes):
+        raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
+    if rejected:
+        others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
+        told = f"{made.policy}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
+        typer.echo(f"muster: {told}{others}", err=True)
+
+
+def _print(results: Results, output: Output) -> None:
+    from muster.cli.simulation_table import print_figures
+
+    rows = [_figures(setup, made) for setup, made in results]
+    if output is Output.JSON:
+        typer.echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2))
+    else:
+        varied = results[0][0].varied
+        print_figures(rows, varied=None if varied is None else varied[0])
+
+
+def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
+    from muster.sim.measures import measures
+
+    figures = measures(made, setup.circumstances.teams)
+    return figures if setup.varied is None else {**figures, setup.varied[0]: setup.varied[1]}
+
+
+def _write_report(results: Results, path: Path) -> None:
+    from muster.sim.report import write_report
+
+    try:
+        write_report(
+            [made for _, made in results],
+            path,
+            title=f"Replay of {results[0][1].trace}",
+            summaries=[_figures(setup, made) for setup, made in results],
+            teams=results[0][0].circumstances.teams,
+        )
+    except OSError as error:
+        raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None
+    typer.echo(f"muster: the report is in {path}", err=True)

@@ -1,0 +1,141 @@
+"""From the options of `muster simulate` to what is to be replayed."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from muster.formats.cluster_file import is_size
+from muster.formats.document import Problems, read_document
+from muster.formats.references import read_references
+from muster.formats.team_file import read_cluster_and_teams, read_teams
+from muster.formats.trace_file import read_trace, trace_name
+from muster.formats.units import BadValue, duration_ms
+from muster.model.errors import InvalidInput
+from muster.model.node import ClusterSpec
+from muster.model.policy import DEFAULT_TIERS, Pool, Tier
+from muster.model.team import Team
+from muster.model.trace import Trace
+from muster.sim.faults import FaultRates, fault_rates
+from muster.sim.replay import Circumstances
+from muster.sim.synthesis import with_made_up
+from muster.sim.training import Habits
+from muster.sim.variation import Setup, scaled_arrivals, variations
+
+TEAMS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """The options as they were given."""
+
+    trace: str
+    cluster: str | None
+    restart_cost: str
+    checkpoint_every: str
+    checkpoint_cost: str
+    seed: int
+    faults: str
+    teams: str | None
+    synthesise: bool
+    arrivals: str
+    first: int | None
+    vary: str | None
+    type_blind: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a cluster file says: the machines and, if it is a scenario, the rules around them."""
+
+    cluster: ClusterSpec
+    teams: tuple[Team, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    tiers: tuple[Tier, ...] = DEFAULT_TIERS
+
+
+def setups(wishes: Wishes) -> tuple[Setup, ...]:
+    """Everything that is to be replayed, once for each policy."""
+    faults = fault_rates(wishes.faults)
+    habits = Habits(
+        restart_cost_ms=_duration("--restart-cost", wishes.restart_cost),
+        save_every_ms=_duration("--checkpoint-every", wishes.checkpoint_every),
+        save_cost_ms=_duration("--checkpoint-cost", wishes.checkpoint_cost),
+    )
+    around = surroundings(wishes.cluster or _cluster_beside(wishes.trace))
+    _check_spot(faults, around.pools)
+    trace = _trace(wishes)
+    teams = around.teams if wishes.teams is None else read_teams(wishes.teams)
+    _check_teams(trace, teams)
+    circumstances = Circumstances(
+        habits=habits,
+        faults=faults,
+        teams=teams,
+        pools=around.pools,
+        tiers=around.tiers,
+        seed=wishes.seed,
+        knows_speeds=not wishes.type_blind,
+    )
+    setup = Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
+    return (setup,) if wishes.vary is None else variations(wishes.vary, setup)
+
+
+def surroundings(source: str) -> Surroundings:
+    """`75x8`, a cluster file, or a scenario with its teams, pools and tiers; what waits or runs there is left out."""
+    if not is_size(source):
+        document = read_document(source)
+        if isinstance(document.value, dict) and "cluster" in document.value:
+            problems = Problems(document)
+            found = read_references(document.value, problems)
+            problems.stop_if_any()
+            return Surroundings(cluster=found.cluster, teams=found.teams, pools=found.pools, tiers=found.tiers)
+    cluster, teams = read_cluster_and_teams(source)
+    return Surroundings(cluster=cluster, teams=teams)
+
+
+def _cluster_beside(trace: str) -> str:
+    beside = Path(trace).with_name(f"{trace_name(trace)}.cluster.json")
+    if not beside.is_file():
+        raise InvalidInput(f"say on which cluster to replay, such as --cluster 75x8: there is no {beside}")
+    return str(beside)
+
+
+def _trace(wishes: Wishes) -> Trace:
+    trace = read_trace(wishes.trace)
+    if wishes.first is not None:
+        trace = replace(trace, jobs=trace.jobs[: wishes.first])
+    if wishes.synthesise:
+        trace = with_made_up(trace, wishes.seed)
+    factor = _factor(wishes.arrivals)
+    return trace if factor == 1 else scaled_arrivals(trace, factor)
+
+
+def _factor(text: str) -> Decimal:
+    try:
+        factor = Decimal(text)
+    except InvalidOperation:
+        factor = Decimal(0)
+    if not factor.is_finite() or factor <= 0:
+        raise InvalidInput(f"--arrivals must be a number above 0, not {text!r}: 2 lets jobs come twice as fast")
+    return factor
+
+
+def _duration(option: str, text: str) -> int:
+    try:
+        return duration_ms(text)
+    except BadValue as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise InvalidInput(f"{option} {error.problem}{hint}") from None
+
+
+def _check_spot(faults: FaultRates, pools: tuple[Pool, ...]) -> None:
+    if faults.spot and not any(pool.spot for pool in pools):
+        raise InvalidInput("faults: spot needs a scenario as --cluster, with nodes in a pool that has `spot: true`")
+
+
+def _check_teams(trace: Trace, teams: tuple[Team, ...]) -> None:
+    """With a team tree every team of the trace must be in it; without one every team exists."""
+    known = {team.path for team in teams}
+    missing = [team for team in dict.fromkeys(job.team for job in trace.jobs) if team not in known] if known else []
+    if missing:
+        shown = ", ".join(missing[:TEAMS_SHOWN]) + (" …" if len(missing) > TEAMS_SHOWN else "")
+        raise InvalidInput(f"the trace has teams that the team tree does not name: {shown}; add them to it")

@@ -1,0 +1,139 @@
+"""Policies by name: the ones that Muster brings, and those that others add.
+
+A policy is data, the `Policy` that an operator would write into a file, so that all of them share one engine, one way
+to place gangs and one way to count. Somebody who wants other decisions altogether brings a planner.
+
+A package adds its own under the entry point group `muster.policies`: the name is what a user types, the object a
+`NamedPolicy`.
+"""
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from muster.engine.decisions import Planner
+from muster.model.errors import InvalidInput
+from muster.model.limits import MAX_DURATION_MS
+from muster.model.policy import Order, Policy
+
+PLUG_INS = "muster.policies"
+"""The entry point group."""
+
+NEVER_STARVING_MS = 100 * MAX_DURATION_MS
+"""Longer than any replay: nobody is promised a start for having waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPolicy:
+    """A way to schedule that can be asked for by name."""
+
+    name: str
+    summary: str
+    """One line for the list of policies."""
+    rules: Policy
+    knows_durations: bool = False
+    """True for oracles: in a replay every job says how long it will run, exactly."""
+    planner: Planner | None = None
+    """Decides instead of the planning core; None for everything that rules can say."""
+
+
+_IN_ORDER = Policy(
+    order=Order.FIFO,
+    fair_share=False,
+    backfill=False,
+    hold_depth=0,
+    starvation_limit_ms=NEVER_STARVING_MS,
+    preemption=False,
+    consolidation=False,
+    elastic=False,
+)
+
+
+def _whatever_fits(order: Order, *, holds: int = 0) -> Policy:
+    """In the given order without regard to teams; who does not fit is passed over, nobody has to leave."""
+    return Policy(
+        order=order,
+        fair_share=False,
+        hold_depth=holds,
+        starvation_limit_ms=NEVER_STARVING_MS,
+        preemption=False,
+        consolidation=False,
+        elastic=False,
+    )
+
+
+_BUILT_IN = (
+    NamedPolicy(name="fifo", summary="in the order of submission, nobody overtakes", rules=_IN_ORDER),
+    NamedPolicy(
+        name="greedy",
+        summary="in the order of submission, whatever fits, no holds",
+        rules=_whatever_fits(Order.FIFO),
+    ),
+    NamedPolicy(
+        name="easy",
+        summary="backfill in front of one hold, for the first job that does not fit",
+        rules=_whatever_fits(Order.FIFO, holds=1),
+    ),
+    NamedPolicy(
+        name="sjf-oracle",
+        summary="least GPU time first, knowing all durations; nobody has to leave",
+        rules=_whatever_fits(Order.SHORTEST),
+        knows_durations=True,
+    ),
+    NamedPolicy(name="fair", summary="fair share between teams, without predicted run times", rules=Policy()),
+    NamedPolicy(name="muster", summary="the default of the live system", rules=Policy()),
+)
+
+_PREEMPTIVE = (
+    NamedPolicy(
+        name="srsf-oracle",
+        summary="least GPU time left first, knowing all durations; others leave for it",
+        rules=_whatever_fits(Order.SHORTEST),
+        knows_durations=True,
+    ),
+    NamedPolicy(
+        name="las",
+        summary="least GPU time received first, without knowing durations; others leave for it",
+        rules=_whatever_fits(Order.LEAST_ATTAINED),
+    ),
+)
+"""Preemption inside a tier; until the rules can say it they order the queue and nobody has to leave."""
+
+
+def find_policy(name: str) -> NamedPolicy:
+    """The policy of this name. Built-in ones cannot be replaced by a plug-in."""
+    for policy in (*_BUILT_IN, *_PREEMPTIVE):
+        if policy.name == name:
+            return policy
+    for plug_in in _plug_ins():
+        if plug_in.name == name:
+            return _loaded(plug_in)
+    raise InvalidInput(f"there is no policy {name!r}; choose from: {', '.join(policy_names())}")
+
+
+def policy_names() -> tuple[str, ...]:
+    """What can be asked for: the built-in ones, then the plug-ins by name, whether or not they work."""
+    built_in = (policy.name for policy in (*_BUILT_IN, *_PREEMPTIVE))
+    return tuple(dict.fromkeys((*built_in, *(plug_in.name for plug_in in _plug_ins()))))
+
+
+def known_policies() -> tuple[NamedPolicy, ...]:
+    """Every policy, built-in ones first. Raises `InvalidInput` that names the first plug-in that is broken."""
+    return tuple(find_policy(name) for name in policy_names())
+
+
+def _plug_ins() -> tuple[EntryPoint, ...]:
+    return tuple(sorted(entry_points(group=PLUG_INS), key=lambda plug_in: (plug_in.name, plug_in.value)))
+
+
+def _loaded(plug_in: EntryPoint) -> NamedPolicy:
+    try:
+        policy = plug_in.load()
+    except Exception as error:  # noqa: BLE001  Somebody else's code may raise anything.
+        problem = f"{type(error).__name__}: {error}"
+    else:
+        if isinstance(policy, NamedPolicy):
+            return policy
+        problem = f"it is a {type(policy).__name__}, not a NamedPolicy"
+    raise InvalidInput(
+        f"the policy {plug_in.name!r} from {plug_in.value} cannot be used: {problem}; repair or remove it"
+    )

@@ -1,0 +1,120 @@
+"""Finish-time fairness: how long a job took compared with having its fair share to itself all the time.
+
+    rho = completion / (run * max(1, gpus / share))
+
+The share of a job at a moment is the cluster's GPUs, divided between the teams that have jobs by their weights, and
+inside the team between its jobs; of the whole life of the job the average counts. A job is active from its submission
+to its end. A rho above 1 means that the job would have been better off alone on its share (Themis, Sia).
+
+Only jobs that finished have a rho.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from muster.model.ids import TeamPath
+from muster.model.job import JobState
+from muster.sim.outcome import JobOutcome
+from muster.sim.timeline import is_rejected
+
+TOLERANCE = 1e-9
+"""By how much rho may exceed 1 through rounding alone."""
+
+EVERYBODY = TeamPath("")
+"""The one team of all jobs when teams do not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fairness:
+    """How the jobs of a replay fared against their shares."""
+
+    worst: float
+    unfair_fraction: float
+    """The part of the finished jobs with a rho above 1."""
+
+
+def fairness(
+    outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None = None
+) -> Fairness:
+    """The worst rho and how many are unfair. With weights (thousandths) teams count, without them only jobs do."""
+    values = rhos(outcomes, capacity_milli, weights)
+    if not values:
+        return Fairness(worst=0.0, unfair_fraction=0.0)
+    unfair = sum(value > 1 + TOLERANCE for value in values)
+    return Fairness(worst=max(values), unfair_fraction=unfair / len(values))
+
+
+def rhos(
+    outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None = None
+) -> list[float]:
+    """The rho of every job that finished, in the order of the trace."""
+    shares = _mean_shares(outcomes, capacity_milli, weights)
+    return [_rho(outcome, share) for outcome, share in zip(outcomes, shares, strict=True) if share is not None]
+
+
+def _rho(outcome: JobOutcome, share_milli: float) -> float:
+    completion_ms = outcome.completion_ms or 0
+    ideal_ms = outcome.job.run_ms * max(1.0, outcome.job.gpu_milli / share_milli)
+    return completion_ms / ideal_ms if ideal_ms else float(completion_ms > 0) * completion_ms
+
+
+class _Team:
+    """The integral over time of what one job of the team is due."""
+
+    __slots__ = ("active", "due", "seen", "weight")
+
+    def __init__(self, weight: int) -> None:
+        self.weight = weight
+        self.active = 0
+        self.due = 0.0
+        """For each of its jobs that was there all along."""
+        self.seen = 0.0
+        """The cluster's integral when this was last brought up to date."""
+
+    def change(self, by: int, now: float) -> None:
+        """So many jobs more, after bringing the integral up to date."""
+        if self.active:
+            self.due += (now - self.seen) * self.weight / self.active
+        self.seen = now
+        self.active += by
+
+
+def _mean_shares(
+    outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None
+) -> list[float | None]:
+    """GPU thousandths that each finished job was due on average; one sweep over all beginnings and ends.
+
+    Between two changes all that varies is time, so it is enough to integrate the capacity for each unit of weight; a
+    team's own integral moves with that as long as its number of jobs stays the same.
+    """
+    teams: dict[TeamPath, _Team] = {}
+    shares: list[float | None] = [None] * len(outcomes)
+    begun = [0.0] * len(outcomes)
+    per_weight, last_ms, weight_sum = 0.0, 0, 0
+    for at_ms, by, place in _changes(outcomes):
+        if weight_sum:
+            per_weight += (at_ms - last_ms) * capacity_milli / weight_sum
+        last_ms = at_ms
+        outcome = outcomes[place]
+        path = EVERYBODY if weights is None else outcome.job.team
+        team = teams.get(path)
+        if team is None:
+            team = teams[path] = _Team(1000 if weights is None else weights.get(path, 1000))
+        team.change(by, per_weight)
+        if by > 0:
+            begun[place] = team.due
+            weight_sum += team.weight if team.active == 1 else 0
+        else:
+            weight_sum -= team.weight if not team.active else 0
+            life_ms = outcome.completion_ms
+            if outcome.state is JobState.SUCCEEDED and life_ms is not None:
+                shares[place] = (team.due - begun[place]) / life_ms if life_ms else float(capacity_milli)
+    return shares
+
+
+def _changes(outcomes: Sequence[JobOutcome]) -> list[tuple[int, int, int]]:
+    """Beginnings and ends of the jobs' lives in the order of time; who begins and ends in one moment begins first."""
+    changes = [(outcome.job.submit_ms, 1, place) for place, outcome in enumerate(outcomes) if not is_rejected(outcome)]
+    changes += [(outcome.end_ms, -1, place) for place, outcome in enumerate(outcomes) if outcome.end_ms is not None]
+    changes.sort(key=lambda change: (change[0], -change[1], change[2]))
+    return changes

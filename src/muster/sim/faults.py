@@ -1,0 +1,101 @@
+"""How often things go wrong in a replay, and what jobs bring on themselves.
+
+Which jobs crash and which are cancelled is drawn once for each job of the trace, in its order, so that all policies
+are tried with the same jobs. What happens to nodes is drawn in `weather`.
+"""
+
+from dataclasses import dataclass, fields
+from random import Random
+
+from muster.formats.units import BadValue, duration_ms
+from muster.model.errors import InvalidInput
+from muster.model.policy import HOUR_MS, MINUTE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRates:
+    """How often things go wrong. The defaults are a perfect world."""
+
+    mtbf: int = 0
+    """Mean time between failures of one node; 0 means never, here and below."""
+    repair: int = 4 * HOUR_MS
+    """Mean time until a node, or a GPU, is back."""
+    rack: float = 0.0
+    """The part of node failures that take the whole innermost domain with them."""
+    gpu: int = 0
+    """Mean time between faults of one GPU."""
+    straggler: int = 0
+    """Mean time between two spells of slowness of one node."""
+    straggler_speed: float = 0.5
+    """What is left of its speed in the meantime."""
+    straggler_time: int = 2 * HOUR_MS
+    """Mean length of such a spell."""
+    crash: float = 0.0
+    """The part of jobs that crash once, anywhere in their work."""
+    cancel: float = 0.0
+    """The part of jobs whose user gives them up, at any time within twice their run time after submission."""
+    spot: int = 0
+    """Mean time until a spot node is taken away."""
+    notice: int = 2 * MINUTE_MS
+    """How long before that its jobs are told."""
+
+    @property
+    def disturb_jobs(self) -> bool:
+        """True when some fault can end an attempt, so that it matters what a job has saved."""
+        return bool(self.mtbf or self.gpu or self.crash or self.cancel or self.spot)
+
+
+def fault_rates(text: str) -> FaultRates:
+    """`mtbf=250d,repair=4h,rack=0.1`: the rates that a user gave on the command line."""
+    kinds = {field.name: type(field.default) for field in fields(FaultRates)}
+    given: dict[str, int | float] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, _, value = (each.strip() for each in part.partition("="))
+        name = name.replace("-", "_")
+        if name not in kinds:
+            raise InvalidInput(f"faults: {name!r} is not a fault; there are: {', '.join(kinds)}")
+        if name in given:
+            raise InvalidInput(f"faults: {name} is given twice; keep one")
+        given[name] = _duration(name, value) if kinds[name] is int else _part(name, value)
+    return FaultRates(**given)  # type: ignore[arg-type]  # Each has the type of its default.
+
+
+def _duration(name: str, value: str) -> int:
+    try:
+        return duration_ms(value)
+    except BadValue as error:
+        raise InvalidInput(f"faults: {name}: {error.problem}") from None
+
+
+def _part(name: str, value: str) -> float:
+    try:
+        part = float(value)
+    except ValueError:
+        part = -1.0
+    if not 0 <= part <= 1:
+        raise InvalidInput(f"faults: {name} must be a number between 0 and 1, not {value!r}")
+    return part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFate:
+    """What one job brings on itself, or its user."""
+
+    crash_at: float | None = None
+    """After which part of its work it crashes."""
+    cancel_after_ms: int | None = None
+    """How long after its submission it is given up."""
+
+
+WELL = JobFate()
+
+
+def job_fate(rates: FaultRates, run_ms: int, chance: Random) -> JobFate:
+    """Draw the fate of the next job; always the same number of draws, so that rates do not shift each other."""
+    crashes, crash_at, cancels, cancel_at = (chance.random() for _ in range(4))
+    if crashes >= rates.crash and cancels >= rates.cancel:
+        return WELL
+    return JobFate(
+        crash_at=crash_at if crashes < rates.crash else None,
+        cancel_after_ms=int(cancel_at * 2 * run_ms) if cancels < rates.cancel else None,
+    )

@@ -1,0 +1,143 @@
+"""The figures of a replay: the object that `muster simulate -o json` prints for each policy.
+
+Percentiles are by nearest rank: the smallest value that at least so many per cent of all values do not exceed. Times
+are about jobs that finished, waits about jobs that started. `utilisation` is about the time from the first submission
+to the last, in which the policy had work to choose from; everything else is about the whole replay.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from muster.model.job import JobState
+from muster.model.team import Team
+from muster.sim.fairness import Fairness, fairness
+from muster.sim.outcome import JobOutcome, Replay
+from muster.sim.timeline import is_rejected
+
+SECOND_MS = 1000
+
+
+def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
+    """All figures of one replay as plain values. With teams, `rho` counts by their weights, else job by job."""
+    outcomes = replay.outcomes
+    finished = [outcome for outcome in outcomes if outcome.state is JobState.SUCCEEDED]
+    started = [outcome for outcome in outcomes if outcome.first_start_ms is not None]
+    rejected = sum(is_rejected(outcome) for outcome in outcomes)
+    weights = {team.path: team.weight for team in teams}
+    by_jobs = fairness(outcomes, replay.capacity_milli)
+    by_teams = fairness(outcomes, replay.capacity_milli, weights)
+    return {
+        "policy": replay.policy,
+        "trace": replay.trace,
+        "jobs": len(outcomes),
+        "finished": len(finished),
+        "unfinished": len(outcomes) - len(finished) - rejected,
+        "rejected": rejected,
+        "jct_s": distribution(outcome.completion_ms for outcome in finished),
+        "first_wait_s": distribution(outcome.first_wait_ms for outcome in started),
+        "wait_by_tier_s": _waits_by(started, lambda outcome: outcome.job.tier),
+        "wait_by_team_s": _waits_by(started, lambda outcome: outcome.job.team),
+        "makespan_s": makespan_ms(outcomes) / SECOND_MS,
+        "utilisation": utilisation(replay),
+        **_costs(replay, started),
+        "fragmentation": fragmentation(replay),
+        "rho": _fairness_values(by_teams if weights else by_jobs),
+        "rho_by_weights": {"jobs": _fairness_values(by_jobs), "teams": _fairness_values(by_teams)},
+        "cycles": replay.cycles,
+        "cpu_s": round(replay.cpu_s, 3),
+        "log_hash": replay.log_hash,
+    }
+
+
+def distribution(values_ms: Iterable[int | None]) -> dict[str, float]:
+    """Mean, median and 99th percentile in seconds; zeros when there is nothing."""
+    values = sorted(value for value in values_ms if value is not None)
+    if not values:
+        return {"mean": 0.0, "p50": 0.0, "p99": 0.0}
+    return {
+        "mean": round(sum(values) / len(values) / SECOND_MS, 3),
+        "p50": nearest_rank(values, 50) / SECOND_MS,
+        "p99": nearest_rank(values, 99) / SECOND_MS,
+    }
+
+
+def nearest_rank(in_order: Sequence[int], percent: int) -> int:
+    """The smallest of the values that at least so many per cent of them do not exceed."""
+    rank = -(-len(in_order) * percent // 100)
+    return in_order[max(rank, 1) - 1]
+
+
+def makespan_ms(outcomes: Sequence[JobOutcome]) -> int:
+    """From the first submission to the last end."""
+    ends = [outcome.end_ms for outcome in outcomes if outcome.end_ms is not None]
+    return max(ends) - outcomes[0].job.submit_ms if ends else 0
+
+
+def utilisation(replay: Replay) -> float:
+    """Allocated over all GPU time between the first and the last submission."""
+    begin_ms, end_ms = replay.outcomes[0].job.submit_ms, replay.outcomes[-1].job.submit_ms
+    available = replay.capacity_milli * (end_ms - begin_ms)
+    allocated = sum(
+        stint.gpu_milli * (min(stint.end_ms, end_ms) - max(stint.start_ms, begin_ms))
+        for outcome in replay.outcomes
+        for stint in outcome.stints
+        if stint.start_ms < end_ms and stint.end_ms > begin_ms
+    )
+    return _share(allocated, available)
+
+
+def fragmentation(replay: Replay) -> float:
+    """The part of the free GPU time, between first and last submission, that jobs could not be expected to use."""
+    begin_ms, end_ms = replay.outcomes[0].job.submit_ms, replay.outcomes[-1].job.submit_ms
+    free = fragments = 0.0
+    for sample, after in zip(replay.samples, replay.samples[1:], strict=False):
+        if begin_ms <= sample.at_ms < end_ms:
+            free_gpu_time = (sample.usable_milli - sample.used_milli) * (min(after.at_ms, end_ms) - sample.at_ms)
+            free += free_gpu_time
+            fragments += free_gpu_time * sample.fragmentation
+    return _share(fragments, free)
+
+
+def _costs(replay: Replay, started: Sequence[JobOutcome]) -> dict[str, Any]:
+    """What stopping, saving and faults have cost."""
+    outcomes = replay.outcomes
+    allocated = sum(
+        stint.gpu_milli * (stint.end_ms - stint.start_ms) for outcome in outcomes for stint in outcome.stints
+    )
+    allocated_gpu_ms = allocated / 1000
+    useful = sum(outcome.useful_gpu_ms for outcome in outcomes)
+    lost = sum(outcome.lost_gpu_ms for outcome in outcomes)
+    preemptions = sum(outcome.preemptions for outcome in outcomes)
+    lifetimes = sum(_lifetime_gpu_ms(outcome) for outcome in started)
+    return {
+        "preemptions": preemptions,
+        "preemptions_per_job": round(preemptions / len(outcomes), 6),
+        "faults": sum(outcome.faults for outcome in outcomes),
+        "lost_gpu_s": lost / SECOND_MS,
+        "lost_fraction": _share(lost, allocated_gpu_ms),
+        "saving_gpu_s": sum(outcome.saving_gpu_ms for outcome in outcomes) / SECOND_MS,
+        "goodput": _share(useful, allocated_gpu_ms),
+        "effective_training_time": _share(useful, lifetimes),
+    }
+
+
+def _lifetime_gpu_ms(outcome: JobOutcome) -> float:
+    """GPU time from the first start to the end, whether or not the job had its GPUs, as Meta and ByteDance count it."""
+    if outcome.end_ms is None or outcome.first_start_ms is None:
+        return 0.0
+    return (outcome.end_ms - outcome.first_start_ms) * outcome.job.gpu_milli / 1000
+
+
+def _waits_by(started: Sequence[JobOutcome], group: Callable[[JobOutcome], str]) -> dict[str, dict[str, float]]:
+    waits: dict[str, list[int | None]] = {}
+    for outcome in started:
+        waits.setdefault(group(outcome), []).append(outcome.first_wait_ms)
+    return {name: distribution(waits[name]) for name in sorted(waits)}
+
+
+def _fairness_values(fairness: Fairness) -> dict[str, float]:
+    return {"worst": round(fairness.worst, 6), "unfair_fraction": round(fairness.unfair_fraction, 6)}
+
+
+def _share(part: float, whole: float) -> float:
+    return round(part / whole, 6) if whole else 0.0

@@ -1,0 +1,83 @@
+"""What a replay leaves behind: facts about every job and about the cluster over time, from which all figures come."""
+
+from dataclasses import dataclass
+
+from muster.model.ids import NodeName
+from muster.model.job import JobState
+from muster.model.trace import TraceJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stint:
+    """One stretch of time in which a job occupied its GPUs without interruption."""
+
+    start_ms: int
+    end_ms: int
+    gpu_milli: int
+    nodes: tuple[NodeName, ...]
+    """One for each worker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """What became of one job."""
+
+    job: TraceJob
+    state: JobState
+    """As it was when the replay ended: final, unless the replay was cut off."""
+    first_start_ms: int | None
+    end_ms: int | None
+    preemptions: int = 0
+    faults: int = 0
+    """Attempts that a node, a GPU or the job itself brought to an end."""
+    useful_gpu_ms: int = 0
+    """GPU time whose work counted in the end."""
+    lost_gpu_ms: int = 0
+    """GPU time spent on restarts and on work that had to be done again."""
+    saving_gpu_ms: int = 0
+    """GPU time in which training stood still to save."""
+    stints: tuple[Stint, ...] = ()
+
+    @property
+    def completion_ms(self) -> int | None:
+        """Submission to end."""
+        return None if self.end_ms is None else self.end_ms - self.job.submit_ms
+
+    @property
+    def first_wait_ms(self) -> int | None:
+        """Submission to first start."""
+        return None if self.first_start_ms is None else self.first_start_ms - self.job.submit_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The cluster between this moment and the next sample."""
+
+    at_ms: int
+    used_milli: int
+    usable_milli: int
+    """GPUs of nodes that work."""
+    waiting_jobs: int
+    waiting_milli: int
+    """GPUs that they ask for."""
+    fragmentation: float
+    """Share of the free GPUs that a job drawn at random from the waiting and running ones could not use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """One trace under one policy."""
+
+    policy: str
+    trace: str
+    capacity_milli: int
+    """GPUs of the whole cluster."""
+    outcomes: tuple[JobOutcome, ...]
+    """In the order of the trace."""
+    samples: tuple[Sample, ...]
+    """In the order of time, one for each change, thinned out to a bounded number."""
+    cycles: int
+    cpu_s: float
+    log_hash: str
+    rejections: tuple[str, ...] = ()
+    """Why jobs were never let in, each reason once, the most frequent first."""

@@ -1,0 +1,127 @@
+"""Replays a trace under one policy and tells what became of every job."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from muster.model.errors import InvalidInput
+from muster.model.job import JobState
+from muster.model.node import ClusterSpec
+from muster.model.policy import DEFAULT_TIERS, Pool, Tier
+from muster.model.resources import GPU_MILLI
+from muster.model.team import Team
+from muster.model.trace import Trace
+from muster.policies import NamedPolicy
+from muster.sim.faults import FaultRates
+from muster.sim.fragmentation import JobMix
+from muster.sim.outcome import JobOutcome, Replay, Stint
+from muster.sim.run import Progress, Run
+from muster.sim.timeline import Occupied, timeline
+from muster.sim.training import Habits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """Everything about a replay besides the trace, the cluster and the policy."""
+
+    habits: Habits = field(default_factory=Habits)
+    faults: FaultRates = field(default_factory=FaultRates)
+    teams: tuple[Team, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    tiers: tuple[Tier, ...] = DEFAULT_TIERS
+    seed: int = 1
+    can_resume: bool = True
+    """False: the jobs of the trace lose all their work when they are stopped."""
+    knows_speeds: bool = True
+    """False: nobody knows beforehand how fast a job runs on each GPU type."""
+
+
+def replay(
+    trace: Trace,
+    cluster: ClusterSpec,
+    policy: NamedPolicy,
+    circumstances: Circumstances | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Replay:
+    """Run the whole trace. The same arguments give the same outcome and the same hash, whatever the process.
+
+    Jobs that can never run on this cluster are refused, as the engine does it live, and count as not finished; so do
+    jobs that still wait when nothing can happen any more.
+    """
+    if not trace.jobs:
+        raise InvalidInput(f"the trace {trace.name} has no jobs")
+    given = circumstances or Circumstances()
+    began_s = time.process_time()
+    run = Run(
+        trace.jobs,
+        cluster,
+        policy,
+        habits=given.habits,
+        faults=given.faults,
+        teams=given.teams,
+        pools=given.pools,
+        tiers=given.tiers,
+        seed=given.seed,
+        can_resume=given.can_resume,
+        knows_speeds=given.knows_speeds,
+        progress=progress,
+    )
+    run.to_the_end()
+    outcomes = tuple(_outcome(run, place) for place in range(len(trace.jobs)))
+    samples = timeline(
+        cluster,
+        outcomes,
+        _occupied(run),
+        run.world.node_history,
+        JobMix(record.spec for record in run.engine.state.jobs.values()),
+    )
+    return Replay(
+        policy=policy.name,
+        trace=trace.name,
+        capacity_milli=sum(node.gpus for node in cluster.nodes) * GPU_MILLI,
+        outcomes=outcomes,
+        samples=samples,
+        cycles=run.cycles,
+        cpu_s=time.process_time() - began_s,
+        log_hash=run.log.hash,
+        rejections=tuple(reason for reason, _ in Counter(run.rejected.values()).most_common()),
+    )
+
+
+def _occupied(run: Run) -> list[Occupied]:
+    records = run.engine.state.jobs
+    return [
+        Occupied(*stint, records[job].spec)
+        for job, training in run.world.trainings.items()
+        for stint in training.stints
+    ]
+
+
+def _outcome(run: Run, place: int) -> JobOutcome:
+    """What became of one job of the trace."""
+    job = run.jobs[place]
+    record = run.engine.state.jobs.get(job.id)
+    if record is None:
+        return JobOutcome(job=job, state=JobState.FAILED, first_start_ms=None, end_ms=None)
+    training = run.world.trainings[job.id]
+    if record.state is JobState.FAILED:
+        training.write_off()
+    useful, lost, saving = training.gpu_ms()
+    return JobOutcome(
+        job=job,
+        state=record.state,
+        first_start_ms=record.first_started_ms,
+        end_ms=record.ended_ms,
+        preemptions=record.preemptions,
+        faults=training.faults,
+        useful_gpu_ms=useful,
+        lost_gpu_ms=lost,
+        saving_gpu_ms=saving,
+        stints=tuple(
+            [
+                Stint(start_ms=start_ms, end_ms=end_ms, gpu_milli=milli, nodes=tuple([each.node for each in seats]))
+                for start_ms, end_ms, milli, seats in training.stints
+            ]
+        ),
+    )

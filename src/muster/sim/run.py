@@ -1,0 +1,236 @@
+"""One replay under way: the production engine under a virtual clock, in the simulated world.
+
+Nothing here decides who runs. The loop goes from moment to moment: what is due in the world, in the weather and in the
+trace is told to the engine, the engine ticks, and what it has ordered happens.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+
+from muster.core.admission import Rejected
+from muster.engine.decisions import Decisions
+from muster.engine.engine import Engine
+from muster.model.errors import InvariantViolated
+from muster.model.events import WorkersExited
+from muster.model.ids import GpuType, JobId
+from muster.model.node import ClusterSpec
+from muster.model.policy import DAY_MS, Pool, Tier
+from muster.model.scenario import Scenario
+from muster.model.team import Team
+from muster.model.trace import TraceJob
+from muster.policies import NamedPolicy
+from muster.sim.faults import FaultRates, JobFate, job_fate
+from muster.sim.hashed_log import HashedLog
+from muster.sim.submissions import Submissions
+from muster.sim.training import PARTS, Habits, Training
+from muster.sim.weather import Weather
+from muster.sim.world import World
+
+STUCK_MS = 30 * DAY_MS
+"""How long an idle cluster may leave jobs waiting, with nothing more to come, until they are taken to wait for ever."""
+IDLE_TICKS = 10_000
+"""How often the engine may want to be woken in the meantime."""
+ROUNDS_PER_MOMENT = 10_000
+"""How often one moment may lead to itself again: more means that the engine goes in circles."""
+PROGRESS_STEPS = 200
+RETRIES = 3
+"""How often jobs are tried again after a crash, where jobs crash."""
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many jobs have ended."""
+
+
+class Run:
+    """A trace, an engine and a world; `to_the_end` is called once."""
+
+    def __init__(
+        self,
+        jobs: Sequence[TraceJob],
+        cluster: ClusterSpec,
+        policy: NamedPolicy,
+        *,
+        habits: Habits,
+        faults: FaultRates,
+        teams: tuple[Team, ...],
+        pools: tuple[Pool, ...],
+        tiers: tuple[Tier, ...],
+        seed: int,
+        can_resume: bool,
+        knows_speeds: bool,
+        progress: Progress | None,
+    ) -> None:
+        self.jobs = jobs
+        self.cycles = 0
+        self.rejected: dict[JobId, str] = {}
+        """Why each of the jobs was refused that can never run."""
+        self.log = HashedLog()
+        may_lose = faults.disturb_jobs or _stops_jobs(policy)
+        self.world = World(cluster.nodes, replace(habits, reports_saves=habits.reports_saves and may_lose))
+        self.engine = Engine(
+            scenario=Scenario(now_ms=0, cluster=cluster, pools=pools, teams=teams, tiers=tiers, policy=policy.rules),
+            log=self.log,
+            backend=self.world,
+            decisions=None if policy.planner is None else Decisions(plan=policy.planner),
+        )
+        self._submissions = Submissions(
+            cluster.nodes,
+            knows_durations=policy.knows_durations,
+            knows_speeds=knows_speeds,
+            can_resume=can_resume,
+            retries=RETRIES if faults.crash or faults.gpu else 0,
+        )
+        self._can_resume = can_resume
+        spot = frozenset(pool.name for pool in pools if pool.spot)
+        self._weather = Weather(faults, cluster.nodes, spot, seed)
+        self._fates = _fates(jobs, faults, seed)
+        self._cancels = _cancels(jobs, self._fates)
+        self._next_cancel = 0
+        self._next_job = 0
+        self._next_own_ms = self._own_moment()
+        self._ended = 0
+        self._progress = progress
+        self._progress_step = max(1, len(jobs) // PROGRESS_STEPS)
+        self._now_ms = 0
+        self._rounds = 0
+        self._idle_ms: int | None = None
+        self._idle_rounds = 0
+
+    def to_the_end(self) -> None:
+        """Go from moment to moment until every job has ended, or nothing can happen to those that have not."""
+        while self._ended < len(self.jobs):
+            now_ms = self._next_moment()
+            if now_ms is None or self._is_stuck(now_ms):
+                break
+            self._go_to(now_ms)
+        if self._progress is not None:
+            self._progress(len(self.jobs), len(self.jobs))
+
+    def _next_moment(self) -> int | None:
+        """When the next thing happens anywhere; None when nothing will."""
+        soonest = self._next_own_ms
+        for other in (self.world.next_ms, self.engine.next_ms):
+            if other is not None and (soonest is None or other < soonest):
+                soonest = other
+        if soonest is None:
+            return None
+        return max(self._now_ms, soonest)
+
+    def _go_to(self, now_ms: int) -> None:
+        """Let one moment happen, all of it."""
+        self._count_rounds(now_ms)
+        self._now_ms = now_ms
+        self.world.advance(now_ms)
+        if self._next_own_ms is not None and self._next_own_ms <= now_ms:
+            with self.engine.batch():
+                self._weather.befall(self.world, now_ms)
+                self._observe()
+                self._submit(now_ms)
+                self._cancel(now_ms)
+            self._next_own_ms = self._own_moment()
+        self._observe()
+        if self.engine.tick(now_ms) is not None:
+            self.cycles += 1
+        self._observe()
+
+    def _own_moment(self) -> int | None:
+        """When the next job comes, the next user gives up, or the weather changes."""
+        moments = []
+        if self._next_job < len(self.jobs):
+            moments.append(self.jobs[self._next_job].submit_ms)
+        if self._next_cancel < len(self._cancels):
+            moments.append(self._cancels[self._next_cancel][0])
+        if (weather_ms := self._weather.next_ms) is not None:
+            moments.append(weather_ms)
+        return min(moments, default=None)
+
+    def _observe(self) -> None:
+        """Tell the engine what the world has reported, and note which jobs have come to their end."""
+        reports = self.world.poll()
+        if not reports:
+            return
+        self.engine.observe(*reports)
+        records = self.engine.state.jobs
+        for report in reports:
+            if type(report) is WorkersExited and records[report.job].ended_ms is not None:
+                self._end()
+
+    def _submit(self, now_ms: int) -> None:
+        jobs, place = self.jobs, self._next_job
+        while place < len(jobs) and jobs[place].submit_ms <= now_ms:
+            job = jobs[place]
+            spec = self._submissions.spec(job)
+            answer = self.engine.submit(spec, now_ms, job=job.id)
+            if isinstance(answer, Rejected):
+                self.rejected[job.id] = answer.message
+                self._end()
+            else:
+                training = Training(
+                    job.id,
+                    job.run_ms,
+                    size=spec.roles[0].workers_max,
+                    speeds=_speeds(job) if job.run_ms_by_type else (),
+                    can_resume=self._can_resume,
+                    crash_at=self._fates[place].crash_at if self._fates else None,
+                )
+                self.world.expect(training)
+            place += 1
+        self._next_job = place
+
+    def _cancel(self, now_ms: int) -> None:
+        """Users give jobs up; one that runs is told to leave, and has ended when it is gone."""
+        while self._next_cancel < len(self._cancels) and self._cancels[self._next_cancel][0] <= now_ms:
+            job = self._cancels[self._next_cancel][1]
+            self._next_cancel += 1
+            record = self.engine.state.jobs.get(job)
+            if record is not None and record.ended_ms is None:
+                self.engine.cancel(job, now_ms, by="user")
+                if self.engine.state.jobs[job].ended_ms is not None:
+                    self._end()
+
+    def _end(self) -> None:
+        self._ended += 1
+        if self._progress is not None and self._ended % self._progress_step == 0:
+            self._progress(self._ended, len(self.jobs))
+
+    def _count_rounds(self, now_ms: int) -> None:
+        self._rounds = self._rounds + 1 if now_ms == self._now_ms else 0
+        if self._rounds > ROUNDS_PER_MOMENT:
+            raise InvariantViolated(f"the engine goes in circles at {now_ms} ms of the replay")
+
+    def _is_stuck(self, now_ms: int) -> bool:
+        """True when nothing runs, nothing is to come, and jobs have waited for a long time all the same."""
+        if self._next_job < len(self.jobs) or self.engine.state.occupying:
+            self._idle_ms = None
+            return False
+        if self._idle_ms is None:
+            self._idle_ms, self._idle_rounds = now_ms, 0
+        self._idle_rounds += 1
+        return self._idle_rounds > IDLE_TICKS or now_ms > self._idle_ms + STUCK_MS
+
+
+def _stops_jobs(policy: NamedPolicy) -> bool:
+    """True when a running job may be told to leave, so that its saves matter."""
+    rules = policy.rules
+    return rules.preemption or rules.consolidation or policy.planner is not None
+
+
+def _fates(jobs: Sequence[TraceJob], faults: FaultRates, seed: int) -> tuple[JobFate, ...]:
+    if not faults.crash and not faults.cancel:
+        return ()
+    chance = Random(f"fates {seed}")
+    return tuple(job_fate(faults, job.run_ms, chance) for job in jobs)
+
+
+def _cancels(jobs: Sequence[TraceJob], fates: Sequence[JobFate]) -> list[tuple[int, JobId]]:
+    """Who is given up, in the order of time."""
+    return sorted(
+        (job.submit_ms + fate.cancel_after_ms, job.id)
+        for job, fate in zip(jobs, fates, strict=False)
+        if fate.cancel_after_ms is not None
+    )
+
+
+def _speeds(job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
+    """Parts of work in a millisecond on each GPU type for which a run time was measured."""
+    return tuple([(kind, job.run_ms * PARTS // run_ms) for kind, run_ms in job.run_ms_by_type if run_ms])

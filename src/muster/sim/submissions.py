@@ -1,0 +1,109 @@
+"""A job of a trace -> what its user would have submitted.
+
+A gang larger than the biggest node that it may use is split into equal workers, as few as divide it evenly. Jobs that
+are alike share one spec: scheduling treats them as one class, and a replay need not make the same value twice.
+"""
+
+from collections.abc import Iterable
+
+from muster.model.ids import GpuType
+from muster.model.limits import MAX_DURATION_MS
+from muster.model.node import Node
+from muster.model.resources import GPU_MILLI, Request
+from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
+from muster.model.trace import TraceJob
+
+NAMELESS = "job"
+"""What a job is called whose trace does not say; all of them together have one history."""
+
+CHECKPOINT = CheckpointSpec(path="trace://", every_ms=MAX_DURATION_MS)
+"""The jobs of a replay save themselves by their own clock, so the engine has no reason to ask them to."""
+
+SPEED_STEP_MILLI = 10
+"""Speeds by GPU type are told in steps of a hundredth: measured durations differ by more from run to run."""
+
+
+class Submissions:
+    """Makes the specs of one replay."""
+
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        *,
+        knows_durations: bool = False,
+        knows_speeds: bool = True,
+        can_resume: bool = True,
+        retries: int = 0,
+    ) -> None:
+        self._most_gpus: dict[GpuType, int] = {}
+        for node in nodes:
+            self._most_gpus[node.gpu_type] = max(node.gpus, self._most_gpus.get(node.gpu_type, 0))
+        self._knows_durations = knows_durations
+        self._knows_speeds = knows_speeds
+        self._checkpoint = CHECKPOINT if can_resume else None
+        self._retry = Retry(limit=retries)
+        self._roles: dict[tuple[object, ...], tuple[Role, ...]] = {}
+        self._specs: dict[tuple[object, ...], JobSpec] = {}
+
+    def spec(self, job: TraceJob) -> JobSpec:
+        """The job file of a job; the same object for all that are alike."""
+        roles = self._roles_of(job)
+        expected_ms = job.run_ms if self._knows_durations else None
+        key = (id(roles), job.team, job.tier, job.priority, job.name, job.user, job.max_duration_ms, expected_ms)
+        known = self._specs.get(key)
+        if known is None:
+            known = self._specs[key] = JobSpec(
+                name=job.name or NAMELESS,
+                team=job.team,
+                tier=job.tier,
+                roles=roles,
+                priority=job.priority,
+                max_duration_ms=job.max_duration_ms or MAX_DURATION_MS,
+                expected_duration_ms=expected_ms,
+                checkpoint=self._checkpoint,
+                retry=self._retry,
+                tags=(("user", job.user),) if job.user else (),
+            )
+        return known
+
+    def _roles_of(self, job: TraceJob) -> tuple[Role, ...]:
+        speeds = self._speeds(job) if self._knows_speeds and job.run_ms_by_type else ()
+        key = (job.gpu_milli, job.gpu_types, job.cpu_milli, job.memory_bytes, speeds)
+        known = self._roles.get(key)
+        if known is None:
+            workers = worker_count(job.gpu_milli, self._largest_node(job.gpu_types))
+            request = Request(
+                gpu_milli=_whole_or_share(job.gpu_milli) // workers,
+                gpu_types=job.gpu_types,
+                cpu_milli=job.cpu_milli // workers,
+                memory_bytes=job.memory_bytes // workers,
+                throughput=speeds,
+            )
+            role = Role(name="worker", workers_min=workers, workers_max=workers, request=request)
+            known = self._roles[key] = (role,)
+        return known
+
+    def _speeds(self, job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
+        """How fast each GPU type does this job, relative to the one that its run time is from."""
+        return tuple(
+            (kind, max(SPEED_STEP_MILLI, round(job.run_ms * 1000 / (run_ms * SPEED_STEP_MILLI)) * SPEED_STEP_MILLI))
+            for kind, run_ms in job.run_ms_by_type
+            if run_ms
+        )
+
+    def _largest_node(self, kinds: tuple[GpuType, ...]) -> int:
+        accepted = (gpus for kind, gpus in self._most_gpus.items() if not kinds or kind in kinds)
+        return max(accepted, default=0)
+
+
+def worker_count(gpu_milli: int, node_gpus: int) -> int:
+    """The fewest equal workers into which a gang can be divided so that each fits on a node."""
+    gpus = -(-gpu_milli // GPU_MILLI)
+    if gpus <= node_gpus or node_gpus < 1:
+        return 1
+    return next(workers for workers in range(-(-gpus // node_gpus), gpus + 1) if gpus % workers == 0)
+
+
+def _whole_or_share(gpu_milli: int) -> int:
+    """Above one GPU only whole ones can be given."""
+    return gpu_milli if gpu_milli <= GPU_MILLI else -(-gpu_milli // GPU_MILLI) * GPU_MILLI

@@ -1,0 +1,109 @@
+"""`nodes=60..100:10`: the same trace again and again, with one thing different each time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+
+from muster.formats.units import BadValue, duration_ms, duration_text
+from muster.model.errors import InvalidInput
+from muster.model.ids import NodeName
+from muster.model.limits import NODES_PER_CLUSTER
+from muster.model.node import ClusterSpec
+from muster.model.trace import Trace
+from muster.sim.replay import Circumstances
+
+STEPS = 100
+"""More points than a curve needs, and few enough to wait for."""
+KEYS = ("nodes", "arrivals", "restart_cost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Everything that a replay needs besides the policy."""
+
+    trace: Trace
+    cluster: ClusterSpec
+    circumstances: Circumstances
+    varied: tuple[str, float] | None = None
+    """What is different here, and how much of it there is; a restart cost is in seconds."""
+
+
+def variations(text: str, setup: Setup) -> tuple[Setup, ...]:
+    """The setups that `key=from..to:step` stands for, in order; both ends count."""
+    key, _, span = (part.strip() for part in text.partition("="))
+    key = key.replace("-", "_")
+    if key not in KEYS:
+        raise InvalidInput(f"vary: {key!r} cannot be varied; choose from: {', '.join(KEYS)}")
+    first, last, step = _span(key, span)
+    return tuple(_varied(key, value, setup) for value in _steps(first, last, step))
+
+
+def scaled_arrivals(trace: Trace, factor: Decimal) -> Trace:
+    """The same jobs, coming so many times as fast."""
+    if factor <= 0:
+        raise InvalidInput(f"arrivals must be above 0, not {factor}: 2 lets jobs come twice as fast")
+    jobs = tuple(replace(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
+    return replace(trace, jobs=jobs)
+
+
+def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
+    """As many nodes like those that the cluster has, which must all be alike."""
+    pattern = cluster.nodes[0]
+    if cluster.levels or any(replace(node, name=pattern.name) != pattern for node in cluster.nodes):
+        raise InvalidInput("vary: the number of nodes can only be varied where all are alike, such as --cluster 75x8")
+    if not 1 <= count <= NODES_PER_CLUSTER:
+        raise InvalidInput(f"vary: nodes must be between 1 and {NODES_PER_CLUSTER}, not {count}")
+    nodes = tuple(replace(pattern, name=NodeName(f"n{place}")) for place in range(1, count + 1))
+    return replace(cluster, nodes=nodes)
+
+
+def _varied(key: str, value: Decimal, setup: Setup) -> Setup:
+    match key:
+        case "nodes":
+            varied = replace(setup, cluster=with_nodes(setup.cluster, int(value)))
+        case "arrivals":
+            varied = replace(setup, trace=scaled_arrivals(setup.trace, value))
+        case _:
+            given = setup.circumstances
+            habits = replace(given.habits, restart_cost_ms=int(value * 1000))
+            varied = replace(setup, circumstances=replace(given, habits=habits))
+    return replace(varied, varied=(key, int(value) if value == int(value) else float(value)))
+
+
+def _span(key: str, span: str) -> tuple[Decimal, Decimal, Decimal]:
+    """First, last and step of `60..100:10`; a single value stands for itself."""
+    ends, _, step = span.partition(":")
+    first, _, last = ends.partition("..")
+    low = _number(key, first)
+    high = _number(key, last) if last else low
+    by = _number(key, step) if step else max(high - low, Decimal(1))
+    if high < low or by <= 0:
+        raise InvalidInput(f"vary: {key}={span} does not go upwards; write for example {_example(key)}")
+    if (high - low) / by >= STEPS:
+        raise InvalidInput(f"vary: {key}={span} has more than {STEPS} steps; take larger ones")
+    return low, high, by
+
+
+def _number(key: str, text: str) -> Decimal:
+    try:
+        if key == "restart_cost":
+            return Decimal(duration_ms(text)) / 1000
+        value = Decimal(text)
+    except (InvalidOperation, BadValue):
+        raise InvalidInput(f"vary: {text!r} is not a value for {key}; write for example {_example(key)}") from None
+    if not value.is_finite() or (key == "nodes" and value != int(value)):
+        raise InvalidInput(f"vary: {text!r} is not a value for {key}; write for example {_example(key)}")
+    return value
+
+
+def _example(key: str) -> str:
+    minute = duration_text(60_000)
+    examples = {"nodes": "nodes=60..100:10", "arrivals": "arrivals=0.5..2:0.5"}
+    return examples.get(key, f"restart_cost=0s..5m:{minute}")
+
+
+def _steps(first: Decimal, last: Decimal, step: Decimal) -> Iterator[Decimal]:
+    value = first
+    while value <= last:
+        yield value
+        value += step

@@ -1,0 +1,168 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from muster.cli.main import app
+from muster.cli.simulation_table import duration
+
+runner = CliRunner()
+
+TRACE = """job_id,submit_s,duration_s,gpus,team
+a,0,100,6,x
+b,10,50,4,y
+c,20,5,2,x
+"""
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.csv"
+    path.write_text(TRACE, "utf-8")
+    return str(path)
+
+
+def simulated(trace: str, *arguments: str) -> object:
+    result = runner.invoke(app, ["simulate", "--trace", trace, "--cluster", "1x8", "-o", "json", *arguments])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def refused(trace: str, *arguments: str) -> str:
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    return result.stderr
+
+
+def test_one_policy_is_one_object(trace: str) -> None:
+    figures = simulated(trace, "--policy", "fifo")
+    assert isinstance(figures, dict)
+    assert (figures["policy"], figures["jobs"], figures["finished"]) == ("fifo", 3, 3)
+    assert figures["jct_s"]["mean"] == round((100 + 140 + 85) / 3, 3)
+
+
+def test_several_policies_are_a_list_in_the_order_asked_for(trace: str) -> None:
+    figures = simulated(trace, "--policy", "greedy,fifo")
+    assert isinstance(figures, list)
+    assert [each["policy"] for each in figures] == ["greedy", "fifo"]
+
+
+def test_a_variation_adds_its_key(trace: str) -> None:
+    figures = simulated(trace, "--policy", "fifo", "--vary", "nodes=1..2:1")
+    assert isinstance(figures, list)
+    assert [each["nodes"] for each in figures] == [1, 2]
+    assert figures[0]["jct_s"]["mean"] > figures[1]["jct_s"]["mean"]
+
+
+def test_options_change_what_is_replayed(trace: str) -> None:
+    figures = simulated(trace, "--policy", "fifo", "--first", "2", "--arrivals", "0.5", "--synthesise", "--seed", "2")
+    assert isinstance(figures, dict)
+    assert figures["jobs"] == 2
+    assert figures["jct_s"]["mean"] == (100 + 130) / 2
+
+
+def test_the_table_shows_all_policies(trace: str) -> None:
+    arguments = ["--cluster", "1x8", "--policy", "fifo,greedy"]
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments], env={"COLUMNS": "160"})
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[-2:]] == ["fifo", "greedy"]
+    assert "1m48s" in lines[-2]
+
+
+def test_the_table_shows_what_is_varied(trace: str) -> None:
+    arguments = ["--cluster", "1x8", "--policy", "fifo", "--vary", "restart_cost=0s..30s:30s"]
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments], env={"COLUMNS": "160"})
+    assert [line.split()[:2] for line in result.stdout.splitlines()[-2:]] == [["fifo", "0"], ["fifo", "30"]]
+
+
+def test_a_narrow_terminal_gets_a_column_for_each_policy(trace: str) -> None:
+    arguments = ["--cluster", "1x8", "--policy", "fifo,greedy"]
+    lines = runner.invoke(app, ["simulate", "--trace", trace, *arguments], env={"COLUMNS": "60"}).stdout.splitlines()
+    assert lines[0].split() == ["policy", "fifo", "greedy"]
+    assert "JCT mean" in lines[2]
+    assert "…" not in "".join(lines)
+
+
+def test_the_cluster_beside_the_trace_is_taken(trace: str) -> None:
+    assert "say on which cluster to replay" in refused(trace, "--policy", "fifo")
+    Path(trace).with_name("tiny.cluster.json").write_text('{"nodes": [{"count": 2, "gpus": 8}]}', "utf-8")
+    result = runner.invoke(app, ["simulate", "--trace", trace, "--policy", "fifo", "-o", "json"])
+    assert json.loads(result.stdout)["utilisation"] == 0.5
+
+
+def test_a_scenario_brings_its_rules(trace: str, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        "now: 2026-01-01T00:00:00Z\n"
+        "cluster: {nodes: [{name: n1, gpus: 8, gpu_type: h100, pool: spot}]}\n"
+        "pools: {spot: {spot: true}}\n"
+        "teams: {x: {limit: {h100: 6}}, y: {weight: 2}}\n",
+        "utf-8",
+    )
+    arguments = ["--cluster", str(scenario), "--policy", "greedy", "--faults", "spot=30d", "-o", "json"]
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments])
+    figures = json.loads(result.stdout)
+    assert figures["wait_by_team_s"]["x"]["p99"] == 80
+
+
+def test_jobs_that_never_fit_are_said_on_stderr(trace: str) -> None:
+    result = runner.invoke(app, ["simulate", "--trace", trace, "--cluster", "1x4", "--policy", "fifo", "-o", "json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["rejected"] == 1
+    assert "muster: fifo: 1 jobs can never run on this cluster" in result.stderr
+
+
+def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
+    assert "no job of tiny can ever run on this cluster" in refused(trace, "--cluster", "1x1", "--policy", "fifo")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--policy", "fifi"), "there is no policy 'fifi'"),
+        (("--policy", "fifo,"), "there is no policy ''"),
+        (("--policy", "fifo", "--cluster", "8"), "8: there is no such file"),
+        (("--policy", "fifo", "--restart-cost", "soon"), "--restart-cost must be a duration"),
+        (("--policy", "fifo", "--faults", "mtfb=3d"), "'mtfb' is not a fault"),
+        (("--policy", "fifo", "--faults", "spot=3d"), "faults: spot needs a scenario"),
+        (("--policy", "fifo", "--arrivals", "0"), "--arrivals must be a number above 0"),
+        (("--policy", "fifo", "--arrivals", "x"), "--arrivals must be a number above 0"),
+        (("--policy", "fifo", "--vary", "x=1"), "'x' cannot be varied"),
+        (("--policy", "fifo", "--teams", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
+        (("--policy", "fifo", "--html", "no/such/folder/r.html"), "the report cannot be written"),
+    ],
+)
+def test_wrong_use_exits_with_2_and_says_what_to_do(trace: str, arguments: tuple[str, ...], problem: str) -> None:
+    cluster = () if "--cluster" in arguments else ("--cluster", "1x8")
+    result = runner.invoke(app, ["simulate", "--trace", trace, *cluster, *arguments])
+    assert result.exit_code == 2
+    assert problem in result.stderr
+
+
+def test_a_trace_that_is_not_there_is_wrong_use() -> None:
+    assert "nowhere.csv" in refused("nowhere.csv", "--cluster", "1x8", "--policy", "fifo")
+
+
+def test_teams_of_the_trace_must_be_in_the_tree(trace: str, tmp_path: Path) -> None:
+    teams = tmp_path / "teams.yaml"
+    teams.write_text("teams: {x: {weight: 2}}\n", "utf-8")
+    found = refused(trace, "--cluster", "1x8", "--policy", "fifo", "--teams", str(teams))
+    assert "teams that the team tree does not name: y" in found
+
+
+def test_a_report_is_written(trace: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    arguments = ["--cluster", "1x8", "--policy", "fifo,greedy", "--html", str(report)]
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments])
+    assert result.exit_code == 0
+    assert str(report) in result.stderr.replace("\n", "")
+    assert report.read_text("utf-8").lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0s"), (59.6, "59s"), (3600, "1h0m"), (90_061, "1d1h"), (65, "1m5s")]
+)
+def test_durations_have_two_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

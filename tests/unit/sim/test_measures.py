@@ -1,0 +1,116 @@
+import json
+
+import pytest
+
+from muster.model.ids import TierName
+from muster.model.job import JobState
+from muster.sim.measures import distribution, measures, nearest_rank
+from muster.sim.outcome import Sample
+from tests.builders import a_team
+from tests.unit.sim.builders import S, a_replay, a_stint, a_trace_job, an_outcome, replayed
+
+FORMAT = {
+    "policy", "jobs", "finished", "jct_s", "first_wait_s", "wait_by_tier_s", "makespan_s", "utilisation",
+    "preemptions", "lost_gpu_s", "goodput", "fragmentation", "rho", "cpu_s", "log_hash",
+}  # fmt: skip
+"""The keys that others rely on."""
+
+
+def a_sample(at_s: int, used: int, fragmentation: float) -> Sample:
+    return Sample(
+        at_ms=at_s * S,
+        used_milli=used * 1000,
+        usable_milli=8000,
+        waiting_jobs=0,
+        waiting_milli=0,
+        fragmentation=fragmentation,
+    )
+
+
+def test_two_jobs_give_the_figures_one_can_work_out_by_hand() -> None:
+    first = an_outcome(a_trace_job("a", 0, 100, gpus=8), 0, 100, useful_gpu_ms=800 * S)
+    second = an_outcome(a_trace_job("b", 50, 100, gpus=4), 100, 200, useful_gpu_ms=400 * S)
+    found = measures(a_replay(first, second))
+    assert found.keys() >= FORMAT
+    assert (found["jobs"], found["finished"], found["unfinished"], found["rejected"]) == (2, 2, 0, 0)
+    assert found["jct_s"] == {"mean": 125.0, "p50": 100.0, "p99": 150.0}
+    assert found["first_wait_s"] == {"mean": 25.0, "p50": 0.0, "p99": 50.0}
+    assert found["wait_by_tier_s"] == {"standard": {"mean": 25.0, "p50": 0.0, "p99": 50.0}}
+    assert (found["makespan_s"], found["utilisation"]) == (200.0, 1.0)
+    assert (found["goodput"], found["effective_training_time"], found["lost_fraction"]) == (1.0, 1.0, 0.0)
+    assert (found["cpu_s"], found["log_hash"], found["policy"]) == (0.5, "abc", "fifo")
+    json.dumps(found)
+
+
+def test_lost_work_lowers_goodput_and_waiting_between_attempts_lowers_effective_training_time() -> None:
+    job = a_trace_job("a", 0, 100, gpus=1)
+    outcome = an_outcome(
+        job,
+        0,
+        200,
+        preemptions=1,
+        faults=2,
+        useful_gpu_ms=100 * S,
+        lost_gpu_ms=20 * S,
+        saving_gpu_ms=5 * S,
+        stints=(a_stint(0, 25, 1, "n1"), a_stint(100, 200, 1, "n1")),
+    )
+    found = measures(a_replay(outcome))
+    assert (found["preemptions"], found["preemptions_per_job"], found["faults"]) == (1, 1.0, 2)
+    assert (found["lost_gpu_s"], found["saving_gpu_s"]) == (20.0, 5.0)
+    assert (found["goodput"], found["lost_fraction"]) == (0.8, 0.16)
+    assert found["effective_training_time"] == 0.5
+
+
+def test_utilisation_looks_only_at_the_time_of_submissions() -> None:
+    outcomes = (
+        an_outcome(a_trace_job("a", 100, 100, gpus=4), 100, 1000),
+        an_outcome(a_trace_job("b", 300, 100, gpus=8), 1000, 2000),
+    )
+    assert measures(a_replay(*outcomes))["utilisation"] == 0.5
+
+
+def test_fragmentation_is_weighed_by_what_is_free_and_by_time() -> None:
+    outcomes = (an_outcome(a_trace_job("a", 0), 0, 100), an_outcome(a_trace_job("b", 100), 100, 200))
+    samples = (a_sample(0, 4, 0.5), a_sample(50, 7, 0.0), a_sample(100, 0, 1.0), a_sample(200, 0, 1.0))
+    found = measures(a_replay(*outcomes, samples=samples))["fragmentation"]
+    assert found == pytest.approx(0.5 * 4 * 50 / (4 * 50 + 1 * 50))
+
+
+def test_jobs_that_did_not_finish_are_told_apart() -> None:
+    found = measures(
+        a_replay(
+            an_outcome(a_trace_job("a"), None, None, state=JobState.FAILED),
+            an_outcome(a_trace_job("b"), None, None, state=JobState.QUEUED),
+            an_outcome(a_trace_job("c"), 0, 10, state=JobState.CANCELLED),
+        )
+    )
+    assert (found["finished"], found["unfinished"], found["rejected"]) == (0, 2, 1)
+    assert found["jct_s"] == {"mean": 0.0, "p50": 0.0, "p99": 0.0}
+
+
+def test_waits_are_told_by_tier_and_by_team() -> None:
+    found = measures(
+        a_replay(
+            an_outcome(a_trace_job("a", 0, team="x", tier=TierName("production")), 5, 10),
+            an_outcome(a_trace_job("b", 0, team="y"), 20, 30),
+        )
+    )
+    assert {tier: wait["mean"] for tier, wait in found["wait_by_tier_s"].items()} == {"production": 5, "standard": 20}
+    assert {team: wait["p99"] for team, wait in found["wait_by_team_s"].items()} == {"x": 5, "y": 20}
+
+
+def test_rho_goes_by_weights_when_there_are_teams() -> None:
+    made = replayed([a_trace_job("a", 0, 100, gpus=8, team="x"), a_trace_job("b", 0, 100, gpus=8, team="y")])
+    alone, weighed = measures(made), measures(made, (a_team("x", weight=3), a_team("y")))
+    assert alone["rho"] == alone["rho_by_weights"]["jobs"]
+    assert weighed["rho"] == weighed["rho_by_weights"]["teams"] != alone["rho"]
+
+
+@pytest.mark.parametrize(("percent", "value"), [(0, 1), (1, 1), (50, 5), (51, 6), (90, 9), (99, 10), (100, 10)])
+def test_percentiles_are_by_nearest_rank(percent: int, value: int) -> None:
+    assert nearest_rank(range(1, 11), percent) == value
+
+
+def test_a_distribution_leaves_out_what_is_not_known() -> None:
+    assert distribution([None, 1000, None, 3000]) == {"mean": 2.0, "p50": 1.0, "p99": 3.0}

@@ -1,0 +1,77 @@
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from muster import policies
+from muster.model.errors import InvalidInput
+from muster.model.policy import Order, Policy
+from muster.policies import NamedPolicy, find_policy, known_policies, policy_names
+
+BUILT_IN = ("fifo", "greedy", "easy", "sjf-oracle", "fair", "muster", "srsf-oracle", "las")
+
+SLOTH = NamedPolicy(name="sloth", summary="tomorrow", rules=Policy())
+NO_POLICY = "not a policy"
+
+
+def plug_in(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    added = EntryPoints([EntryPoint(name=name, value=value, group=policies.PLUG_INS)])
+    monkeypatch.setattr(policies, "entry_points", lambda group: added.select(group=group))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_name_of_the_format_is_known(name: str) -> None:
+    assert find_policy(name).name == name
+    assert find_policy(name).summary
+
+
+def test_all_of_them_are_listed() -> None:
+    assert policy_names() == BUILT_IN
+    assert tuple(policy.name for policy in known_policies()) == BUILT_IN
+
+
+def test_the_policies_others_are_compared_with_leave_teams_out_and_stop_nobody() -> None:
+    for name in ("fifo", "greedy", "easy", "sjf-oracle"):
+        rules = find_policy(name).rules
+        assert not any((rules.weighs_teams, rules.preemption, rules.consolidation, rules.elastic))
+    assert not find_policy("fifo").rules.backfill
+    assert find_policy("greedy").rules.hold_depth == 0
+    assert find_policy("easy").rules.hold_depth == 1
+    assert find_policy("sjf-oracle").rules.order is Order.SHORTEST
+    assert find_policy("muster").rules == Policy()
+
+
+def test_only_oracles_know_durations() -> None:
+    knowing = [name for name in BUILT_IN if find_policy(name).knows_durations]
+    assert knowing == ["sjf-oracle", "srsf-oracle"]
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(InvalidInput, match=r"there is no policy 'fifi'; choose from: fifo, greedy, easy"):
+        find_policy("fifi")
+
+
+def test_a_package_can_bring_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, "sloth", "tests.unit.test_policies:SLOTH")
+    assert find_policy("sloth") == SLOTH
+    assert policy_names()[-1] == "sloth"
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("tests.unit.nowhere:SLOTH", "the policy 'sloth' from tests.unit.nowhere:SLOTH cannot be used: ModuleNotFound"),
+        ("tests.unit.test_policies:MISSING", "AttributeError"),
+        ("tests.unit.test_policies:NO_POLICY", "it is a str, not a NamedPolicy"),
+    ],
+)
+def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch, value: str, problem: str) -> None:
+    plug_in(monkeypatch, "sloth", value)
+    with pytest.raises(InvalidInput, match=problem):
+        find_policy("sloth")
+    assert find_policy("fifo").name == "fifo"
+
+
+def test_a_plug_in_does_not_replace_a_built_in_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, "fifo", "tests.unit.test_policies:SLOTH")
+    assert find_policy("fifo").summary != SLOTH.summary
+    assert policy_names() == BUILT_IN
