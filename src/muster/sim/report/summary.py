@@ -1,0 +1,99 @@
+"""The table at the top: every measure of every policy, the best marked, and how far each is from the first policy."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from muster.sim.report.blocks import Cell, Table
+from muster.sim.report.contender import Contender
+from muster.sim.report.wording import NOTHING, SPACE, change_text, count_text, duration_text, percent_text, ratio_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One row: what is measured, where it is found, how it is said, and whether more of it is better."""
+
+    title: str
+    value: Callable[[Contender], float | None]
+    text: Callable[[float], str]
+    more_is_better: bool = False
+
+
+def _at(*path: str) -> Callable[[Contender], float | None]:
+    return lambda contender: contender.figure(*path)
+
+
+MEASURES = (
+    Measure(title="Completion, mean", value=_at("jct_s", "mean"), text=duration_text),
+    Measure(title="Completion, median", value=_at("jct_s", "p50"), text=duration_text),
+    Measure(title="Completion, p99", value=_at("jct_s", "p99"), text=duration_text),
+    Measure(title="First wait, mean", value=_at("first_wait_s", "mean"), text=duration_text),
+    Measure(title="First wait, median", value=_at("first_wait_s", "p50"), text=duration_text),
+    Measure(title="First wait, p99", value=_at("first_wait_s", "p99"), text=duration_text),
+    Measure(title="Utilisation", value=_at("utilisation"), text=percent_text, more_is_better=True),
+    Measure(title="Goodput", value=_at("goodput"), text=percent_text, more_is_better=True),
+    Measure(
+        title="Effective training time",
+        value=_at("effective_training_time"),
+        text=percent_text,
+        more_is_better=True,
+    ),
+    Measure(title="Preemptions per job", value=_at("preemptions_per_job"), text=ratio_text),
+    Measure(title="Lost GPU time", value=_at("lost_fraction"), text=percent_text),
+    Measure(title="Fragmentation", value=_at("fragmentation"), text=percent_text),
+    Measure(title="Worst ρ (fairness)", value=_at("rho", "worst"), text=ratio_text),
+    Measure(title="Unfair jobs (ρ > 1)", value=_at("rho", "unfair_fraction"), text=percent_text),
+    Measure(title="Makespan", value=_at("makespan_s"), text=duration_text),
+)
+NARROW = 3
+"""So many policies fit into half the width of the page."""
+EXPLAINED = (
+    "Utilisation: allocated over all GPU time while jobs were submitted. Goodput: useful over allocated GPU time. "
+    "Effective training time: useful over all GPU time from first start to end. Fragmentation: share of free GPUs that "
+    "a typical job could not use. ρ: time to finish over that with a fair share of the cluster."
+)
+
+
+def summary_table(contenders: Sequence[Contender]) -> Table:
+    """The table, beside other things as long as it is narrow."""
+    rows = [_row(measure, contenders) for measure in MEASURES]
+    unfinished = [_unfinished(each) for each in contenders]
+    if any(cell.text != "0" for cell in unfinished):
+        rows.append([Cell(text="Jobs not finished"), *unfinished])
+    first = contenders[0].label
+    several = len(contenders) > 1
+    return Table(
+        title=f"Measures by policy, with the difference from {first}" if several else f"Measures of {first}",
+        headings=("", *(each.label for each in contenders)),
+        rows=[row for row in rows if any(cell.text != NOTHING for cell in row[1:])],
+        note=f"★ marks the best. {EXPLAINED}" if several else EXPLAINED,
+        wide=len(contenders) > NARROW,
+    )
+
+
+def _row(measure: Measure, contenders: Sequence[Contender]) -> list[Cell]:
+    values = [measure.value(each) for each in contenders]
+    known = [value for value in values if value is not None]
+    best = _best(known, measure) if len(known) > 1 else None
+    return [Cell(text=measure.title)] + [
+        _cell(measure, value, base=values[0] if place else None, best=best) for place, value in enumerate(values)
+    ]
+
+
+def _best(known: Sequence[float], measure: Measure) -> str | None:
+    """How the best value reads, since what reads the same is as good; None when all do."""
+    if len({measure.text(value) for value in known}) == 1:
+        return None
+    return measure.text(max(known) if measure.more_is_better else min(known))
+
+
+def _cell(measure: Measure, value: float | None, *, base: float | None, best: str | None) -> Cell:
+    if value is None:
+        return Cell(text=NOTHING)
+    text = measure.text(value)
+    # What cannot be said keeps its place, so that figures stay below one another.
+    detail = "" if base is None else change_text(value, base) or SPACE
+    return Cell(text=text, detail=detail, best=text == best)
+
+
+def _unfinished(contender: Contender) -> Cell:
+    return Cell(text=count_text(len(contender.outcomes) - len(contender.completions_s)))
