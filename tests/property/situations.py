@@ -51,6 +51,7 @@ def situations(
         tiers=tiers,
         policy=policy or (_policy(chance) if has_own_policy and chance.random() < 0.6 else Policy()),
         usage=((TEAM_PATHS[1], 40 * HOUR_MS),) if has_teams else (),
+        turn_ms=chance.choice((None, HOUR_MS, 2 * HOUR_MS)),
         running=tuple(
             job
             for number, seed in enumerate(running)

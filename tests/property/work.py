@@ -45,6 +45,8 @@ def waits_at_random(
         spec=a_random_job(chance, cluster, tiers),
         submitted_ms=now_ms - round(chance.choice((0.5, 0, 2, 5, 30)) * HOUR_MS),
         requeued=oddity == "requeued",
+        attained_gpu_ms=chance.choice((0, HOUR_MS)) if oddity == "requeued" else 0,
+        starved=oddity == "requeued" and chance.random() < 0.5,
         held=oddity == "held",
         unmet=(JobId("other"),) if oddity == "unmet" else (),
         preferred_nodes=(some_node,) if oddity == "survivor" else (),

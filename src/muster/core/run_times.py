@@ -61,11 +61,21 @@ class RunTimes:
                 return Expected(window.quantile(50, ran_ms) - ran_ms, window.quantile(90, ran_ms) - ran_ms)
         return None
 
+    def quantile_ms(self, spec: JobSpec, permille: int, *, ran_ms: int = 0) -> int | None:
+        """How much longer so many in a thousand jobs like this one run at most; None while too little is known."""
+        for circle in _circles(spec):
+            window = self._circles.get(circle)
+            if window is not None and window.longer_than(ran_ms) >= ENOUGH:
+                return window.at(permille, ran_ms) - ran_ms
+        return None
+
     def turn_ms(self) -> int | None:
-        """How long a job runs before its turn is over: longer than most here ever do; None while too few have ended."""
+        """How long a turn is: longer than most jobs here ever run; None until the first has ended."""
         window = self._circles.get(())
-        if window is None or window.longer_than(-1) < TURN_ENDINGS:
+        if window is None:
             return None
+        if window.longer_than(-1) < TURN_ENDINGS:
+            return TURN_MAX_MS
         return min(max(window.quantile(TURN_PERCENT, -1), TURN_MIN_MS), TURN_MAX_MS)
 
     def _forget_oldest(self) -> None:
@@ -95,9 +105,13 @@ class _Window:
 
     def quantile(self, percent: int, ran_ms: int) -> int:
         """The nearest-rank quantile of those that ran longer."""
+        return self.at(percent * 10, ran_ms)
+
+    def at(self, permille: int, ran_ms: int) -> int:
+        """The same, in thousandths."""
         first = bisect_right(self._sorted, ran_ms)
         count = len(self._sorted) - first
-        return self._sorted[first + max(-(-count * percent // 100) - 1, 0)]
+        return self._sorted[first + max(-(-count * permille // 1000) - 1, 0)]
 
 
 def run_ms(spec: JobSpec, gpu_ms: int) -> int:

@@ -143,6 +143,7 @@ class Engine:
         """When to tick again if nothing happens before; None when only an event can change anything."""
         if self._has_news:
             return self.state.now_ms
+        self._controller.timers.forget(self._is_unwanted)
         patience = self.state.patience
         moments = (
             self._controller.timers.next_ms,
@@ -195,6 +196,9 @@ class Engine:
             due = due_ms(self.state.jobs[job])
             if due is not None and due <= now_ms:
                 self._record(TimerFired(at_ms=now_ms, job=job))
+
+    def _is_unwanted(self, job: JobId, at_ms: int) -> bool:
+        return due_ms(self.state.jobs[job]) != at_ms
 
     def _note_starved(self, now_ms: int) -> None:
         """Write down who has waited too long after giving way."""

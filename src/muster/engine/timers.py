@@ -1,6 +1,7 @@
 """Who wants to be woken when. Forgotten at a restart and made again from the jobs' records, so nothing is stored."""
 
 import heapq
+from collections.abc import Callable
 
 from muster.model.ids import JobId
 
@@ -19,6 +20,11 @@ class Timers:
     def next_ms(self) -> int | None:
         """The earliest moment anybody asked for."""
         return self._heap[0][0] if self._heap else None
+
+    def forget(self, is_unwanted: Callable[[JobId, int], bool]) -> None:
+        """Drop moments that nobody waits for any more from the front, so that nobody is woken for them."""
+        while self._heap and is_unwanted(self._heap[0][1], self._heap[0][0]):
+            heapq.heappop(self._heap)
 
     def pop_due(self, now_ms: int) -> JobId | None:
         """The next job whose moment has come, and forget that moment; None when there is none."""

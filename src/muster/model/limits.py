@@ -119,11 +119,14 @@ TURN_MAX_MS = 2 * 3_600_000
 """Where most jobs run for days, waiting for one of them to end is no turn at all."""
 
 TURN_ENDINGS = 20
-"""Jobs that must have ended before anybody is asked to give way."""
+"""Jobs that must have ended before a turn is shorter than it may be at most."""
 
-PATIENCE_MS = 16 * 3_600_000
+PATIENCE_MS = 14 * 3_600_000
 """How long a job that gave way waits, counted from when it would have been served in order, before it may itself ask
 others whose turn is over. With the time those need to leave nobody loses a day by giving way."""
+
+TURN_RESERVE_PART = 150
+"""One GPU in so many is kept from jobs that gave way for those that never ran: without it a third more give way."""
 
 TURNS_TRIED = 64
 """Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""

@@ -15,6 +15,7 @@ class Tree:
 
     __slots__ = (
         "domain_of",
+        "gpus",
         "index_of",
         "largest_node_gpus",
         "levels",
@@ -27,6 +28,7 @@ class Tree:
     def __init__(self, cluster: ClusterSpec) -> None:
         self.nodes: list[Node] = sorted(cluster.nodes, key=lambda node: (node.domains, _natural(node.name)))
         self.index_of: dict[NodeName, int] = {node.name: index for index, node in enumerate(self.nodes)}
+        self.gpus = sum(node.gpus for node in self.nodes)
         self.largest_node_gpus = max((node.gpus for node in self.nodes), default=0)
         self.levels: tuple[LevelName, ...] = (LevelName("cluster"), *cluster.levels, NODE_LEVEL)
         self.node_level = len(self.levels) - 1

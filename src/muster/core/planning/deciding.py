@@ -17,8 +17,9 @@ from muster.core.snapshot import Snapshot
 from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.limits import HOLDS, NEXT_CYCLE_MS, STARVING_PER_CYCLE
+from muster.model.limits import HOLDS, NEXT_CYCLE_MS, STARVING_PER_CYCLE, TURN_RESERVE_PART
 from muster.model.plan import Basis, Plan, ReasonCode
+from muster.model.resources import GPU_MILLI
 
 
 def plan(snapshot: Snapshot, now_ms: int) -> Plan:
@@ -196,6 +197,8 @@ class _TierCycle:
         code, detail = ReasonCode.CAPACITY, ""
         if not group.gang.choices:
             code = ReasonCode.NEVER_FITS
+        if group.band == BACKGROUND and self._takes_the_reserve(group):
+            return ReasonCode.HELD_BY_OTHERS, ""
         first = _surviving_nodes(desk, job)
         for number, choice in enumerate(group.gang.choices):
             breach = desk.ledger.breach(group.team, choice.demand)
@@ -216,6 +219,15 @@ class _TierCycle:
             code, detail = ReasonCode.CAPACITY, ""
             desk.remember_failure(group, number, widest, end_ms)
         return code, detail
+
+    def _takes_the_reserve(self, group: JobClass) -> bool:
+        """True when a job that gave way would take the last free GPUs.
+
+        Those are kept for jobs that have never run: a few of them spare many others a restart.
+        """
+        desk = self._desk
+        reserve_milli = desk.setting.tree.gpus // TURN_RESERVE_PART * GPU_MILLI
+        return group.gpu_milli > desk.free.free_milli[0][0] - reserve_milli
 
     def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Ask others to leave; of no use to a job that only quota stops."""

@@ -12,13 +12,14 @@ from muster.core.planning.desk import Desk
 from muster.core.planning.placing import place
 from muster.core.planning.search import Allowance, Sacrifice
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
+from muster.core.run_times import began_ms
 from muster.model.ids import JobId
 from muster.model.limits import TURNS_TRIED
 from muster.model.plan import Why
 
 
 class Turns:
-    """Who has had his turn in this cycle, by tier, who had most first."""
+    """Who has had his turn in this cycle, by tier, who had most GPU time first."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -54,7 +55,13 @@ class Turns:
             job = snapshot.running[job_id]
             if may_be_stopped(desk, job):
                 found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(job_id)
+        for jobs in found.values():
+            jobs.sort(key=self._least_gpu_time_last)
         return found
+
+    def _least_gpu_time_last(self, job_id: JobId) -> tuple[int, JobId]:
+        job = self._desk.snapshot.running[job_id]
+        return (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
 
 
 def one_makes_room(

@@ -1,0 +1,161 @@
+"""Taking turns: who has run longer than most gives way to those of its tier that never ran, and only to them."""
+
+from typing import Any
+
+import pytest
+
+from muster.checker import violations
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.job import RunningJob
+from muster.model.plan import Basis, Plan, Why
+from muster.model.policy import HOUR_MS, Policy
+from muster.model.scenario import Scenario
+from tests.builders import NOW_MS, a_job, a_scenario, flat, runs, waits
+
+TURN_MS = 2 * HOUR_MS
+
+
+def long_runner(name: str, node: str, gpus: range, *, hours_ago: float = 5, **fields: Any) -> RunningJob:
+    return runs(name, a_job(gpus=len(gpus), checkpoint=True), [(node, gpus)], hours_ago=hours_ago, **fields)
+
+
+def planned(scenario: Scenario) -> Plan:
+    made = plan(Snapshot.of(scenario), scenario.now_ms)
+    assert violations(scenario, made) == ()
+    return made
+
+
+def told(scenario: Scenario) -> dict[str, str]:
+    made = planned(scenario)
+    assert all(eviction.why is Why.TURN for eviction in made.evictions)
+    return {eviction.job: eviction.for_job for eviction in made.evictions}
+
+
+def full(*running: RunningJob, waiting: list[Any], turn_ms: int | None = TURN_MS, **fields: Any) -> Scenario:
+    return a_scenario(flat(1), running=list(running), waiting=waiting, turn_ms=turn_ms, **fields)
+
+
+def test_a_job_whose_turn_is_over_gives_way_to_one_that_never_ran() -> None:
+    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))])
+    made = planned(scenario)
+    assert [(eviction.job, eviction.for_job, eviction.why) for eviction in made.evictions] == [("old", "new", Why.TURN)]
+    assert [(hold.job, hold.basis) for hold in made.holds] == [("new", Basis.DEPARTURES)]
+
+
+def test_nobody_gives_way_while_nothing_is_known_about_run_times() -> None:
+    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], turn_ms=None)
+    assert told(scenario) == {}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"policy": Policy(turns=False)}, {"policy": Policy(preemption=False)}], ids=["turns", "preemption"]
+)
+def test_an_operator_may_switch_turns_off(fields: dict[str, Any]) -> None:
+    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], **fields)
+    assert told(scenario) == {}
+
+
+def test_a_turn_that_is_not_over_and_a_job_that_cannot_resume_are_safe() -> None:
+    young = long_runner("young", "n1", range(4), hours_ago=1.9)
+    stubborn = runs("stubborn", a_job(gpus=4), [("n1", range(4, 8))], hours_ago=50)
+    assert told(full(young, stubborn, waiting=[waits("new", a_job(gpus=1))])) == {}
+
+
+def test_earlier_attempts_count_towards_a_turn_and_the_minimum_run_time_protects() -> None:
+    resumed = long_runner("resumed", "n1", range(8), hours_ago=0.5, attained_gpu_ms=8 * 2 * HOUR_MS)
+    assert told(full(resumed, waiting=[waits("new", a_job(gpus=1))])) == {"resumed": "new"}
+    just_back = long_runner("back", "n1", range(8), hours_ago=0.1, attained_gpu_ms=8 * 9 * HOUR_MS)
+    assert told(full(just_back, waiting=[waits("new", a_job(gpus=1))])) == {}
+
+
+def test_who_has_had_most_gpu_time_goes_first_and_nobody_in_vain() -> None:
+    scenario = full(
+        long_runner("longest", "n1", range(2), hours_ago=9),
+        long_runner("widest", "n1", range(2, 6), hours_ago=8),
+        long_runner("small", "n1", range(6, 8), hours_ago=3),
+        waiting=[waits("new", a_job(gpus=2))],
+    )
+    assert told(scenario) == {"widest": "new"}
+
+
+def test_several_give_way_to_a_gang_that_needs_them_all() -> None:
+    scenario = a_scenario(
+        flat(2),
+        running=[
+            long_runner(f"r{node}{half}", f"n{node}", range(4 * half, 4 * half + 4))
+            for node in (1, 2)
+            for half in (0, 1)
+        ],
+        waiting=[waits("gang", a_job(gpus=8, workers=2))],
+        turn_ms=TURN_MS,
+    )
+    assert told(scenario) == dict.fromkeys(("r10", "r11", "r20", "r21"), "gang")
+
+
+def test_a_job_of_another_tier_takes_nobodys_turn() -> None:
+    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("idea", a_job(gpus=1, tier="exploratory"))])
+    assert told(scenario) == {}
+
+
+def test_a_job_that_ran_before_asks_nobody_until_it_has_starved() -> None:
+    old = long_runner("old", "n1", range(8))
+    back = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS)
+    starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
+    assert told(full(old, waiting=[back])) == {}
+    assert told(full(old, waiting=[starved])) == {"old": "back"}
+
+
+def test_who_has_starved_gives_way_last_and_only_to_jobs_that_never_ran() -> None:
+    paid = long_runner("paid", "n1", range(4), hours_ago=20, starved=True)
+    other = long_runner("other", "n1", range(4, 8), hours_ago=3)
+    starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
+    assert told(full(paid, other, waiting=[waits("new", a_job(gpus=1))])) == {"other": "new"}
+    alone = full(long_runner("paid", "n1", range(8), hours_ago=20, starved=True), waiting=[starved])
+    assert told(alone) == {}
+    last = full(long_runner("paid", "n1", range(8), starved=True), waiting=[waits("new", a_job(gpus=1))])
+    assert told(last) == {"paid": "new"}
+
+
+def test_never_ran_comes_before_starved_comes_before_the_rest() -> None:
+    ran = {"requeued": True, "attained_gpu_ms": HOUR_MS}
+    spec = a_job(gpus=4, checkpoint=True)
+    waiting = [
+        waits("rest", spec, hours_ago=9, **ran),
+        waits("starved", spec, hours_ago=5, starved=True, **ran),
+        waits("new", spec, hours_ago=1),
+    ]
+    made = planned(a_scenario(flat(1), waiting=waiting, turn_ms=TURN_MS))
+    assert [start.job for start in made.starts] == ["new", "starved"]
+
+
+def test_the_last_free_gpus_are_kept_from_jobs_that_gave_way() -> None:
+    cluster = flat(38)
+    running = [runs(f"r{node}", a_job(gpus=8), [(f"n{node}", range(8))]) for node in range(1, 38)]
+    running.append(runs("rest", a_job(gpus=6), [("n38", range(6))]))
+    back = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=HOUR_MS)
+    new = waits("new", a_job(gpus=1))
+    assert [start.job for start in planned(a_scenario(cluster, running=running, waiting=[back])).starts] == []
+    assert [start.job for start in planned(a_scenario(cluster, running=running, waiting=[new])).starts] == ["new"]
+
+
+def test_a_distant_promise_does_not_keep_its_job_from_taking_a_turn() -> None:
+    running = [long_runner("a", "n1", range(4)), long_runner("b", "n1", range(4, 8))]
+    first = planned(full(*running, waiting=[waits("gang", a_job(gpus=8))], turn_ms=None))
+    assert [(hold.job, hold.basis) for hold in first.holds] == [("gang", Basis.LIMITS)]
+    then = full(*running, waiting=[waits("gang", a_job(gpus=8))], holds=first.holds)
+    assert told(then) == {"a": "gang", "b": "gang"}
+
+
+def test_no_promise_is_made_that_comes_due_after_everybody_had_his_turn() -> None:
+    young = long_runner("young", "n1", range(8), hours_ago=1)
+    assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).holds == ()
+    soon_over = runs("short", a_job(gpus=8, hours=1.5), [("n1", range(8))], hours_ago=1)
+    assert [
+        hold.start_ms - NOW_MS for hold in planned(full(soon_over, waiting=[waits("new", a_job(gpus=8))])).holds
+    ] == [HOUR_MS // 2]
+
+
+def test_the_plan_comes_back_when_the_next_turn_is_over() -> None:
+    young = long_runner("young", "n1", range(8), hours_ago=1)
+    assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).wake_ms == NOW_MS + HOUR_MS

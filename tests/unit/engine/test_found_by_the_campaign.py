@@ -1,0 +1,57 @@
+"""Bugs that the fault campaign found in the engine and that are not fixed yet; each test says what should be so."""
+
+import pytest
+
+from muster.backends.fake import FakeBackend, Script
+from muster.model.events import HoldsSet, ObservedEvent, WorkersExited
+from muster.model.job import JobState
+from muster.model.policy import MINUTE_MS
+from muster.model.spec import Launch
+from tests.builders import a_job
+from tests.unit.engine.world import FOREVER, World, a_small_cluster
+
+
+class DeafBackend(FakeBackend):
+    """Loses every report of an exit until told otherwise."""
+
+    is_deaf = True
+
+    def poll(self) -> tuple[ObservedEvent, ...]:
+        return tuple(each for each in super().poll() if not (self.is_deaf and isinstance(each, WorkersExited)))
+
+
+@pytest.mark.xfail(reason="the second deadline of workers that were given up does not reach the snapshot (schedule 357)")
+def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed() -> None:
+    world = World(a_small_cluster(1, 4), backend=DeafBackend())
+    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100), Script(run_ms=None, stop_ms=None))
+    world.settle()
+    world.submit(a_job(gpus=2, hours=1, tier="production"), FOREVER)
+    world.settle()
+    assert world.engine.job(elastic).leaving
+    grace_ms = world.engine.job(elastic).grace_ms
+    world.run(until_ms=grace_ms)
+    before = len(world.events(HoldsSet))
+    for later_ms in range(1, 20):
+        world.run(until_ms=grace_ms + later_ms)
+    assert len(world.events(HoldsSet)) <= before + 1
+
+
+@pytest.mark.xfail(reason="apply drops the resize and keeps the promise that rests on it (schedule 628)")
+def test_nothing_is_promised_on_workers_that_cannot_be_given_up() -> None:
+    world = World(a_small_cluster(1, 4))
+    ends_first = Script(run_ms=None, crash_rank=None)
+    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100, launch=Launch.TORCHFT), ends_first)
+    world.settle()
+    record = world.engine.job(elastic)
+    done = WorkersExited(
+        at_ms=MINUTE_MS, job=elastic, attempt=1, generation=record.generation, ranks=(3,), exit_code=0
+    )
+    world.backend.advance(MINUTE_MS)
+    world.engine.observe(done)
+    waits = world.submit(a_job(gpus=2, hours=1), FOREVER)
+    promised = []
+    for minutes in range(2, 12):
+        world.run(until_ms=minutes * MINUTE_MS)
+        if world.state_of(waits) is JobState.QUEUED and waits in world.engine.state.snapshot.holds:
+            promised.append(world.engine.state.snapshot.holds[waits].start_ms)
+    assert promised == sorted(promised, reverse=True), "its promised start moves later and later"
