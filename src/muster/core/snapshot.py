@@ -157,8 +157,10 @@ class Snapshot:
         if job.id in self.running:
             self._forget_times(self.running[job.id])
         self.running[job.id] = job
-        if job.spec.elastic_role is not None:
+        if job.spec.elastic_role is not None and job.can_resize:
             self.elastic[job.id] = job
+        else:
+            self.elastic.pop(job.id, None)
         if job.leaving_by_ms is not None:
             self.departing[job.id] = None
             end_ms = job.leaving_by_ms
@@ -218,6 +220,11 @@ class Snapshot:
         job = self.running[job_id] = replace(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
+
+    def resizable(self, job_id: JobId, can_resize: bool) -> None:
+        """A running job may change its size from now on, or may not."""
+        self._stir()
+        self._know(replace(self.running[job_id], can_resize=can_resize))
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""

@@ -74,6 +74,8 @@ def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
     if before.workers != after.workers:
         snapshot.resize(after.id, after.workers)
     _mirror_given_up(snapshot, before, after)
+    if after.spec.elastic_role is not None and _can_resize(before) != _can_resize(after):
+        snapshot.resizable(after.id, _can_resize(after))
     if after.checkpointed_ms is not None and after.checkpointed_ms != before.checkpointed_ms:
         snapshot.checkpointed(after.id, after.checkpointed_ms)
     if after.deadline_ms is not None and after.deadline_ms != before.deadline_ms:
@@ -88,6 +90,8 @@ def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
     """
     was, now = _given_up(before), _given_up(after)
     if was == now:
+        if now and after.leaving_by_ms is not None and after.leaving_by_ms != before.leaving_by_ms:
+            snapshot.leaving(_leaver_id(after), after.leaving_by_ms)
         return
     if was:
         snapshot.finish(_leaver_id(before))
@@ -106,6 +110,11 @@ def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
 
 def _given_up(job: Job) -> Placement:
     return job.leaving if job.state.holds_resources else ()
+
+
+def _can_resize(job: Job) -> bool:
+    """True when the controller of the job would follow an order to change its size."""
+    return not job.leaving and not job.exited_ranks
 
 
 def _leaver_id(job: Job) -> JobId:

@@ -113,6 +113,8 @@ class RunningJob:
     """GPU time it received in earlier attempts."""
     starved: bool = False
     """It gave way to others and then waited too long: now it is the last to be asked."""
+    can_resize: bool = True
+    """False while an earlier change of its size is under way, and once one of its workers has exited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,4 @@
-"""Bugs that the fault campaign found in the engine and that are not fixed yet; each test says what should be so."""
-
-import pytest
+"""Bugs that the fault campaign found in the engine; each test says what should be so."""
 
 from muster.backends.fake import FakeBackend, Script
 from muster.model.events import HoldsSet, ObservedEvent, WorkersExited
@@ -20,7 +18,6 @@ class DeafBackend(FakeBackend):
         return tuple(each for each in super().poll() if not (self.is_deaf and isinstance(each, WorkersExited)))
 
 
-@pytest.mark.xfail(reason="the second deadline of workers that were given up does not reach the snapshot (schedule 357)")
 def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed() -> None:
     world = World(a_small_cluster(1, 4), backend=DeafBackend())
     elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100), Script(run_ms=None, stop_ms=None))
@@ -36,7 +33,6 @@ def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed(
     assert len(world.events(HoldsSet)) <= before + 1
 
 
-@pytest.mark.xfail(reason="apply drops the resize and keeps the promise that rests on it (schedule 628)")
 def test_nothing_is_promised_on_workers_that_cannot_be_given_up() -> None:
     world = World(a_small_cluster(1, 4))
     ends_first = Script(run_ms=None, crash_rank=None)
