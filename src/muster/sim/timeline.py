@@ -173,8 +173,9 @@ def _each_change(outcomes: Sequence[JobOutcome]) -> Iterator[tuple[int, int, int
 
 
 def _evenly(moments: list[int]) -> list[int]:
-    step = -(-len(moments) // SAMPLES) or 1
-    return moments[::step]
+    """At most so many of them, the last one always: the end must not be missing from a chart."""
+    step = -(-len(moments) // (SAMPLES - 1)) or 1
+    return [*moments[:-1:step], moments[-1]] if moments else []
 
 
 def _usable(cluster: ClusterSpec, kept: list[int], node_history: Sequence[tuple[int, Node]]) -> Iterator[int]:
