@@ -7,9 +7,11 @@ A package adds its own under the entry point group `muster.policies`: the name i
 `NamedPolicy`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 
+from muster.core.planning.by_rank import plan_by_rank
+from muster.core.ranks import AttainedBands, ServiceLeft
 from muster.engine.decisions import Planner
 from muster.model.errors import InvalidInput
 from muster.model.limits import MAX_DURATION_MS
@@ -61,6 +63,11 @@ def _whatever_fits(order: Order, *, holds: int = 0) -> Policy:
     )
 
 
+def _at_any_time(order: Order) -> Policy:
+    """The same for a planner that decides by itself who has to leave: nobody is protected for having just started."""
+    return replace(_whatever_fits(order), min_runtime_ms=0)
+
+
 _BUILT_IN = (
     NamedPolicy(name="fifo", summary="in the order of submission, nobody overtakes", rules=_IN_ORDER),
     NamedPolicy(
@@ -87,16 +94,18 @@ _PREEMPTIVE = (
     NamedPolicy(
         name="srsf-oracle",
         summary="least GPU time left first, knowing all durations; others leave for it",
-        rules=_whatever_fits(Order.SHORTEST),
+        rules=_at_any_time(Order.SHORTEST),
         knows_durations=True,
+        planner=plan_by_rank(ServiceLeft()),
     ),
     NamedPolicy(
         name="las",
         summary="least GPU time received first, without knowing durations; others leave for it",
-        rules=_whatever_fits(Order.LEAST_ATTAINED),
+        rules=_at_any_time(Order.LEAST_ATTAINED),
+        planner=plan_by_rank(AttainedBands()),
     ),
 )
-"""Preemption inside a tier; until the rules can say it they order the queue and nobody has to leave."""
+"""Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others."""
 
 
 def find_policy(name: str) -> NamedPolicy:

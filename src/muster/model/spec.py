@@ -154,6 +154,8 @@ class JobSpec:
     @property
     def gang_gpu_milli(self) -> int:
         """GPUs of the smallest gang that runs."""
+        if len(self.roles) == 1:  # asked for at every event, and most jobs have one role
+            return self.roles[0].workers_min * self.roles[0].request.gpu_milli
         return sum(role.workers_min * role.request.gpu_milli for role in self.roles)
 
     def role(self, name: str) -> Role:

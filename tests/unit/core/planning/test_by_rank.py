@@ -11,7 +11,7 @@ from muster.model.node import ClusterSpec
 from muster.model.plan import Basis, Plan, ReasonCode, Why
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
 from muster.model.spec import JobSpec
-from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 
 RULES = Policy(min_runtime_ms=0, hold_depth=0, preemption=False, consolidation=False, elastic=False)
 BANDS = AttainedBands((HOUR_MS, 10 * HOUR_MS))
@@ -210,6 +210,23 @@ def test_a_team_at_its_limit_makes_nobody_leave() -> None:
     )
     assert not made.evictions
     assert made.blocked[0].code is ReasonCode.QUOTA_LIMIT
+
+
+def test_a_team_that_may_not_have_one_type_does_not_keep_another_team_from_it() -> None:
+    cluster = a_cluster(a_node("n1", gpus=1, gpu_type="a100"), a_node("n2", gpus=1, gpu_type="h100"))
+    made = planned(
+        cluster,
+        [runs("fixed", long(90, preemptible=False), [("n1", [0])]), runs("long", long(90), [("n2", [0])])],
+        [waits("refused", long(1, team="a")), waits("allowed", long(2, team="b"))],
+        teams=[a_team("a", limit={"h100": 0})],
+    )
+    assert told(made) == [("long", "allowed")]
+
+
+def test_a_job_without_gpus_makes_nobody_leave() -> None:
+    busy = runs("busy", resumable(gpus=0, cpus=8), [("n1", [])])
+    made = planned(flat(1, cpus=8), [busy], [waits("new", long(1, gpus=0, cpus=8))])
+    assert not made.evictions
 
 
 def test_a_job_that_just_started_is_protected_where_the_policy_says_so() -> None:

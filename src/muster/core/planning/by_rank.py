@@ -1,0 +1,248 @@
+"""Planning for policies that preempt inside a tier: whoever has the better rank runs, others leave for it.
+
+Waiting jobs are taken tier by tier in the order of their ranks. One that fits starts. For one that does not, running
+jobs of its tier are told to leave whose rank is worse, the worst ones first, none without need; it is promised their
+GPUs for when they are gone. Everybody else waits for the next cycle, which comes when they have left. A job that was
+preempted may itself preempt: ranks decide, and nobody stops an equal, so that no two jobs ever take turns at one
+moment. Only jobs that can resume are stopped.
+
+No promise rests on anything but departures, and none outlives the cycle: in the next one ranks decide again, and come
+to the same result as long as nobody better has come. Teams count only by their limits, which are judged before anybody
+has left.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+
+from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.footprint import gpu_milli_of
+from muster.core.gang import Choice
+from muster.core.planning.desk import Desk
+from muster.core.planning.making_room import Candidate, JobRank, Room, RoomSearch
+from muster.core.planning.placing import place
+from muster.core.planning.victims import lost_gpu_ms, may_be_stopped
+from muster.core.planning.yardsticks import yardsticks
+from muster.core.queueing import JobClass
+from muster.core.ranks import Rank
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId
+from muster.model.job import WaitingJob
+from muster.model.plan import Basis, Blocked, Eviction, Plan, ReasonCode, Why
+
+
+def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
+    """A planner by these ranks. It reads the snapshot, never changes it, and remembers nothing between cycles."""
+
+    def plan(snapshot: Snapshot, now_ms: int) -> Plan:
+        snapshot.capacity.states.measure_by(yardsticks(snapshot))
+        desk = Desk(snapshot, now_ms)
+        wakes_ms: list[int] = []
+        for tier in range(len(desk.setting.tiers)):
+            groups = snapshot.queue.of_tier(tier)
+            if groups:
+                wakes_ms += _TierByRank(desk, rank, tier).run(groups)
+        return Plan(
+            version=snapshot.version,
+            now_ms=now_ms,
+            starts=desk.starts(),
+            evictions=tuple(desk.evictions.values()),
+            holds=tuple(promise.hold for promise in desk.promises.values()),
+            blocked=tuple(desk.blocked),
+            wake_ms=min((at_ms for at_ms in (*wakes_ms, *_wakes_ms(desk)) if at_ms > now_ms), default=None),
+        )
+
+    return plan
+
+
+class _TierByRank:
+    """Walks the jobs of one tier in the order of their ranks."""
+
+    def __init__(self, desk: Desk, rank: Rank, tier: int) -> None:
+        self._desk = desk
+        self._rank = rank
+        self._tier = tier
+        self._hopeless: dict[tuple[int, int, int], bool] = {}
+        """Gangs that could neither start nor make room, whatever their quota. The next one that is equal has a worse
+        rank: it may stop fewer jobs, and what those leave that are told to was open to the first one as well."""
+        self._departed: Capacity | None = None
+        self._candidates: list[Candidate] | None = None
+
+    def run(self, groups: list[JobClass]) -> list[int]:
+        """Decide every job of the tier; returns when one that runs falls behind one that goes on waiting."""
+        queue = self._desk.snapshot.queue
+        line = [(self._rank_of(job), job.submitted_ms, job.id) for job in _jobs(queue.jobs, groups)]
+        line.sort()
+        stopped: dict[tuple[ReasonCode, str], list[JobId]] = {}
+        first: JobRank | None = None
+        for where, _, job_id in line:
+            reason = self._decide(queue.class_of[job_id], queue.jobs[job_id], where)
+            if reason is not None:
+                stopped.setdefault(reason, []).append(job_id)
+                first = where if first is None else first
+        # Their classes are not marked as stuck: the next of their kind may have a better rank, and is news.
+        for (code, detail), jobs in stopped.items():
+            self._desk.blocked.append(Blocked(parts=(tuple(jobs),), code=code, detail=detail))
+        return [] if first is None else self._fall_behind_ms(first)
+
+    def _rank_of(self, job: WaitingJob) -> JobRank:
+        return (-job.spec.priority, self._rank.waiting(job))
+
+    def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
+        """Start a job or make room for it; else what stopped it."""
+        widest = self._desk.widest(group.gang, job.spec, job.submitted_ms)
+        known = (group.gang_number, group.limit_ms, widest)
+        if known in self._hopeless:
+            return ReasonCode.CAPACITY, ""
+        reason = self._start(group, job, widest)
+        if reason is None or reason[0] is not ReasonCode.CAPACITY:
+            return reason
+        room = self._room_for(group, widest, where)
+        if room is None:
+            if all(self._quota_refuses(group, choice) is None for choice in group.gang.choices):
+                self._hopeless[known] = True
+            return reason
+        self._make_room(group, job, room)
+        return None
+
+    def _start(self, group: JobClass, job: WaitingJob, widest: int) -> tuple[ReasonCode, str] | None:
+        """Start the gang if it fits anywhere; else what stopped it. Lack of GPUs is told before lack of quota."""
+        desk = self._desk
+        end_ms = desk.now_ms + group.limit_ms
+        index_of = desk.setting.tree.index_of
+        first = tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
+        reasons: dict[ReasonCode, str] = {}
+        for choice in group.gang.choices:
+            refusal = self._quota_refuses(group, choice)
+            if refusal is not None:
+                reasons[refusal[0]] = refusal[1]
+                continue
+            seating = place(desk.horizons.until(end_ms), group.gang, choice, widest, first)
+            if seating is not None:
+                desk.begin(job, group.gang, choice, seating)
+                if self._departed is not None:
+                    self._departed.take(seating.footprint)
+                return None
+            reasons[ReasonCode.CAPACITY] = ""
+        for code in (ReasonCode.CAPACITY, ReasonCode.QUOTA_LIMIT, ReasonCode.HELD_BY_OTHERS):
+            if code in reasons:
+                return code, reasons[code]
+        return ReasonCode.NEVER_FITS, ""
+
+    def _quota_refuses(self, group: JobClass, choice: Choice) -> tuple[ReasonCode, str] | None:
+        desk = self._desk
+        breach = desk.ledger.breach(group.team, choice.demand)
+        if breach is not None:
+            return ReasonCode.QUOTA_LIMIT, breach.team
+        promised = desk.breaks_quota_promise(group.team, choice, desk.now_ms + group.limit_ms)
+        return None if promised is None else (ReasonCode.HELD_BY_OTHERS, promised)
+
+    def _room_for(self, group: JobClass, widest: int, where: JobRank) -> Room | None:
+        """The first way to serve the gang for which enough jobs leave, or are worse and can be told to."""
+        desk = self._desk
+        if not group.gpu_milli:
+            return None
+        candidates = self._those_that_may_leave()
+        worse = candidates[: bisect_left(candidates, True, key=lambda candidate: candidate.rank <= where)]
+        if not worse and not desk.snapshot.departing and not desk.leaving:
+            return None
+        for choice in group.gang.choices:
+            if self._quota_refuses(group, choice) is None:
+                room = RoomSearch(self._what_others_leave(), group.gang, choice, widest).room(worse)
+                if room is not None:
+                    return room
+        return None
+
+    def _those_that_may_leave(self) -> list[Candidate]:
+        """The running jobs of the tier that may be stopped, worst rank first; of equals the one started last."""
+        if self._candidates is None:
+            desk, running_rank = self._desk, self._rank.running
+            tier_rank, footprints = desk.setting.tier_rank, desk.snapshot.footprints
+            self._candidates = [
+                Candidate(
+                    (-job.spec.priority, running_rank(job, desk.now_ms)), job.started_ms, job.id, footprints[job.id]
+                )
+                for job in desk.snapshot.running.values()
+                if job.spec.can_resume and tier_rank[job.spec.tier] == self._tier and may_be_stopped(desk, job)
+            ]
+            self._candidates.sort(reverse=True)
+        return self._candidates
+
+    def _what_others_leave(self) -> Capacity:
+        """What is neither promised nor used by anybody who stays."""
+        if self._departed is None:
+            desk = self._desk
+            self._departed = desk.free.fork()
+            for promise in desk.promises.values():
+                self._departed.take(promise.footprint)
+            for job_id in (*desk.snapshot.departing, *desk.leaving):
+                self._departed.give(desk.snapshot.footprints[job_id])
+            self._departed.forget_marks()
+        return self._departed
+
+    def _make_room(self, group: JobClass, job: WaitingJob, room: Room) -> None:
+        """Tell the victims, and promise the gang its seats for when everybody who sits there is gone."""
+        desk, departed = self._desk, self._what_others_leave()
+        for victim in room.victims:
+            running = desk.snapshot.running[victim.job]
+            lost = lost_gpu_ms(running, gpu_milli_of(desk.snapshot.demands[victim.job]), desk.now_ms)
+            desk.evict(Eviction(job=victim.job, for_job=job.id, why=Why.TURN, lost_gpu_ms=lost))
+            departed.give(victim.footprint)
+        if room.victims:
+            gone = {victim.job: None for victim in room.victims}
+            self._candidates = [each for each in self._those_that_may_leave() if each.job not in gone]
+        departed.take(room.seating.footprint)
+        departed.forget_marks()
+        self._promise(group, job, room)
+
+    def _promise(self, group: JobClass, job: WaitingJob, room: Room) -> None:
+        """Promise the seats, or let the promise stand that was made before."""
+        desk, seating = self._desk, room.seating
+        start_ms = _gone_ms(desk, seating.footprint)
+        old = desk.snapshot.holds.get(job.id)
+        if old is not None and (old.workers, old.start_ms, old.basis) == (seating.workers, start_ms, Basis.DEPARTURES):
+            desk.keep(old, group.team, group.tier, group.limit_ms, room.choice, seating.footprint)
+        else:
+            desk.promise(
+                job.id, group.team, group.tier, group.limit_ms, room.choice, seating, start_ms, Basis.DEPARTURES
+            )
+
+    def _fall_behind_ms(self, first: JobRank) -> list[int]:
+        """When running jobs that may be stopped come to have a worse rank than the first that waits."""
+        running = self._desk.snapshot.running
+        found: list[int] = []
+        for (priority, key), _, job_id, _ in self._those_that_may_leave():
+            change = self._rank.worsens(running[job_id], key)
+            if change is not None and first < (priority, change[1]):
+                found.append(change[0])
+        return found
+
+
+def _jobs(jobs: dict[JobId, WaitingJob], groups: list[JobClass]) -> list[WaitingJob]:
+    return [jobs[job_id] for group in groups for job_id in group.ids]
+
+
+def _gone_ms(desk: Desk, footprint: Footprint) -> int:
+    """When everybody who was told to leave these nodes is gone."""
+    times = [desk.now_ms]
+    for use in footprint:
+        for job_id, _ in desk.snapshot.uses_on(use.node):
+            job = desk.snapshot.running[job_id]
+            if job_id in desk.leaving or job.leaving_by_ms is not None:
+                times.append(desk.end_ms(job))
+    return max(times)
+
+
+def _wakes_ms(desk: Desk) -> list[int]:
+    """When time alone may change the decision, whatever the ranks.
+
+    A promised start, a soft wish that relaxes, and a running job that has had its minimum run time while others wait.
+    """
+    times = [promise.hold.start_ms for promise in desk.promises.values()]
+    if desk.blocked and desk.policy.min_runtime_ms:
+        begins, protected_ms = desk.snapshot.begins, desk.now_ms - desk.policy.min_runtime_ms
+        following = bisect_left(begins, (protected_ms + 1, ""))
+        times += [started_ms + desk.policy.min_runtime_ms for started_ms, _ in begins[following : following + 1]]
+    jobs = desk.snapshot.queue.jobs
+    for job in _jobs(jobs, list(desk.snapshot.queue.relaxing.values())):
+        times.append(job.spec.topology.relaxes_ms(job.submitted_ms))
+    return times
