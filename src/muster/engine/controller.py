@@ -13,7 +13,7 @@ from muster.engine.state import Move, Outcome, State, fold
 from muster.engine.story import story
 from muster.engine.timers import Timers
 from muster.model.errors import InvariantViolated
-from muster.model.events import Event
+from muster.model.events import CheckpointSaved, Event
 from muster.model.ids import JobId
 from muster.model.instructions import Command, WakeAt
 from muster.model.limits import CONSEQUENCES_PER_EVENT
@@ -70,7 +70,11 @@ class Controller:
 
     def _in_order(self, event: Event) -> Event:
         """Clocks of others may be behind; the log's times never go back."""
-        return event if event.at_ms >= self.state.now_ms else replace(event, at_ms=self.state.now_ms)
+        if event.at_ms >= self.state.now_ms:
+            return event
+        if isinstance(event, CheckpointSaved) and event.saved_ms is None:
+            return replace(event, at_ms=self.state.now_ms, saved_ms=event.at_ms)
+        return replace(event, at_ms=self.state.now_ms)
 
     def _fold(self, event: Event) -> Outcome:
         try:

@@ -200,6 +200,8 @@ class CheckpointSaved:
     attempt: int
     cost_ms: int = 0
     """How long training stood still for it."""
+    saved_ms: int | None = None
+    """When it was complete, where that was reported late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

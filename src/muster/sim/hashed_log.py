@@ -105,7 +105,7 @@ def _exited(event: WorkersExited) -> str:
 
 
 def _saved(event: CheckpointSaved) -> str:
-    return f"saved {event.at_ms} {event.job} {event.attempt}"
+    return f"saved {event.at_ms} {event.job} {event.attempt} {event.saved_ms}"
 
 
 def _timer(event: TimerFired) -> str:

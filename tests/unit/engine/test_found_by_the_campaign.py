@@ -1,7 +1,7 @@
 """Bugs that the fault campaign found in the engine; each test says what should be so."""
 
 from muster.backends.fake import FakeBackend, Script
-from muster.model.events import HoldsSet, ObservedEvent, WorkersExited
+from muster.model.events import CheckpointSaved, HoldsSet, ObservedEvent, WorkersExited
 from muster.model.job import JobState
 from muster.model.policy import MINUTE_MS
 from muster.model.spec import Launch
@@ -39,9 +39,7 @@ def test_nothing_is_promised_on_workers_that_cannot_be_given_up() -> None:
     elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100, launch=Launch.TORCHFT), ends_first)
     world.settle()
     record = world.engine.job(elastic)
-    done = WorkersExited(
-        at_ms=MINUTE_MS, job=elastic, attempt=1, generation=record.generation, ranks=(3,), exit_code=0
-    )
+    done = WorkersExited(at_ms=MINUTE_MS, job=elastic, attempt=1, generation=record.generation, ranks=(3,), exit_code=0)
     world.backend.advance(MINUTE_MS)
     world.engine.observe(done)
     waits = world.submit(a_job(gpus=2, hours=1), FOREVER)
@@ -51,3 +49,13 @@ def test_nothing_is_promised_on_workers_that_cannot_be_given_up() -> None:
         if world.state_of(waits) is JobState.QUEUED and waits in world.engine.state.snapshot.holds:
             promised.append(world.engine.state.snapshot.holds[waits].start_ms)
     assert promised == sorted(promised, reverse=True), "its promised start moves later and later"
+
+
+def test_a_save_that_is_reported_late_is_as_old_as_it_is() -> None:
+    world = World()
+    job = world.submit(a_job(checkpoint=True), FOREVER)
+    world.settle()
+    world.backend.advance(10 * MINUTE_MS)
+    world.submit(a_job(), FOREVER)
+    world.engine.observe(CheckpointSaved(at_ms=MINUTE_MS, job=job, attempt=1))
+    assert world.engine.job(job).checkpointed_ms == MINUTE_MS

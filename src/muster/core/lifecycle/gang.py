@@ -85,7 +85,9 @@ def start_failed(job: Job, event: StartFailed) -> Step:
 
 def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
     """Note how far the job is safe, and what saving cost. Progress forgives earlier faults."""
-    saved = changed(job, checkpointed_ms=event.at_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
+    saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
+    newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
+    saved = changed(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
     if job.state is JobState.RUNNING:
         return changed(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
     return saved, ()
