@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+SEEDS ?= 0..10000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench format clean
+.PHONY: help demo test check lint bench soak proof format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +30,14 @@ lint: $(READY) ## Format, lint, types and import contracts, without tests
 
 bench: $(READY) ## Measure how fast the core decides
 	$(BIN)/python -m benchmarks.core
+
+soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
+	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)
+
+proof: $(READY) ## Measure packing, mixed GPU types and training time; the traces are in MUSTER_TRACES
+	$(BIN)/python -m benchmarks.packing
+	$(BIN)/python -m benchmarks.heterogeneous
+	$(BIN)/python -m benchmarks.training_time
 
 format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .

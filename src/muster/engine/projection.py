@@ -90,8 +90,9 @@ def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
     """
     was, now = _given_up(before), _given_up(after)
     if was == now:
-        if now and after.leaving_by_ms is not None and after.leaving_by_ms != before.leaving_by_ms:
-            snapshot.leaving(_leaver_id(after), after.leaving_by_ms)
+        gone_ms = _gone_ms(after)
+        if now and gone_ms is not None and gone_ms != _gone_ms(before):
+            snapshot.leaving(_leaver_id(after), gone_ms)
         return
     if was:
         snapshot.finish(_leaver_id(before))
@@ -102,7 +103,7 @@ def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
                 spec=after.spec,
                 started_ms=after.started_ms or 0,
                 workers=now,
-                leaving_by_ms=after.leaving_by_ms,
+                leaving_by_ms=_gone_ms(after),
                 submitted_ms=after.submitted_ms,
             )
         )
@@ -110,6 +111,11 @@ def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
 
 def _given_up(job: Job) -> Placement:
     return job.leaving if job.state.holds_resources else ()
+
+
+def _gone_ms(job: Job) -> int | None:
+    """When workers that were given up are killed: by themselves, or with the whole job once that was told to leave."""
+    return job.deadline_ms if job.leaving_by_ms is None else job.leaving_by_ms
 
 
 def _can_resize(job: Job) -> bool:

@@ -59,8 +59,10 @@ class Training:
         "milli",
         "opened_ms",
         "pace",
+        "partings",
         "saving",
         "seats",
+        "seen",
         "since_ms",
         "size",
         "speeds",
@@ -126,6 +128,10 @@ class Training:
         self.faults = 0
         self.exit_report: WorkersExited | None = None
         """How the present attempt ended."""
+        self.partings: tuple[WorkersExited, ...] = ()
+        """How those ended that left the present attempt before."""
+        self.seen: Placement = ()
+        """Everybody whom the present attempt has had."""
 
     def settle(self, now_ms: int, habits: Habits) -> None:
         """Bring the accounts up to now; the clock of regular saves begins anew."""

@@ -147,6 +147,7 @@ class World:
         training.is_up = training.is_told = False
         training.is_whole = True
         training.exit_report = None
+        training.partings, training.seen = (), command.workers
         now_ms, habits = self.now_ms, self.habits
         training.sit(command.workers, now_ms)
         training.opened_ms = now_ms
@@ -173,12 +174,17 @@ class World:
         if training.is_up:
             self._report_up(training, command.workers)
         if newcomers:
+            training.seen += newcomers
             self._resize(training, (*training.workers, *newcomers))
 
     def _resize(self, training: Training, workers: Placement) -> None:
         """Go on with these workers."""
         training.settle(self.now_ms, self.habits)
+        # What is left of a save that was counted when it began costs the others from now on.
+        saving_ms = max(training.opened_ms - self.now_ms, 0)
+        training.saving -= training.milli * saving_ms
         training.sit(workers, self.now_ms)
+        training.saving += training.milli * saving_ms
         if training.is_up and training.is_whole and not training.is_told:
             self._go_on(training)
 
@@ -244,21 +250,29 @@ class World:
     ) -> None:
         """Act on the living, report the ended again, and say of those never seen that there are none."""
         if command.attempt != training.attempt:
+            self._report_unknown(command, command.ranks)
+            return
+        living = tuple(worker.rank for worker in training.workers if worker.rank in command.ranks)
+        gone = tuple(rank for rank in command.ranks if rank not in living)
+        if gone:
+            ends = training.partings if training.exit_report is None else (*training.partings, training.exit_report)
+            self._reports += [end for end in ends if any(rank in gone for rank in end.ranks)]
+            seen = frozenset(worker.rank for worker in training.seen)
+            self._report_unknown(command, tuple(rank for rank in gone if rank not in seen))
+        if living:
+            act(training, living)
+
+    def _report_unknown(self, command: SignalStop | KillWorkers, ranks: tuple[int, ...]) -> None:
+        if ranks:
             report = StartFailed(
                 at_ms=self.now_ms,
                 job=command.job,
                 attempt=command.attempt,
                 generation=command.generation,
-                ranks=command.ranks,
+                ranks=ranks,
                 message="never started",
             )
             self._reports.append(report)
-            return
-        living = tuple(worker.rank for worker in training.workers if worker.rank in command.ranks)
-        if living:
-            act(training, living)
-        elif training.exit_report is not None:
-            self._reports.append(training.exit_report)
 
     def _tell(self, training: Training, ranks: tuple[int, ...]) -> None:
         """A whole gang saves itself and leaves; a part of one leaves at once, and the rest goes on."""
@@ -296,7 +310,7 @@ class World:
     def _part(self, training: Training, ranks: tuple[int, ...], code: int) -> None:
         """Some workers leave the gang."""
         self._resize(training, tuple(worker for worker in training.workers if worker.rank not in ranks))
-        self._report_exit(training, ranks, code, told=True)
+        training.partings += (self._report_exit(training, ranks, code, told=True),)
 
     def _ask(self, training: Training, attempt: int) -> None:
         """Save now and go on."""
@@ -319,6 +333,10 @@ class World:
         self._leave_seats(training)
 
     def _leave_seats(self, training: Training) -> None:
+        if training.opened_ms > self.now_ms:
+            # It was in the middle of a save that was counted when it began.
+            training.saving -= training.milli * (training.opened_ms - self.now_ms)
+            training.opened_ms = self.now_ms
         training.sit((), self.now_ms)
         self._active.pop(training.job, None)
 

@@ -59,3 +59,22 @@ def test_a_save_that_is_reported_late_is_as_old_as_it_is() -> None:
     world.submit(a_job(), FOREVER)
     world.engine.observe(CheckpointSaved(at_ms=MINUTE_MS, job=job, attempt=1))
     assert world.engine.job(job).checkpointed_ms == MINUTE_MS
+
+
+def test_a_promise_is_not_renewed_every_millisecond_when_whoever_shrank_is_cancelled() -> None:
+    world = World(a_small_cluster(2, 1), backend=DeafBackend())
+    ignores = Script(run_ms=None, stop_ms=None)
+    elastic = world.submit(a_job(workers=(1, 2), checkpoint=True, hours=100, tier="exploratory"), ignores)
+    world.run(until_ms=20 * MINUTE_MS)
+    waits = world.submit(a_job(hours=1, tier="production"), FOREVER)
+    world.settle()
+    assert world.engine.job(elastic).leaving
+    gone_ms = world.now_ms + world.engine.job(elastic).grace_ms
+    world.run(until_ms=gone_ms - 1_000)
+    world.engine.cancel(elastic, world.now_ms)
+    world.run(until_ms=gone_ms)
+    before = len(world.events(HoldsSet))
+    for later_ms in range(1, 20):
+        world.run(until_ms=gone_ms + later_ms)
+    assert world.state_of(waits) is JobState.QUEUED
+    assert len(world.events(HoldsSet)) <= before + 1

@@ -1,0 +1,19 @@
+"""The fault campaign: the production engine in small worlds where everything goes wrong, checked after every event.
+
+    circumstances  a small random cluster and its rules
+    workload       random jobs, and how their processes behave
+    schedule       everything that comes from outside, drawn from one number
+    grounds        the simulated backends, which know the truth
+    courier        the connection, which loses, repeats and delays
+    present        what must be true at every moment
+    history        what must hold from one moment to the next
+    trial          one schedule under way
+    deeds          letting things happen
+
+`python -m muster.sim.campaign 0..300` runs schedules and prints what was found.
+"""
+
+from muster.sim.campaign.campaign import check_schedule
+from muster.sim.campaign.violations import Violations
+
+__all__ = ["Violations", "check_schedule"]

@@ -1,0 +1,74 @@
+"""`python -m muster.sim.campaign [FIRST..LAST] [--processes N]`: run schedules, show progress, tell what was found."""
+
+import argparse
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+
+from muster.sim.campaign.campaign import check_schedule
+from muster.sim.campaign.violations import Violations
+
+SCHEDULES = 10_000
+AT_ONCE = 25
+"""Schedules handed to a process at a time."""
+SHOWN = 5
+"""Stories told in full; the rest can be had by their numbers."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found so far."""
+
+    total: int
+    began_s: float = field(default_factory=time.monotonic)
+    schedules: int = 0
+    events: int = 0
+    broken: list[int] = field(default_factory=list)
+
+    def take(self, found: Violations) -> None:
+        """Count one schedule, and tell its story if it is among the first that are broken."""
+        self.schedules += 1
+        self.events += found.events
+        if found:
+            self.broken.append(found.seed)
+            if len(self.broken) <= SHOWN:
+                sys.stdout.write(f"\r{found}\n")
+
+    def progress(self) -> str:
+        """One line that is written over and over."""
+        seconds = time.monotonic() - self.began_s
+        return f"\r{self.schedules} of {self.total} schedules, {len(self.broken)} broken, {seconds:.0f} s "
+
+    def summary(self) -> str:
+        """What is to be said at the end."""
+        verdict = f"broken: {' '.join(map(str, self.broken))}" if self.broken else "nothing is wrong"
+        return f"{self.progress()}\n{self.events} events, all invariants checked after each; {verdict}\n"
+
+
+def seeds(text: str) -> range:
+    """`3..7` is 3, 4, 5 and 6; `3` is 3 alone."""
+    first, dots, last = text.partition("..")
+    return range(int(first), int(last) if dots else int(first) + 1)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the schedules; 1 when any of them is broken."""
+    parser = argparse.ArgumentParser(prog="python -m muster.sim.campaign", description="Run random fault schedules.")
+    parser.add_argument("seeds", nargs="?", default=f"0..{SCHEDULES}", help="one number, or FIRST..LAST")
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args(arguments)
+    numbers = seeds(given.seeds)
+    tally = Tally(total=len(numbers))
+    with ProcessPoolExecutor(given.processes) as pool:
+        for found in pool.map(check_schedule, numbers, chunksize=AT_ONCE):
+            tally.take(found)
+            if tally.schedules % AT_ONCE == 0:
+                sys.stdout.write(tally.progress())
+                sys.stdout.flush()
+    sys.stdout.write(tally.summary())
+    return 1 if tally.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

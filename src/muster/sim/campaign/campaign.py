@@ -1,0 +1,31 @@
+"""`check_schedule(seed)`: run one schedule to its end and say what was wrong."""
+
+from muster.model.errors import MusterError
+from muster.sim.campaign.deeds import Deeds
+from muster.sim.campaign.schedule import schedule
+from muster.sim.campaign.trial import Broken, Trial
+from muster.sim.campaign.violations import Violations
+
+CRASHES = (MusterError, LookupError, ValueError, TypeError, AttributeError, AssertionError, StopIteration)
+"""What the engine must never raise, whatever it is told."""
+
+
+def check_schedule(seed: int) -> Violations:
+    """Everything that comes from outside, then peace, then the end; stops at the first thing that is wrong."""
+    trial = Trial(schedule(seed))
+    try:
+        _run(trial)
+    except Broken as broken:
+        return trial.verdict(broken.problems)
+    except CRASHES as error:
+        return trial.verdict((f"the engine fails: {type(error).__name__}: {error}",))
+    return trial.verdict()
+
+
+def _run(trial: Trial) -> None:
+    deeds = Deeds(trial)
+    for happening in trial.schedule.happenings:
+        trial.pass_time(max(happening.at_ms, trial.now_ms))
+        deeds.happen(happening)
+    deeds.make_good()
+    trial.finish()

@@ -1,0 +1,250 @@
+"""Letting things happen: users, operators, machines and the engine's own process."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from muster.engine.engine import Submitted
+from muster.model.errors import Conflict
+from muster.model.ids import JobId
+from muster.model.node import Node, NodeState
+from muster.model.policy import MINUTE_MS
+from muster.sim.campaign.circumstances import SPOT
+from muster.sim.campaign.schedule import Deed, Happening
+from muster.sim.campaign.trial import Broken, Trial
+from muster.sim.training import PARTS
+
+NOTICE_MS = 2 * MINUTE_MS
+"""How long before a spot node is taken away it is announced."""
+OUTAGE_MS = 20 * MINUTE_MS
+"""The longest that nothing gets through."""
+
+
+class Deeds:
+    """Everything that can happen to one trial."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._down: dict[str, None] = {}
+        """Nodes that are gone, whether or not anybody has noticed."""
+        self._acts: dict[Deed, Callable[[Happening], None]] = {
+            Deed.SUBMIT: self._submit,
+            Deed.HOLD: self._hold,
+            Deed.RELEASE: self._release,
+            Deed.CANCEL: self._cancel,
+            Deed.RETRY_ARRAY: self._retry_array,
+            Deed.LOSE_NODE: self._lose_node,
+            Deed.LOSE_RACK: self._lose_rack,
+            Deed.RETURN_NODE: self._return_node,
+            Deed.DRAIN: self._drain,
+            Deed.UNDRAIN: self._undrain,
+            Deed.BREAK_GPU: self._break_gpu,
+            Deed.MEND_GPU: self._mend_gpu,
+            Deed.SLOW: self._slow,
+            Deed.RECLAIM: self._reclaim,
+            Deed.RESTART: self._restart,
+            Deed.KILL: self._kill,
+            Deed.USURP: self._usurp,
+            Deed.OUTAGE: self._cut,
+            Deed.MEET: self._meet,
+            Deed.REPEAT: self._repeat,
+            Deed.JUMP: self._jump,
+            Deed.STAND: self._stand,
+        }
+
+    def happen(self, happening: Happening) -> None:
+        """Let it happen, and everything that follows at the same moment."""
+        self._acts[happening.deed](happening)
+        self._trial.look(f"{happening.deed}")
+        self._trial.settle()
+
+    def make_good(self) -> None:
+        """No more faults: what was broken is mended, what was held is let go, and everything gets through."""
+        trial = self._trial
+        trial.courier.calm()
+        for node in tuple(trial.engine.state.nodes.values()):
+            self._down.pop(node.name, None)
+            trial.ground.slow(node.name, PARTS)
+            trial.ground.change(replace(node, state=NodeState.READY, bad_gpus=()), "made good")
+        for job in tuple(trial.engine.state.jobs):
+            trial.engine.release(job, trial.now_ms)
+        trial.history.held.clear()
+        trial.engine.reconnect(trial.now_ms)
+        trial.settle()
+
+    def _submit(self, happening: Happening) -> None:
+        trial, submission = self._trial, happening.submission
+        if submission is None or submission.job in trial.engine.state.jobs:
+            return
+        spec = submission.spec
+        known = tuple(each for each in spec.depends_on if trial.engine.state.state_of(each.job) is not None)
+        answer = trial.engine.submit(
+            replace(spec, depends_on=known), trial.now_ms, job=submission.job, held=submission.held
+        )
+        if isinstance(answer, Submitted):
+            self._expect(answer.job, happening)
+            if submission.held:
+                trial.history.held.update(dict.fromkeys(trial.engine.state.addressed(answer.job)))
+
+    def _expect(self, job: JobId, happening: Happening) -> None:
+        if happening.submission is not None:
+            for task in self._trial.engine.state.addressed(job):
+                self._trial.ground.prepare(task, happening.submission)
+
+    def _hold(self, happening: Happening) -> None:
+        job = self._job(happening)
+        if job is not None:
+            self._trial.engine.hold(job, self._trial.now_ms)
+            self._trial.history.held.update(dict.fromkeys(self._trial.engine.state.addressed(job)))
+
+    def _release(self, happening: Happening) -> None:
+        """A user releases what is held, if anything is: a task alone, or its whole array."""
+        trial, held = self._trial, tuple(self._trial.history.held)
+        if held:
+            job = held[happening.pick % len(held)]
+            array = trial.engine.state.jobs[job].array_parent
+            released = job if array is None or happening.pick % 2 else array
+            trial.engine.release(released, trial.now_ms)
+            for each in trial.engine.state.addressed(released):
+                trial.history.held.pop(each, None)
+
+    def _cancel(self, happening: Happening) -> None:
+        job, state = self._job(happening), self._trial.engine.state
+        if job is not None:
+            living = [each for each in state.addressed(job) if not state.jobs[each].state.is_final]
+            self._trial.engine.cancel(job, self._trial.now_ms)
+            self._trial.history.cancelled.update(dict.fromkeys(living))
+
+    def _retry_array(self, happening: Happening) -> None:
+        """The behaviour of the first submission of an array goes for the second."""
+        trial = self._trial
+        for array in tuple(trial.engine.state.arrays):
+            if trial.engine.progress(array).state.is_final:
+                first = next(
+                    (each for each in trial.schedule.happenings if each.submission and each.submission.job == array),
+                    happening,
+                )
+                answer = trial.engine.retry_failed(array, trial.now_ms)
+                if isinstance(answer, Submitted):
+                    self._expect(answer.job, first)
+                return
+
+    def _lose_node(self, happening: Happening) -> None:
+        self._lose(self._node(happening))
+
+    def _lose_rack(self, happening: Happening) -> None:
+        domains = self._node(happening).domains
+        for node in tuple(self._trial.engine.state.nodes.values()):
+            if node.domains == domains:
+                self._lose(node)
+
+    def _lose(self, node: Node) -> None:
+        if node.name not in self._down:
+            self._down[node.name] = None
+            self._trial.ground.lose(node.name)
+
+    def _return_node(self, happening: Happening) -> None:
+        if self._down:
+            name = tuple(self._down)[happening.pick % len(self._down)]
+            del self._down[name]
+            nodes = self._trial.engine.state.nodes
+            node = next(each for each in nodes.values() if each.name == name)
+            self._trial.ground.change(replace(node, state=NodeState.READY), "returned")
+
+    def _drain(self, happening: Happening) -> None:
+        self._change(replace(self._node(happening), state=NodeState.DRAINING), "maintenance")
+
+    def _undrain(self, happening: Happening) -> None:
+        self._change(replace(self._node(happening), state=NodeState.READY), "maintenance is over")
+
+    def _break_gpu(self, happening: Happening) -> None:
+        node = self._node(happening)
+        gpu = happening.pick % node.gpus
+        self._change(replace(node, bad_gpus=tuple(sorted({*node.bad_gpus, gpu}))), "a GPU failed")
+
+    def _mend_gpu(self, happening: Happening) -> None:
+        self._change(replace(self._node(happening), bad_gpus=()), "GPUs were replaced")
+
+    def _slow(self, happening: Happening) -> None:
+        if self._node(happening).name not in self._down:
+            self._trial.ground.slow(self._node(happening).name, PARTS // 3 if happening.pick % 2 else PARTS)
+
+    def _reclaim(self, happening: Happening) -> None:
+        """A spot node is announced to go, and goes."""
+        spot = [node for node in self._trial.engine.state.nodes.values() if node.pool == SPOT]
+        if spot:
+            node = spot[happening.pick % len(spot)]
+            self._change(replace(node, state=NodeState.DRAINING), "will be reclaimed")
+            self._trial.pass_time(self._trial.now_ms + NOTICE_MS)
+            self._lose(node)
+
+    def _restart(self, _: Happening) -> None:
+        self._trial.refold()
+        self._trial.restart()
+
+    def _kill(self, happening: Happening) -> None:
+        """The engine writes something down and dies before it sends anything."""
+        trial = self._trial
+        trial.courier.is_cut, was_cut = True, trial.courier.is_cut
+        trial.settle()
+        self._cancel(happening)
+        trial.courier.is_cut = was_cut
+        trial.restart()
+
+    def _usurp(self, _: Happening) -> None:
+        """Another engine takes over while the first still believes that it is the only one."""
+        trial = self._trial
+        old = trial.engine
+        trial.restart()
+        version, sent = trial.log.version, len(trial.courier.sent)
+        if old.state.version == version:
+            return
+        try:
+            for job in tuple(old.state.jobs):
+                old.cancel(job, trial.now_ms)
+            old.tick(trial.now_ms)
+        except Conflict:
+            pass
+        if trial.log.version != version or len(trial.courier.sent) != sent:
+            raise Broken(["an engine that is out of date has written or sent something"])
+
+    def _cut(self, happening: Happening) -> None:
+        """Nothing gets through for a while; the engine is told when it does again."""
+        self._trial.courier.is_cut = True
+        self._trial.pass_time(self._trial.now_ms + min(happening.amount_ms, OUTAGE_MS))
+        self._meet(happening)
+
+    def _meet(self, _: Happening) -> None:
+        self._trial.courier.is_cut = False
+        self._trial.engine.reconnect(self._trial.now_ms)
+
+    def _repeat(self, happening: Happening) -> None:
+        if problem := self._trial.courier.repeat(happening.pick):
+            raise Broken([problem])
+
+    def _jump(self, happening: Happening) -> None:
+        """Nobody looks for a while; then everything is heard at once."""
+        self._trial.ground.advance(self._trial.now_ms + happening.amount_ms)
+
+    def _stand(self, _: Happening) -> None:
+        """Ticks without time passing change nothing."""
+        version = self._trial.log.version
+        for _again in range(3):
+            self._trial.engine.tick(self._trial.now_ms)
+        if self._trial.log.version != version:
+            raise Broken(["ticks at one moment after all was said go on changing things"])
+
+    def _change(self, node: Node, because: str) -> None:
+        """Somebody changes a node that is there."""
+        if node.name not in self._down:
+            self._trial.ground.change(node, because)
+
+    def _node(self, happening: Happening) -> Node:
+        nodes = tuple(self._trial.engine.state.nodes.values())
+        return nodes[happening.pick % len(nodes)]
+
+    def _job(self, happening: Happening) -> JobId | None:
+        """A job or an array that has not ended, if there is one."""
+        state = self._trial.engine.state
+        names = [job.id for job in state.jobs.values() if not job.state.is_final]
+        names += [array for array, tally in state.arrays.items() if not tally.progress().state.is_final]
+        return names[happening.pick % len(names)] if names else None

@@ -1,0 +1,186 @@
+"""What must hold from one moment to the next: nothing is forgotten, nothing comes back, nothing counts twice."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from muster.core.lifecycle import occupied
+from muster.engine.state import State
+from muster.model.events import CheckpointSaved, Event, HoldsSet, JobSubmitted, WorkersStarted
+from muster.model.ids import JobId, NodeName, TierName
+from muster.model.job import Cause, Job, JobState, Worker
+from muster.model.limits import FAULTS_IN_A_ROW
+from muster.model.node import Node
+from muster.model.plan import Hold
+from muster.model.policy import Pool
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import DependencyWhen, RetryCause
+
+OWN_FAILURES = (Cause.ERROR, Cause.OOM, Cause.TIMEOUT)
+HARMLESS = (WorkersStarted, CheckpointSaved, HoldsSet)
+"""After these nobody's promise may move."""
+
+
+@dataclass(slots=True)
+class _Account:
+    """What was seen of one job so far."""
+
+    record: Job
+    seen_ms: int
+    gpu_milli_ms: int = 0
+    """Time on GPUs."""
+    changes: int = 0
+    own_failures: int = 0
+    preemptions: int = 0
+
+
+class History:
+    """Remembers every job as it last was, and says what cannot have become of it."""
+
+    def __init__(self, pools: tuple[Pool, ...], *, is_exact: bool) -> None:
+        self.held: dict[JobId, None] = {}
+        """Jobs that their users want held."""
+        self.cancelled: dict[JobId, None] = {}
+        """Jobs that their users gave up before they had ended."""
+        self.last_ranks: dict[JobId, tuple[int, ...]] = {}
+        """The gangs of jobs that have succeeded, as they were last."""
+        self._pools = {pool.name: pool for pool in pools}
+        self._accounts: dict[JobId, _Account] = {}
+        self._is_exact = is_exact
+        """True when it is shown every single event, so that time on GPUs can be counted along."""
+        self._promises: dict[JobId, Hold] = {}
+        self._log_ms = 0
+
+    def problems(self, state: State) -> Iterator[str]:
+        """What cannot have happened since the last look."""
+        yield from (f"{name}: was accepted and is forgotten" for name in self._accounts if name not in state.jobs)
+        for job in state.jobs.values():
+            account = self._accounts.get(job.id)
+            if account is None:
+                self._accounts[job.id] = _Account(record=job, seen_ms=state.now_ms)
+            elif account.record is not job and account.record != job:
+                yield from (f"{job.id}: {problem}" for problem in self._step(state, account, job))
+                account.record = job
+
+    def log_problems(self, events: tuple[Event, ...]) -> Iterator[str]:
+        """Times that go back."""
+        for event in events:
+            if event.at_ms < self._log_ms:
+                yield f"the log goes back from {self._log_ms} to {event.at_ms}"
+            self._log_ms = max(self._log_ms, event.at_ms)
+
+    def promise_problems(self, state: State, events: tuple[Event, ...], now_ms: int) -> Iterator[str]:
+        """Promises that moved later although nothing happened but submissions behind them. Called after a cycle."""
+        rank = state.snapshot.setting.tier_rank
+        for job, hold in self._promises.items():
+            mine = rank[state.jobs[job].spec.tier]
+            now = state.snapshot.holds.get(job)
+            is_later = now is None or now.start_ms > hold.start_ms
+            if not is_later or state.jobs[job].state is not JobState.QUEUED or now_ms >= hold.start_ms:
+                continue
+            if all(_is_behind(event, mine, rank) for event in events):
+                yield f"{job}: its promised start moved for jobs that were submitted after it"
+        self._promises = dict(state.snapshot.holds)
+
+    def _step(self, state: State, account: _Account, job: Job) -> Iterator[str]:
+        before = account.record
+        yield from _forward(before, job)
+        yield from self._count(state, account, job)
+        if job.attempt != before.attempt:
+            yield from self._start(state, job)
+        newcomers = [worker for worker in job.workers if worker not in occupied(before)]
+        for worker in newcomers:
+            yield from self._place(state.nodes, job, worker)
+        if job.state is JobState.SUCCEEDED:
+            self.last_ranks[job.id] = tuple(worker.rank for worker in before.workers)
+        if before.state.holds_resources and not job.state.holds_resources:
+            yield from _ending(account, job)
+
+    def _start(self, state: State, job: Job) -> Iterator[str]:
+        if job.id in self.held:
+            yield "starts although its user holds it"
+        if job.id in self.cancelled:
+            yield "starts although its user gave it up"
+        for dependency in job.spec.depends_on:
+            if not _is_met(state.state_of(dependency.job), dependency.when):
+                yield f"starts although {dependency.job} has not {dependency.when}"
+
+    def _place(self, nodes: dict[NodeName, Node], job: Job, worker: Worker) -> Iterator[str]:
+        node = nodes[worker.node]
+        if not node.state.takes_work:
+            yield f"is placed on {node.name}, which is {node.state}"
+        if any(gpu in node.bad_gpus for gpu in worker.gpus):
+            yield f"is placed on a bad GPU of {node.name}"
+        pool = self._pools.get(node.pool)
+        spec = job.spec
+        if pool is not None and not pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
+            yield f"is placed in pool {pool.name}, which does not admit it"
+
+    def _count(self, state: State, account: _Account, job: Job) -> Iterator[str]:
+        """Count along: time on GPUs, and why attempts ended."""
+        before = account.record
+        milli = sum(len(w.gpus) * GPU_MILLI if w.share_milli is None else w.share_milli for w in occupied(before))
+        account.gpu_milli_ms += milli * (state.now_ms - account.seen_ms)
+        account.seen_ms = state.now_ms
+        account.changes += 1
+        if not before.state.holds_resources or job.state.holds_resources:
+            return
+        counted_ms, slack_ms = account.gpu_milli_ms // GPU_MILLI, account.changes + 1
+        if self._is_exact and abs(job.attained_gpu_ms - counted_ms) > slack_ms:
+            yield f"occupied GPUs for {counted_ms} GPU-milliseconds, and {job.attained_gpu_ms} are counted"
+
+
+def _forward(before: Job, job: Job) -> Iterator[str]:
+    if before.state.is_final:
+        yield f"had ended as {before.state} and is {job.state}"
+    if job.generation < before.generation or job.attempt not in (before.attempt, before.attempt + 1):
+        yield f"went from attempt {before.attempt}, {before.generation} to {job.attempt}, {job.generation}"
+    if job.attempt > before.attempt and (before.state.holds_resources or before.state.is_final):
+        yield f"starts again while it is {before.state}"
+    if (job.checkpointed_ms or 0) < (before.checkpointed_ms or 0):
+        yield f"was safe up to {before.checkpointed_ms} and is up to {job.checkpointed_ms}"
+    if job.attained_gpu_ms < before.attained_gpu_ms:
+        yield f"had {before.attained_gpu_ms} GPU-milliseconds and has {job.attained_gpu_ms}"
+    if (job.id, job.spec, job.submitted_ms) != (before.id, before.spec, before.submitted_ms):
+        yield "is not the job that was submitted"
+
+
+def _ending(account: _Account, job: Job) -> Iterator[str]:
+    """An attempt is over: retries are for failures of the job's own, and only as many as it asked for."""
+    retry = job.spec.retry
+    is_own = job.cause in OWN_FAILURES
+    may_retry = is_own and RetryCause(str(job.cause)) in retry.on and account.own_failures < retry.limit
+    if job.state.is_final:
+        if may_retry:
+            yield f"is given up for {job.cause} after {account.own_failures} of {retry.limit} retries"
+        if job.cause is Cause.PREEMPTED or (_is_fault(job) and job.faults_in_a_row < FAULTS_IN_A_ROW):
+            yield f"is given up for {job.cause}, which is not its fault"
+        return
+    if is_own and not may_retry:
+        yield f"is tried again for {job.cause} after {account.own_failures} of {retry.limit} retries"
+    account.own_failures += is_own
+    account.preemptions += job.cause is Cause.PREEMPTED
+    if job.retries_used != account.own_failures:
+        yield f"used {account.own_failures} retries, and {job.retries_used} are counted"
+    if job.preemptions != account.preemptions:
+        yield f"was preempted {account.preemptions} times, and {job.preemptions} are counted"
+    if job.cause in (Cause.CANCELLED, Cause.COMPLETED):
+        yield f"waits again although it was {job.cause}"
+
+
+def _is_fault(job: Job) -> bool:
+    return job.cause in (Cause.NODE_FAILURE, Cause.START_FAILURE)
+
+
+def _is_behind(event: Event, mine: int, rank: dict[TierName, int]) -> bool:
+    """True for events that are no reason to move a promise to a job of this tier."""
+    return isinstance(event, HARMLESS) or (isinstance(event, JobSubmitted) and rank[event.spec.tier] >= mine)
+
+
+def _is_met(state: JobState | None, when: DependencyWhen) -> bool:
+    match when:
+        case DependencyWhen.SUCCEEDED:
+            return state is JobState.SUCCEEDED
+        case DependencyWhen.FAILED:
+            return state in (JobState.FAILED, JobState.TIMED_OUT)
+        case DependencyWhen.FINISHED:
+            return state is not None and state.is_final

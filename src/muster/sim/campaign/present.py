@@ -1,0 +1,140 @@
+"""What must be true at every moment, whatever has happened: worked out anew from records, rules and the ground."""
+
+from collections.abc import Iterator
+
+from muster.checker.facts import milli_on_device
+from muster.core.lifecycle import occupied
+from muster.engine.state import State
+from muster.model.ids import JobId, NodeName
+from muster.model.job import Job, JobState, Placement
+from muster.model.resources import GPU_MILLI
+from muster.model.scenario import Scenario
+from muster.model.team import ANY_TYPE, ancestors
+from muster.sim.campaign.grounds import Ground
+
+ACTIVE = (JobState.STARTING, JobState.RUNNING)
+
+Device = tuple[NodeName, int]
+
+
+def present_problems(state: State, ground: Ground, now_ms: int) -> Iterator[str]:
+    """Everything that is wrong now."""
+    holders = [state.jobs[job] for job in state.occupying]
+    scenario = state.snapshot.scenario(now_ms)
+    yield from _records(state)
+    yield from _devices(state, holders)
+    yield from _gangs(holders)
+    yield from _limits(state, scenario, holders)
+    yield from _arrays(state)
+    yield from _processes(state, ground)
+    yield from _snapshot(state, scenario, holders)
+    yield from (f"{job}: useful work is counted twice" for job in ground.overcounted())
+
+
+def overstays(state: State, now_ms: int) -> Iterator[str]:
+    """Jobs that are past their time although the engine has just looked at the clock."""
+    limit_ms = state.snapshot.setting.limit_ms
+    for job in (state.jobs[name] for name in state.occupying):
+        if job.state in ACTIVE and (job.started_ms or 0) + limit_ms(job.spec) <= now_ms:
+            yield f"{job.id}: still {job.state} after its maximum duration"
+        if job.state not in ACTIVE and (job.deadline_ms is None or job.deadline_ms <= now_ms):
+            yield f"{job.id}: was told to leave and is not killed after its grace period"
+        if job.state is JobState.STARTING and job.leaving and (job.leaving_by_ms or 0) <= now_ms:
+            yield f"{job.id}: workers that it gave up are not killed after their grace period"
+
+
+def _records(state: State) -> Iterator[str]:
+    for job in state.jobs.values():
+        if job.state.holds_resources != (job.id in state.occupying):
+            yield f"{job.id}: is {job.state} and the list of those with GPUs says otherwise"
+        if bool(job.workers or job.leaving) != job.state.holds_resources:
+            yield f"{job.id}: is {job.state} with {len(job.workers)} workers"
+
+
+def _devices(state: State, holders: list[Job]) -> Iterator[str]:
+    for (node, gpu), milli in _use(holders).items():
+        if milli > GPU_MILLI:
+            yield f"GPU {gpu} of node {node} is given out {milli} thousandths"
+        if not 0 <= gpu < state.nodes[node].gpus:
+            yield f"GPU {gpu} of node {node} does not exist"
+
+
+def _use(holders: list[Job]) -> dict[Device, int]:
+    used: dict[Device, int] = {}
+    for job in holders:
+        _add(used, occupied(job))
+    return used
+
+
+def _add(used: dict[Device, int], workers: Placement) -> None:
+    for worker in workers:
+        for gpu in worker.gpus:
+            used[worker.node, gpu] = used.get((worker.node, gpu), 0) + milli_on_device(worker)
+
+
+def _gangs(holders: list[Job]) -> Iterator[str]:
+    """Who has not been told to leave has a whole gang, each worker with what it asked for."""
+    for job in holders:
+        for role in job.spec.roles if job.state in ACTIVE else ():
+            members = [worker for worker in job.workers if worker.role == role.name]
+            if not role.workers_min <= len(members) <= role.workers_max:
+                yield f"{job.id}: {len(members)} workers of role {role.name}"
+            if any(len(worker.gpus) != role.request.gpu_count for worker in members):
+                yield f"{job.id}: a worker of role {role.name} has not the GPUs it asked for"
+
+
+def _limits(state: State, scenario: Scenario, holders: list[Job]) -> Iterator[str]:
+    for team in scenario.teams:
+        used: dict[str, int] = {}
+        for job in holders:
+            if team.path in ancestors(job.spec.team):
+                for worker in occupied(job):
+                    milli = job.spec.role(worker.role).request.gpu_milli
+                    for kind in (state.nodes[worker.node].gpu_type, ANY_TYPE):
+                        used[kind] = used.get(kind, 0) + milli
+        for gpu_type, limit_milli in team.limit:
+            if used.get(gpu_type, 0) > limit_milli:
+                yield f"team {team.path} uses {used[gpu_type]} of {gpu_type}, and its limit is {limit_milli}"
+
+
+def _arrays(state: State) -> Iterator[str]:
+    for array, tally in state.arrays.items():
+        spec = state.array_specs[array].array
+        tasks = [state.jobs[task] for task in tally.tasks]
+        begun = sum(task.attempt > 0 and not task.state.is_final for task in tasks)
+        if spec is not None and spec.concurrency is not None and begun > spec.concurrency:
+            yield f"{array}: {begun} tasks at once, and {spec.concurrency} may be"
+
+
+def _processes(state: State, ground: Ground) -> Iterator[str]:
+    """Every process sits where the engine has put its job, and no GPU has more than it can bear."""
+    alive: dict[Device, int] = {}
+    attempts: dict[JobId, int] = {}
+    for job, attempt, worker in ground.seats():
+        _add(alive, (worker,))
+        record = state.jobs[job]
+        if attempts.setdefault(job, attempt) != attempt:
+            yield f"{job}: runs twice at once"
+        if record.attempt != attempt or worker not in occupied(record):
+            yield f"{job}: rank {worker.rank} of attempt {attempt} is alive on {worker.node}, unknown to the engine"
+    for (node, gpu), milli in alive.items():
+        if milli > GPU_MILLI:
+            yield f"GPU {gpu} of node {node} is used {milli} thousandths by processes"
+
+
+def _snapshot(state: State, scenario: Scenario, holders: list[Job]) -> Iterator[str]:
+    """Planning sees what the records say."""
+    seen: dict[Device, int] = {}
+    for running in scenario.running:
+        _add(seen, running.workers)
+    if seen != _use(holders):
+        yield "planning sees other GPUs in use than the records say"
+    waiting = {job.id: job for job in scenario.waiting}
+    for job in state.jobs.values():
+        if job.state is JobState.QUEUED and job.id not in waiting:
+            yield f"{job.id}: is queued and planning does not see it"
+        if job.id in waiting and (job.state.is_final or job.state.holds_resources):
+            yield f"{job.id}: is {job.state} and planning takes it to be waiting"
+    nodes = {node.name: node for node in scenario.cluster.nodes}
+    if nodes != state.nodes:
+        yield "planning sees other nodes than the records say"

@@ -1,0 +1,224 @@
+"""One schedule under way: the production engine under a virtual clock, looked at after every event."""
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Iterable
+from random import Random
+
+from muster.checker import violations
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.engine.apply import Dropped
+from muster.engine.cycle import CycleReport
+from muster.engine.decisions import Decisions
+from muster.engine.engine import Engine
+from muster.engine.state import State, fold
+from muster.model.ids import JobId
+from muster.model.job import JobState
+from muster.model.plan import Plan
+from muster.model.policy import DAY_MS
+from muster.model.scenario import Scenario
+from muster.sim.campaign.courier import Courier
+from muster.sim.campaign.grounds import Gangs, Ground, Processes
+from muster.sim.campaign.history import History
+from muster.sim.campaign.present import overstays, present_problems
+from muster.sim.campaign.schedule import Schedule
+from muster.sim.campaign.violations import Violations
+from muster.store.memory import MemoryLog
+
+SECOND_MS = 1_000
+ROUNDS_PER_MOMENT = 200
+"""How often one moment may lead to itself again: more means that the engine goes in circles."""
+MOMENTS_PER_SECOND = 200
+"""How many moments one second may have: more means that the engine wakes itself for nothing."""
+MOMENTS = 4_000
+"""How many moments may pass after the faults have stopped."""
+END_MS = 60 * DAY_MS
+"""By then everything that can run has ended."""
+
+
+class Broken(Exception):
+    """Something is wrong; the schedule goes no further."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(*self.problems)
+
+
+class Trial:
+    """An engine, a log and a ground, with everybody who watches them."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        nodes = schedule.scenario.cluster.nodes
+        self.ground: Ground = Gangs(nodes, schedule.habits) if schedule.whole_gangs else Processes()
+        self.courier = Courier(self.ground, schedule.unreliability, Random(f"courier {schedule.seed}"))
+        self.log = MemoryLog()
+        self.history = History(schedule.scenario.pools, is_exact=not schedule.in_batches)
+        self.during = "the beginning"
+        self._seen = 0
+        """Events of the log that were looked at."""
+        self._looked = (-1, 0)
+        """The version and the time at which everything was looked at last."""
+        self._planned_at = 0
+        """Where the log was after the last cycle."""
+        self._situation: Scenario | None = None
+        self._moments: deque[int] = deque(maxlen=MOMENTS_PER_SECOND)
+        self.engine = self.new_engine()
+
+    @property
+    def now_ms(self) -> int:
+        """The time on the ground."""
+        return self.ground.now_ms
+
+    def new_engine(self) -> Engine:
+        """An engine that starts from the log."""
+        return Engine(
+            scenario=self.schedule.scenario,
+            log=self.log,
+            backend=self.courier,
+            decisions=Decisions(plan=self._plan),
+        )
+
+    def restart(self) -> None:
+        """The engine is gone and another one takes over from the log; it must know all that the first knew."""
+        self.engine = self.new_engine()
+        self._looked = (-1, 0)
+        self.look("the restart")
+        self.engine.reconnect(self.now_ms)
+        self.settle()
+
+    def pass_time(self, until_ms: int) -> None:
+        """Let time pass, stopping at every moment at which something happens."""
+        while (moment := self.next_ms()) is not None and moment <= until_ms:
+            self.ground.advance(max(moment, self.now_ms))
+            self.settle()
+        self.ground.advance(max(until_ms, self.now_ms))
+        self.settle()
+
+    def next_ms(self) -> int | None:
+        """When something happens next by itself."""
+        moments = (self.ground.next_ms, self.courier.next_ms, self.engine.next_ms)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def settle(self) -> None:
+        """Let the engine hear and decide until nothing more happens at this moment."""
+        self._moments.append(self.now_ms)
+        if len(self._moments) == MOMENTS_PER_SECOND and 0 < self.now_ms - self._moments[0] < SECOND_MS:
+            raise Broken([f"the engine wakes {MOMENTS_PER_SECOND} times in a second"])
+        for _ in range(ROUNDS_PER_MOMENT):
+            heard = self._hear()
+            report = self.engine.tick(self.now_ms)
+            if report is not None:
+                self._look_at_cycle(report)
+            self.look("a tick")
+            self.fail_on(overstays(self.engine.state, self.now_ms))
+            if not heard and report is None:
+                return
+        raise Broken([f"the engine goes in circles at {self.now_ms} ms"])
+
+    def _hear(self) -> bool:
+        reports = self.courier.poll()
+        if self.schedule.in_batches:
+            self.engine.observe(*reports)
+            self.look(f"{len(reports)} reports")
+            return bool(reports)
+        for report in reports:
+            self.engine.observe(report)
+            self.look(f"{report}")
+        return bool(reports)
+
+    def _plan(self, snapshot: Snapshot, now_ms: int) -> Plan:
+        """Plan as in production, and remember from what."""
+        self._situation = snapshot.scenario(now_ms)
+        return plan(snapshot, now_ms)
+
+    def _look_at_cycle(self, report: CycleReport) -> None:
+        if isinstance(report.outcome, Dropped):
+            self.fail_on(f"a plan was dropped: {reason}" for reason in report.outcome.reasons)
+        if self._situation is not None:
+            self.fail_on(f"the plan: {problem}" for problem in violations(self._situation, report.plan))
+        state = self.engine.state
+        events = tuple(self.log.read(self._planned_at))
+        self.fail_on(self.history.promise_problems(state, events, self.now_ms))
+        self._planned_at = self.log.version
+
+    def look(self, what: str) -> None:
+        """See whether anything is wrong after something has happened."""
+        state = self.engine.state
+        if (state.version, self.now_ms) == self._looked and not self.courier.problems:
+            return
+        self.during, self._looked = what, (state.version, self.now_ms)
+        if self.log.version != state.version:
+            raise Broken([f"the log has {self.log.version} events, and the state {state.version}"])
+        self.fail_on(self.courier.problems)
+        self.fail_on(self.history.log_problems(tuple(self.log.read(self._seen))))
+        self._seen = self.log.version
+        self.fail_on(self.history.problems(state))
+        self.fail_on(present_problems(state, self.ground, self.now_ms))
+
+    def fail_on(self, problems: Iterable[str]) -> None:
+        """Stop when there are any."""
+        if found := tuple(problems):
+            raise Broken(found)
+
+    def refold(self) -> None:
+        """The log alone gives the state that is there."""
+        state, fresh = self.engine.state, State(self.schedule.scenario)
+        for event in self.log.read():
+            if not fold(fresh, event).is_change:
+                raise Broken([f"the log holds an event that says nothing: {event}"])
+        for what, mine, theirs in (
+            ("jobs", state.jobs, fresh.jobs),
+            ("nodes", state.nodes, fresh.nodes),
+            ("faults of nodes", state.node_faults, fresh.node_faults),
+            ("draining nodes", state.draining, fresh.draining),
+            ("version", state.version, fresh.version),
+            ("situation", state.snapshot.scenario(self.now_ms), fresh.snapshot.scenario(self.now_ms)),
+        ):
+            if mine != theirs:
+                raise Broken([f"the {what} folded from the log are not those that are there"])
+
+    def finish(self) -> None:
+        """Without faults everything ends, as it should."""
+        for _ in range(MOMENTS):
+            moment = self.next_ms()
+            if moment is None or moment > END_MS or self._all_ended():
+                break
+            self.ground.advance(max(moment, self.now_ms))
+            self.settle()
+        state = self.engine.state
+        self.fail_on(f"{job.id}: is stuck, {job.state}" for job in state.jobs.values() if not job.state.is_final)
+        self.fail_on(f"{seat.job}: has ended and is alive on {seat.worker.node}" for seat in self.ground.seats())
+        for job in state.jobs.values():
+            ranks = self.history.last_ranks.get(job.id, ())
+            if job.state is JobState.SUCCEEDED and not (ranks and self.ground.has_done(job.id, ranks)):
+                raise Broken([f"{job.id}: has succeeded without having done its work"])
+            if job.id in self.history.cancelled and job.state not in (JobState.CANCELLED, JobState.SUCCEEDED):
+                raise Broken([f"{job.id}: was given up by its user and is {job.state}"])
+        self.refold()
+
+    def _all_ended(self) -> bool:
+        return all(job.state.is_final for job in self.engine.state.jobs.values()) and self.courier.next_ms is None
+
+    def log_hash(self) -> str:
+        """The SHA-256 of the whole log."""
+        return hashlib.sha256("\n".join(map(repr, self.log.read())).encode()).hexdigest()
+
+    def verdict(self, problems: tuple[str, ...] = ()) -> Violations:
+        """What is to be said of the schedule."""
+        return Violations(
+            seed=self.schedule.seed,
+            problems=problems,
+            at_ms=self.now_ms,
+            during=self.during,
+            story=self._story(problems),
+            events=self.log.version,
+            log_hash=self.log_hash(),
+        )
+
+    def _story(self, problems: tuple[str, ...]) -> str:
+        names = [JobId(name) for text in problems for name in re.findall(r"\bj\d+(?:\.\d+)?\b", text)]
+        known = [name for name in names if name in self.engine.state.jobs]
+        return self.engine.story(known[0]) if known else ""

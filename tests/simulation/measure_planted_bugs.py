@@ -1,0 +1,43 @@
+"""Measures, for each planted bug, the first schedule that finds it: `python -m tests.simulation.measure_planted_bugs`.
+
+A schedule counts only when it is clean without the bug.
+"""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from muster.sim.campaign import check_schedule
+from tests.simulation import planted_bugs
+
+SCHEDULES = 1_000
+
+
+def plants() -> list[str]:
+    """The names of all bugs."""
+    return [plant.__name__ for plant in planted_bugs.PLANTED]
+
+
+def first_found(name: str) -> tuple[str, int | None, str]:
+    """The bug, the first schedule that finds it, and what it says."""
+    for seed in range(SCHEDULES):
+        with pytest.MonkeyPatch.context() as patch:
+            getattr(planted_bugs, name)(patch)
+            found = check_schedule(seed)
+        if found and not check_schedule(seed):
+            return name, seed, found.problems[0]
+    return name, None, ""
+
+
+def main() -> None:
+    """Print one line for each bug."""
+    names = sys.argv[1:] or plants()
+    with ProcessPoolExecutor(2) as pool:
+        for name, seed, problem in pool.map(first_found, names):
+            sys.stdout.write(f"{name:55} {seed!s:>5}  {problem[:110]}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
