@@ -1,0 +1,79 @@
+"""What knowing the speed of GPU types is worth: one JSON line per case, and one with the ratio.
+
+The Gavel trace (OSDI '20) says how long each job runs on a V100, a P100 and a K80. It is replayed twice under the
+policy of the live system, with these speeds told to the scheduler and kept from it, with jobs coming several times as
+fast as in the trace, so that they compete for the fast GPUs.
+
+The trace is not part of this repository: say where it is as the first argument or in MUSTER_TRACES. A second argument
+replays only so many jobs.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from muster.formats.cluster_file import read_cluster
+from muster.formats.trace_file import read_trace
+from muster.model.node import ClusterSpec
+from muster.model.trace import Trace
+from muster.policies import find_policy
+from muster.sim.measures import measures
+from muster.sim.replay import Circumstances, replay
+from muster.sim.variation import scaled_arrivals
+
+TRACE = "gavel_philly_hetero"
+ARRIVALS = Decimal(4)
+"""How many times as fast jobs come as in the trace, whose load is 0.28."""
+MISSING = 2
+
+
+def measure(trace: Trace, cluster: ClusterSpec, *, knows_speeds: bool) -> dict[str, object]:
+    """Replay the trace with or without the speeds told."""
+    found = measures(replay(trace, cluster, find_policy("muster"), Circumstances(knows_speeds=knows_speeds)))
+    return {
+        "case": "heterogeneous, type-aware" if knows_speeds else "heterogeneous, type-blind",
+        "arrivals": str(ARRIVALS),
+        "jobs": found["jobs"],
+        "finished": found["finished"],
+        "mean_jct_s": found["jct_s"]["mean"],
+        "p50_jct_s": found["jct_s"]["p50"],
+        "utilisation": found["utilisation"],
+        "preemptions_per_job": found["preemptions_per_job"],
+        "cpu_s": found["cpu_s"],
+    }
+
+
+def ratio(trace: Trace, cluster: ClusterSpec) -> float:
+    """How many times as long jobs take when nobody knows the speeds; prints both cases."""
+    means: list[float] = []
+    for knows_speeds in (True, False):
+        figures = measure(trace, cluster, knows_speeds=knows_speeds)
+        sys.stdout.write(json.dumps(figures) + "\n")
+        sys.stdout.flush()
+        means.append(float(str(figures["mean_jct_s"])))
+    return means[1] / means[0]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Replay the trace twice and compare."""
+    named = arguments[0] if arguments else os.environ.get("MUSTER_TRACES", "")
+    path = Path(named) / f"{TRACE}.csv.gz"
+    if not named or not path.is_file():
+        sys.stderr.write(
+            f"{path.name} is not in {named or 'any folder named'}: it is not part of this repository. "
+            "Give its folder as an argument or in MUSTER_TRACES.\n"
+        )
+        raise SystemExit(MISSING)
+    trace = read_trace(path)
+    if len(arguments) > 1:
+        trace = replace(trace, jobs=trace.jobs[: int(arguments[1])])
+    found = ratio(scaled_arrivals(trace, ARRIVALS), read_cluster(path.with_name(f"{TRACE}.cluster.json")))
+    sys.stdout.write(json.dumps({"case": "heterogeneous, blind over aware", "ratio": round(found, 3)}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

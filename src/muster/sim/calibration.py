@@ -1,0 +1,106 @@
+"""Corrects start estimates by how good earlier ones turned out to be.
+
+A future that is played forward knows nothing of what it leaves out, so its quantiles are too early or too late by some
+factor. That factor is learnt from the cluster's own history: among recent starts, as many as should have been covered
+were covered by the estimate times the factor (split conformal prediction, over a moving window). Queues of different
+depth are kept apart. The same history gives the same corrections, and no correction exceeds its bounds.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+
+from muster.model.policy import MINUTE_MS
+from muster.sim.estimates import StartEstimate
+
+DEPTHS = (10, 100, 1_000)
+"""Waiting jobs from which on a queue counts as one step deeper."""
+WINDOW = 200
+"""Starts that are remembered of each depth: enough for a ninth decile, few enough to follow the weather."""
+ENOUGH = 20
+"""Starts of one depth before it is corrected by its own history."""
+SHORTEST_MS = MINUTE_MS
+"""Waits below this are taken to be so long: nobody cares by which factor a second was wrong."""
+MILLI_MIN, MILLI_MAX = 100, 20_000
+"""The bounds of a correction: a tenth and twenty times."""
+
+
+def depth_step(waiting: int) -> int:
+    """Which step of depth a queue of this length is on, from 0."""
+    return bisect_right(DEPTHS, waiting)
+
+
+class Calibration:
+    """What was learnt from estimates whose jobs have started since."""
+
+    def __init__(self) -> None:
+        self._p50 = _Factors(50)
+        self._p90 = _Factors(90)
+
+    def learn(self, raw: StartEstimate, *, waiting: int, made_ms: int, started_ms: int) -> None:
+        """A job has started for which this estimate was made, before any correction, when so many were waiting."""
+        step, wait_ms = depth_step(waiting), max(started_ms - made_ms, 0)
+        self._p50.learn(step, raw.p50_ms, made_ms, wait_ms)
+        self._p90.learn(step, raw.p90_ms, made_ms, wait_ms)
+
+    def correct(self, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
+        """The estimate as it should have been made; a start at once stays one, and p50 is never after p90."""
+        step = depth_step(waiting)
+        p50_ms = self._p50.corrected(step, raw.p50_ms, now_ms)
+        p90_ms = self._p90.corrected(step, raw.p90_ms, now_ms)
+        if p50_ms is not None and p90_ms is not None:
+            p50_ms = min(p50_ms, p90_ms)
+        return StartEstimate(p50_ms=p50_ms, p90_ms=p90_ms)
+
+
+class _Factors:
+    """By how much one quantile has to be stretched at each depth."""
+
+    def __init__(self, percent: int) -> None:
+        self._percent = percent
+        self._steps = [_Scores() for _ in range(len(DEPTHS) + 1)]
+        self._all = _Scores()
+
+    def learn(self, step: int, estimate_ms: int | None, made_ms: int, wait_ms: int) -> None:
+        if estimate_ms is None or estimate_ms <= made_ms:
+            return
+        score_milli = max(wait_ms, 1) * 1000 // max(estimate_ms - made_ms, SHORTEST_MS)
+        self._steps[step].add(score_milli)
+        self._all.add(score_milli)
+
+    def corrected(self, step: int, estimate_ms: int | None, now_ms: int) -> int | None:
+        if estimate_ms is None or estimate_ms <= now_ms:
+            return estimate_ms
+        factor_milli = self._factor_milli(step)
+        if factor_milli is None:
+            return estimate_ms
+        return now_ms + max(estimate_ms - now_ms, SHORTEST_MS) * factor_milli // 1000
+
+    def _factor_milli(self, step: int) -> int | None:
+        """What covers the asked share of recent starts, at this depth or, while too few are known, at any."""
+        own = self._steps[step]
+        scores = own if len(own) >= ENOUGH else self._all
+        if len(scores) < ENOUGH:
+            return None
+        return min(max(scores.quantile(self._percent), MILLI_MIN), MILLI_MAX)
+
+
+class _Scores:
+    """The latest ratios of true to estimated waits, in thousandths, in the order they came and sorted."""
+
+    def __init__(self) -> None:
+        self._latest: deque[int] = deque()
+        self._sorted: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def add(self, score_milli: int) -> None:
+        if len(self._latest) == WINDOW:
+            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
+        self._latest.append(score_milli)
+        insort(self._sorted, score_milli)
+
+    def quantile(self, percent: int) -> int:
+        """The conformal quantile: one more score, not seen yet, is below it so often."""
+        rank = -(-(len(self._sorted) + 1) * percent // 100)
+        return self._sorted[min(rank, len(self._sorted)) - 1]

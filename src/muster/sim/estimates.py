@@ -1,0 +1,66 @@
+"""When waiting jobs will start: half of the time by `p50`, nine times in ten by `p90`.
+
+The present situation is played forward a few times, each time with other luck, and the starts are counted. Never used
+for promises: those rest on limits alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from muster.core.planning import plan
+from muster.core.run_times import RunTimes
+from muster.engine.decisions import Planner
+from muster.model.ids import JobId
+from muster.model.scenario import Scenario
+from muster.sim.forward import Future
+from muster.sim.luck import Arrival, Luck
+from muster.sim.training import Habits
+
+RECENT_ARRIVALS = 1_000
+"""Submissions from which the coming ones are drawn: a day of a busy cluster, so that nights are among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartEstimate:
+    """Two quantiles of one job's start; None is later than anybody looked."""
+
+    p50_ms: int | None
+    p90_ms: int | None
+
+
+def estimate_starts(
+    scenario: Scenario,
+    run_times: RunTimes,
+    *,
+    jobs: Iterable[JobId],
+    runs: int,
+    seed: int,
+    horizon_ms: int,
+    recent: Sequence[Arrival] = (),
+    planner: Planner = plan,
+    habits: Habits | None = None,
+) -> dict[JobId, StartEstimate]:
+    """Estimate when these waiting jobs start, looking `horizon_ms` ahead in `runs` possible futures.
+
+    `recent` is who submitted lately, in the order of time; without it nobody else comes. Jobs that do not wait in the
+    scenario, or may not start, are estimated to start later than anybody looked.
+    """
+    asked = dict.fromkeys(jobs)
+    starts: dict[JobId, list[int]] = {job: [] for job in asked}
+    until_ms = scenario.now_ms + horizon_ms
+    for number in range(runs):
+        luck = Luck(run_times, f"future {seed} {number}")
+        newcomers = luck.newcomers(recent[-RECENT_ARRIVALS:], scenario.now_ms)
+        future = Future(scenario, luck, newcomers, planner=planner, habits=habits or Habits())
+        for job, at_ms in future.first_starts(asked, until_ms).items():
+            starts[job].append(at_ms)
+    return {
+        job: StartEstimate(p50_ms=_quantile(found, 50, runs), p90_ms=_quantile(found, 90, runs))
+        for job, found in starts.items()
+    }
+
+
+def _quantile(found: list[int], percent: int, runs: int) -> int | None:
+    """The nearest-rank quantile over all futures, in some of which the job did not start."""
+    rank = max(-(-runs * percent // 100) - 1, 0)
+    return sorted(found)[rank] if rank < len(found) else None

@@ -1,0 +1,184 @@
+"""One possible future of a situation: the planner of the live system under a virtual clock, without a log.
+
+It starts in the middle, with jobs that run and wait, and goes from moment to moment: jobs end and submit as luck has
+it, plans are made when the engine would make them, and carried out as they stand. Nothing here decides who runs.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+
+from muster.core.run_times import run_ms
+from muster.core.snapshot import Snapshot
+from muster.engine.decisions import Planner
+from muster.model.ids import JobId
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.plan import Plan, Resize, Start
+from muster.model.resources import GPU_MILLI
+from muster.model.scenario import Scenario
+from muster.sim.luck import Luck
+from muster.sim.training import Habits, seats_milli
+
+GRAIN_PARTS = 100
+"""Moments are no closer together than this part of the time since the present: who waits for hours is not told the
+second. It bounds what a look far ahead costs."""
+GRAIN_MAX_MS = 60_000
+"""That distance never exceeds this, so that short jobs stay short."""
+MOMENTS = 50_000
+"""How many moments one future may have: whoever has not started by then starts too late to be told when."""
+
+
+class Future:
+    """A situation that unfolds; `first_starts` is called once."""
+
+    def __init__(
+        self, scenario: Scenario, luck: Luck, newcomers: Iterator[WaitingJob], *, planner: Planner, habits: Habits
+    ) -> None:
+        self._now_ms = self._present_ms = scenario.now_ms
+        self._snapshot = Snapshot.of(scenario)
+        self._luck = luck
+        self._newcomers = newcomers
+        self._newcomer = next(newcomers, None)
+        self._planner = planner
+        self._habits = habits
+        self._left_ms: dict[JobId, int] = {}
+        """How much longer those run that were stopped."""
+        self._due_ms: dict[JobId, int] = {}
+        """When each running job is done, or gone if it was told to leave."""
+        self._agenda: list[tuple[int, JobId]] = []
+        """The same as a heap; entries that no longer agree are void."""
+        self._planned_news: int | None = None
+        self._wake_ms: int | None = None
+        for job in scenario.running:
+            self._expect(job)
+
+    def first_starts(self, jobs: Mapping[JobId, None], until_ms: int) -> dict[JobId, int]:
+        """When each of these jobs starts that does so until then."""
+        found: dict[JobId, int] = {}
+        for _ in range(MOMENTS):
+            for job in self._decide():
+                if job in jobs:
+                    found.setdefault(job, self._now_ms)
+            following = self._next_moment()
+            if len(found) == len(jobs) or following is None or following > until_ms:
+                break
+            self._go_to(following)
+        return found
+
+    def _next_moment(self) -> int | None:
+        while self._agenda and self._due_ms.get(self._agenda[0][1]) != self._agenda[0][0]:
+            heapq.heappop(self._agenda)
+        moments = (
+            self._agenda[0][0] if self._agenda else None,
+            self._wake_ms,
+            None if self._newcomer is None else self._newcomer.submitted_ms,
+        )
+        soonest = min((moment for moment in moments if moment is not None), default=None)
+        if soonest is None or soonest <= self._now_ms:
+            return soonest
+        grain_ms = min((self._now_ms - self._present_ms) // GRAIN_PARTS, GRAIN_MAX_MS)
+        return max(soonest, self._now_ms + grain_ms)
+
+    def _go_to(self, now_ms: int) -> None:
+        """Let jobs end, leave and come until then."""
+        self._now_ms = max(now_ms, self._now_ms)
+        while self._agenda and self._agenda[0][0] <= now_ms:
+            at_ms, job = heapq.heappop(self._agenda)
+            if self._due_ms.get(job) == at_ms:
+                self._end(job)
+        while self._newcomer is not None and self._newcomer.submitted_ms <= now_ms:
+            self._snapshot.enqueue(self._newcomer)
+            self._newcomer = next(self._newcomers, None)
+
+    def _expect(self, job: RunningJob) -> None:
+        """Draw when a job ends that runs at the beginning; one that was told to leave is gone by its deadline."""
+        now_ms = self._now_ms
+        attempt_ms = max(now_ms - job.started_ms, 0)
+        left_ms = self._luck.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms) + attempt_ms)
+        if job.leaving_by_ms is None:
+            self._finish_at(job.id, now_ms + self._within_limit(job, left_ms))
+        else:
+            self._left_ms[job.id] = left_ms
+            self._finish_at(job.id, min(job.leaving_by_ms, now_ms + self._habits.leave_ms))
+
+    def _within_limit(self, job: RunningJob, left_ms: int) -> int:
+        limit_ms = job.started_ms + self._snapshot.setting.limit_ms(job.spec) - self._now_ms
+        return max(min(left_ms, limit_ms), 1)
+
+    def _finish_at(self, job: JobId, at_ms: int) -> None:
+        self._due_ms[job] = max(at_ms, self._now_ms)
+        heapq.heappush(self._agenda, (self._due_ms[job], job))
+
+    def _end(self, job_id: JobId) -> None:
+        """A job is done, or has made room and wants to go on later."""
+        del self._due_ms[job_id]
+        job = self._snapshot.finish(job_id)
+        gpu_ms = seats_milli(job.workers) * (self._now_ms - job.started_ms) // GPU_MILLI
+        self._snapshot.charge(job.spec.team, gpu_ms, self._now_ms)
+        if job.leaving_by_ms is not None and not _is_part(job):
+            self._snapshot.enqueue(
+                WaitingJob(
+                    id=job_id,
+                    spec=job.spec,
+                    submitted_ms=job.submitted_ms,
+                    requeued=True,
+                    attained_gpu_ms=job.attained_gpu_ms + gpu_ms,
+                    starved=job.starved,
+                )
+            )
+
+    def _decide(self) -> list[JobId]:
+        """Plan if the engine would, and say who starts."""
+        snapshot = self._snapshot
+        is_woken = self._wake_ms is not None and self._wake_ms <= self._now_ms
+        if not is_woken and (snapshot.is_idle or snapshot.news == self._planned_news):
+            return []
+        plan = self._planner(snapshot, self._now_ms)
+        self._carry_out(plan)
+        self._planned_news, self._wake_ms = snapshot.news, plan.wake_ms
+        return [start.job for start in plan.starts]
+
+    def _carry_out(self, plan: Plan) -> None:
+        for eviction in plan.evictions:
+            self._tell_to_leave(eviction.job)
+        for resize in plan.resizes:
+            self._resize(resize)
+        for start in plan.starts:
+            self._start(start)
+        if plan.holds != tuple(self._snapshot.holds.values()):
+            self._snapshot.hold(plan.holds)
+
+    def _start(self, start: Start) -> None:
+        waiting = self._snapshot.queue.jobs[start.job]
+        job = RunningJob(
+            id=waiting.id,
+            spec=waiting.spec,
+            started_ms=self._now_ms,
+            workers=start.workers,
+            submitted_ms=waiting.submitted_ms,
+            attained_gpu_ms=waiting.attained_gpu_ms,
+            starved=waiting.starved,
+        )
+        self._snapshot.start(job)
+        left_ms = self._left_ms.pop(job.id, None)
+        if left_ms is None:
+            left_ms = self._luck.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms))
+        overhead_ms = self._habits.start_ms + (self._habits.restart_cost_ms if job.attained_gpu_ms else 0)
+        self._finish_at(job.id, self._now_ms + self._within_limit(job, overhead_ms + left_ms))
+
+    def _tell_to_leave(self, job_id: JobId) -> None:
+        job = self._snapshot.running[job_id]
+        self._left_ms[job_id] = self._due_ms[job_id] - self._now_ms
+        self._snapshot.leaving(job_id, self._now_ms + self._snapshot.setting.grace_ms(job.spec))
+        self._snapshot.preempted(job.spec.team, self._now_ms)
+        self._finish_at(job_id, self._now_ms + self._habits.leave_ms)
+
+    def _resize(self, resize: Resize) -> None:
+        """The rest of the work takes as much longer as there are fewer workers; usage is charged by the new size."""
+        left_ms = (self._due_ms[resize.job] - self._now_ms) * resize.from_workers // max(resize.to_workers, 1)
+        self._snapshot.resize(resize.job, resize.workers)
+        self._finish_at(resize.job, self._now_ms + left_ms)
+
+
+def _is_part(job: RunningJob) -> bool:
+    """True when what leaves may be workers that an elastic job gave up, who do not come back as a job."""
+    return job.spec.elastic_role is not None
