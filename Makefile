@@ -17,10 +17,10 @@ demo: $(READY) ## Plan a small cluster and explain every decision
 	$(BIN)/muster plan examples/demo.yaml --explain
 
 test: lint ## Everything: linters, types, contracts, all tests, coverage
-	$(BIN)/pytest -n $(WORKERS) --cov --cov-branch
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch
 
 check: lint ## What to run before each commit; under three minutes
-	$(BIN)/pytest -n $(WORKERS) tests/unit tests/property tests/style
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/ruff format --check .
