@@ -17,7 +17,8 @@ demo: $(READY) ## Plan a small cluster and explain every decision
 	$(BIN)/muster plan examples/demo.yaml --explain
 
 test: lint ## Everything: linters, types, contracts, all tests, coverage
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch --ignore tests/simulation
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/simulation
 
 check: lint ## What to run before each commit; under three minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
