@@ -65,7 +65,9 @@ def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
         return job, ()
     after, commands = _step(job, event)
     due = due_ms(after)
-    if due is None or due == due_ms(job):
+    # A timer that fired is used up: what else is due at the same moment needs one of its own.
+    is_set = due == due_ms(job) and (after is job or not isinstance(event, TimerFired))
+    if due is None or is_set:
         return after, commands
     return after, (*commands, WakeAt(job=job.id, at_ms=due))
 

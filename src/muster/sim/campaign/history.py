@@ -69,13 +69,19 @@ class History:
             self._log_ms = max(self._log_ms, event.at_ms)
 
     def promise_problems(self, state: State, events: tuple[Event, ...], now_ms: int) -> Iterator[str]:
-        """Promises that moved later although nothing happened but submissions behind them. Called after a cycle."""
+        """Promises that moved later although nothing happened but submissions behind them. Called after a cycle.
+
+        Who is more urgent and waits may be the reason, perhaps since an earlier cycle that had too much to do.
+        """
         rank = state.snapshot.setting.tier_rank
+        most_urgent = min((rank[each.spec.tier] for each in state.snapshot.queue.jobs.values()), default=0)
         for job, hold in self._promises.items():
             mine = rank[state.jobs[job].spec.tier]
             now = state.snapshot.holds.get(job)
             is_later = now is None or now.start_ms > hold.start_ms
             if not is_later or state.jobs[job].state is not JobState.QUEUED or now_ms >= hold.start_ms:
+                continue
+            if most_urgent < mine:
                 continue
             if all(_is_behind(event, mine, rank) for event in events):
                 yield f"{job}: its promised start moved for jobs that were submitted after it"
