@@ -30,14 +30,14 @@ from tests.property.test_no_starvation import check_big_gang_starts
 from tests.property.test_promised_starts import check_promises_over_cycles
 from tests.property.test_yielding import check_guarantee_comes_back
 
-EXAMPLES = 400
+EXAMPLES = 2_000
 
 Check = Callable[[Scenario, int], None]
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def is_found(check: Check) -> bool:
-    """True when the check fails for one of the first few hundred situations."""
+    """True when the check fails for one of the first few thousand situations."""
 
     @settings(
         max_examples=EXAMPLES,
