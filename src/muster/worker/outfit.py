@@ -14,7 +14,7 @@ from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.cgroups import MEMORY, PIDS, Allowance, Cgroup, Ground, make_cgroup
 from muster.worker.environment import Place, environment, hostfile, inherited
-from muster.worker.launching import SHELL, rlimits, run_line, shell_command
+from muster.worker.launching import SHELL, limits_line, run_line, shell_command
 from muster.worker.secret_files import SecretMissing, secrets_of
 
 
@@ -32,6 +32,8 @@ class Premises:
     processes_max: int
     variables: Mapping[str, str]
     """The supervisor's own environment."""
+    umask: int = 0o022
+    """What a worker takes from its files' permissions: its user's wish, and not the supervisor's."""
 
     @property
     def folder(self) -> Path:
@@ -108,7 +110,7 @@ def _outfit(
     return Outfit(
         command=shell_command(
             folder=workdir,
-            limits="" if premises.ground.limits(MEMORY) else rlimits(allowance),
+            limits=limits_line(premises.umask, None if premises.ground.limits(MEMORY) else allowance.memory_bytes),
             setup=_script(start.spec.setup, folder / "setup"),
             run=_script(run_line(start, worker, place), folder / "run"),
             groups=() if cgroup is None else cgroup.entrances,

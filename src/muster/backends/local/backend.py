@@ -109,9 +109,9 @@ class LocalBackend:
 
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
+        self.close()
         folders = [self._home / "nodes" / name for name in self._links]
         living = [found for folder in folders if (found := whereabouts(folder)) is not None]
-        self.close()
         for found in living:
             if is_same(found.pid, found.start_ticks):
                 os.kill(found.pid, 15)
