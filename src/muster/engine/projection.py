@@ -74,6 +74,8 @@ def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
     if before.workers != after.workers:
         snapshot.resize(after.id, after.workers)
     _mirror_given_up(snapshot, before, after)
+    if after.spec is not before.spec:
+        snapshot.respecify(after.id, after.spec)
     if after.spec.elastic_role is not None and _can_resize(before) != _can_resize(after):
         snapshot.resizable(after.id, _can_resize(after))
     if after.checkpointed_ms is not None and after.checkpointed_ms != before.checkpointed_ms:

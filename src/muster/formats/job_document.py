@@ -13,6 +13,7 @@ from muster.model.spec import (
     CheckpointSpec,
     Dependency,
     DependencyWhen,
+    Interactive,
     JobSpec,
     Launch,
     Parallelism,
@@ -35,6 +36,8 @@ def job_document(spec: JobSpec) -> Mapping:
         **(_role(only) if only else {"roles": {role.name: _role(role) for role in spec.roles}}),
         **_unless(Launch.PLAIN, launch=spec.launch.value),
         **_unless("", setup=spec.setup),
+        **_unless("", workdir=spec.workdir),
+        **({} if spec.interactive is None else {"interactive": _interactive(spec.interactive)}),
         **_unless({}, env=dict(spec.env)),
         **_unless([], secrets=list(spec.secrets)),
         **_unless({}, parallelism=_parallelism(spec.parallelism)),
@@ -94,6 +97,10 @@ def _checkpoint(checkpoint: CheckpointSpec) -> Mapping:
         **_unless(3, keep=checkpoint.keep),
         **_unless("2m", grace=duration_text(checkpoint.grace_ms)),
     }
+
+
+def _interactive(interactive: Interactive) -> Mapping:
+    return {"idle_timeout": duration_text(interactive.idle_timeout_ms)}
 
 
 def _retry(retry: Retry) -> Mapping:

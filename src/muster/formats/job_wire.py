@@ -126,6 +126,12 @@ class CheckpointWire(Wire):
     grace: Duration = 120_000
 
 
+class InteractiveWire(Wire):
+    """A job that people attach to."""
+
+    idle_timeout: RunLimit = 30 * 60_000
+
+
 class RetryWire(Wire):
     """Which failures of its own are tried again."""
 
@@ -143,6 +149,8 @@ class JobWire(RoleWire):
     roles: dict[str, RoleWire] = Field(default_factory=dict)
     launch: Annotated[Launch, Field(strict=False)] = Launch.PLAIN
     setup: Command = ""
+    workdir: Text = ""
+    interactive: InteractiveWire | None = None
     env: dict[str, Text | None] = Field(default_factory=dict, max_length=ENTRIES_MAX)
     secrets: list[Text] = Field(default_factory=list, max_length=ENTRIES_MAX)
     parallelism: ParallelismWire = ParallelismWire()

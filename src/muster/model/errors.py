@@ -3,9 +3,13 @@
     MusterError
     ├── InvalidInput            the request or file is wrong as written
     │   └── InvalidFile         … with the file and the path inside it
+    │   └── TooLarge            … because there is too much of it
+    ├── Unauthenticated         nobody knows who asks
     ├── Refused                 understood, and not allowed
     ├── NotFound
     ├── Conflict                the world changed in between; try again
+    ├── TooMany                 more at once than is allowed; try again later
+    ├── Unavailable             cannot be done now: a queue or the disk is full, the writer has stopped
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
 
 Each has a stable `code` for programs, an HTTP status, an exit code for the command line, and whether trying again
@@ -46,6 +50,21 @@ class InvalidFile(InvalidInput):
         super().__init__(f"{place}: {problem}" + (f" ({hint})" if hint else ""))
 
 
+class TooLarge(InvalidInput):
+    """There is more of it than is read."""
+
+    code = "too_large"
+    http_status = 413
+
+
+class Unauthenticated(MusterError):
+    """Whoever asks did not say who they are, or not in a way that can be believed."""
+
+    code = "unauthenticated"
+    http_status = 401
+    exit_code = 3
+
+
 class Refused(MusterError):
     """Understood, and not allowed by access, policy or quota."""
 
@@ -67,6 +86,23 @@ class Conflict(MusterError):
 
     code = "conflict"
     http_status = 409
+    retry_helps = True
+
+
+class TooMany(MusterError):
+    """One more than is allowed at once."""
+
+    code = "too_many"
+    http_status = 429
+    retry_helps = True
+
+
+class Unavailable(MusterError):
+    """Cannot be done at present, and nothing was done of it."""
+
+    code = "unavailable"
+    http_status = 503
+    exit_code = 5
     retry_helps = True
 
 

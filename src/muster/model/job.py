@@ -165,6 +165,8 @@ class Job:
     ended_ms: int | None = None
     cause: Cause | None = None
     """Why the last attempt ended, or why the present one is being stopped."""
+    exit_code: int | None = None
+    """Of the worker by which the present or the last attempt failed."""
     ready_ranks: tuple[int, ...] = ()
     exited_ranks: tuple[int, ...] = ()
     retries_used: int = 0

@@ -130,3 +130,18 @@ TURN_RESERVE_PART = 150
 
 TURNS_TRIED = 64
 """Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""
+
+INBOX_WISHES = 10_000
+"""Requests that may wait for the writer: half a minute of them at the load that the speed targets are measured with."""
+
+FEED_EVENTS = 20_000
+"""Events kept in memory for watchers; who is further behind reads the store."""
+
+STATE_EVERY_EVENTS = 20_000
+"""Events between two saved states: a second or two to fold after a restart."""
+
+IDLE_STATE_EVENTS = 2_000
+"""The same when the writer has nothing else to do."""
+
+WRITE_RETRY_MS = 1_000
+"""How soon the writer tries again after the disk was full or the database away."""

@@ -7,7 +7,9 @@ expected version is what makes sure of it: who writes on a version that has move
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from muster.model.audit import AuditEntry
 from muster.model.events import Event
+from muster.model.job import Job
 
 
 class EventLog(Protocol):
@@ -18,8 +20,18 @@ class EventLog(Protocol):
         """How many events the log holds."""
         ...
 
-    def append(self, events: Sequence[Event], expected_version: int) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),
+        audit: Sequence[AuditEntry] = (),
+    ) -> int:
         """Add all of the events or none, and return the new version. They are durable when this returns.
+
+        Written with them: `jobs`, the records that the events changed as they left them, and `audit`, who did it. There
+        may be entries for the audit without events.
 
         Raises `Conflict` when the log is not at `expected_version`: somebody else has written in between.
         """

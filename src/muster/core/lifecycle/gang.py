@@ -43,6 +43,7 @@ def start(job: Job, event: JobStarted) -> Step:
         ends_by_ms=event.at_ms + event.max_duration_ms,
         grace_ms=grace_ms(job, stop_grace_ms=event.stop_grace_ms, max_duration_ms=event.max_duration_ms),
         cause=None,
+        exit_code=None,
         preferred_nodes=(),
     )
     return after, (_start_command(after, after.workers),)
@@ -65,7 +66,8 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
     ended_well = event.exit_code == 0 and (is_active or not event.told)
     after = _without(job, ranks, event.at_ms, finished=ended_well)
     if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
-        return abandon(after, event.at_ms, cause=Cause.OOM if event.oom else Cause.ERROR)
+        failed = changed(after, exit_code=event.exit_code)
+        return abandon(failed, event.at_ms, cause=Cause.OOM if event.oom else Cause.ERROR)
     return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
 
 
