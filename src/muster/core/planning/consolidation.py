@@ -52,7 +52,7 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     job_id = promise.hold.job
     desk.retract(job_id)
     found = None
-    if _enough(desk.horizons.closed, group, promise) and _quota_allows(desk, promise, group):
+    if _enough(desk.horizons.closed, group, promise) and preemption.quota_allows(group, promise.choice):
         found = _cheapest_move(desk, preemption, promise, group)
     if found is None:
         desk.restore(promise)
@@ -76,15 +76,6 @@ def _widest(desk: Desk, promise: Promise) -> int:
     """How far the promised gang may spread now."""
     job = desk.snapshot.queue.jobs[promise.hold.job]
     return desk.widest(desk.snapshot.queue.class_of[job.id].gang, job.spec, job.submitted_ms)
-
-
-def _quota_allows(desk: Desk, promise: Promise, group: JobClass) -> bool:
-    """True when nothing but fragmentation stops the gang: its team could use the GPUs now."""
-    demand, end_ms = promise.choice.demand, desk.now_ms + group.limit_ms
-    return (
-        desk.ledger.breach(group.team, demand) is None
-        and desk.breaks_quota_promise(group.team, promise.choice, end_ms) is None
-    )
 
 
 def _cheapest_move(

@@ -32,7 +32,7 @@ class Victim(NamedTuple):
     """The workers that an elastic job gives up. Empty when the whole job leaves."""
 
 
-def lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
+def _lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
     """GPU time since the job last saved itself, or since it started."""
     saved_ms = max(job.started_ms, job.checkpointed_ms or job.started_ms)
     return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
@@ -62,7 +62,7 @@ def victim_of(desk: Desk, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
     demand = desk.snapshot.demands[job.id]
     gpu_milli = gpu_milli_of(demand)
-    lost = lost_gpu_ms(job, gpu_milli, desk.now_ms)
+    lost = _lost_gpu_ms(job, gpu_milli, desk.now_ms)
     cost = lost + desk.policy.restart_cost_ms * gpu_milli // GPU_MILLI
     return Victim(job, why, cost, lost, desk.snapshot.footprints[job.id], demand)
 
