@@ -11,7 +11,7 @@ from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Victim, may_take_from
+from muster.core.planning.victims import Victim, may_take_from, told_to_leave
 from muster.core.queueing import JobClass
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
@@ -103,6 +103,7 @@ def _cheapest_move(
         team=group.team,
         ledger=desk.ledger,
         allowance=lambda team: may_take_from(desk, team),
+        tellings=lambda: told_to_leave(desk),
     ).cheapest()
     if sacrifice is None or not sacrifice.victims or not _pays(desk, promise, sacrifice):
         return None

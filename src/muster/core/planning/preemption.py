@@ -17,11 +17,13 @@ from muster.core.planning.turns import Turns, one_makes_room
 from muster.core.planning.victims import (
     Lent,
     Roster,
+    Told,
     Victim,
     as_leaver,
     leavers,
     may_take_from,
     shrinkable,
+    told_to_leave,
     workers_of,
 )
 from muster.core.queueing import FRESH, STARVED, JobClass
@@ -125,6 +127,9 @@ class Preemption:
         key: _Key = (True, group.tier, BY_TURN - starved)
         victims = [] if key in self._candidates else self._turns.victims(group.tier, starved=starved)
         return self._cheapest(lambda _group, _choice: (key, victims), group, number, choice, widest)
+
+    def _tellings(self) -> list[Told]:
+        return told_to_leave(self._desk)
 
     def _allowance(self, team: TeamPath) -> int:
         return may_take_from(self._desk, team)
@@ -252,6 +257,7 @@ class Preemption:
             team=group.team,
             ledger=self._desk.projected,
             allowance=self._allowance,
+            tellings=self._tellings,
         ).cheapest()
         if sacrifice is None:
             self._hopeless[known] = True

@@ -38,6 +38,15 @@ def _lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
     return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
 
 
+class Told(NamedTuple):
+    """Somebody whom this plan tells to leave."""
+
+    team: TeamPath
+    demand: Demand
+    reclaimed_for: TeamPath | None
+    """Set when he leaves because his team borrows from this one."""
+
+
 Lent = tuple[tuple[TeamPath, Demand], ...]
 """Groups of jobs that borrow: their team and, as a demand of one thousandth each, the GPU types they use."""
 
@@ -71,6 +80,15 @@ def may_take_from(desk: Desk, team: TeamPath) -> int:
     """How many more jobs of a team may be told to leave within the hour."""
     recent = desk.snapshot.preemptions(team, desk.now_ms)
     return desk.policy.preemptions_per_team_hour - recent - desk.told.get(team, 0)
+
+
+def told_to_leave(desk: Desk) -> list[Told]:
+    """Everybody whom this plan tells to leave, in the order in which they were told."""
+    found: list[Told] = []
+    for job_id, eviction in desk.evictions.items():
+        lender = desk.snapshot.queue.jobs[eviction.for_job].spec.team if eviction.why is Why.RECLAIM else None
+        found.append(Told(desk.snapshot.running[job_id].spec.team, desk.snapshot.demands[job_id], lender))
+    return found
 
 
 class Roster:
