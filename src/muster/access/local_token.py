@@ -21,7 +21,9 @@ def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
     secret = new_secret()
     name = user_name()
     entry = AuditEntry(at_ms=now_ms, by=name, action="tokens.create", subject=secret.id, reason="first start")
-    token = Token(id=secret.id, name=name, digest=secret.digest, bindings=(Binding(role=Role.ADMIN),), created_ms=now_ms)
+    token = Token(
+        id=secret.id, name=name, digest=secret.digest, bindings=(Binding(role=Role.ADMIN),), created_ms=now_ms
+    )
     store.add(token, audit=(entry,))
     _write(path, secret.text)
     return secret.text

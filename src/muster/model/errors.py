@@ -6,8 +6,10 @@
     │   └── TooLarge            … because there is too much of it
     ├── Unauthenticated         nobody knows who asks
     ├── Refused                 understood, and not allowed
+    │   └── NeverRuns           … because a job can never run here as things are configured
     ├── NotFound
     ├── Conflict                the world changed in between; try again
+    │   └── KeyReused           a request came under the key of another one
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             cannot be done now: a queue or the disk is full, the writer has stopped
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
@@ -73,6 +75,16 @@ class Refused(MusterError):
     exit_code = 3
 
 
+class NeverRuns(Refused):
+    """A job can never run here as things are configured; its code says why."""
+
+    http_status = 422
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
 class NotFound(MusterError):
     """There is no such thing."""
 
@@ -87,6 +99,13 @@ class Conflict(MusterError):
     code = "conflict"
     http_status = 409
     retry_helps = True
+
+
+class KeyReused(Conflict):
+    """A key stands for one request, and this is another one."""
+
+    code = "key_reused"
+    retry_helps = False
 
 
 class TooMany(MusterError):

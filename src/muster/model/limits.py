@@ -207,3 +207,12 @@ QUESTIONS = 64
 
 TERMINALS = 100
 """Terminals that people are attached to at once."""
+
+CONNECTIONS_WAITING = 2_048
+"""Connections that the kernel keeps for a server that is busy."""
+
+KEEP_ALIVE_S = 30
+"""How long an idle connection stays open for the next request."""
+
+STOP_S = 10
+"""How long requests that are being answered may hold up a stop."""
