@@ -6,6 +6,9 @@
     ├── Refused                 understood, and not allowed
     ├── NotFound
     ├── Conflict                the world changed in between; try again
+    ├── Unavailable             not now: the disk is full, the database does not answer
+    ├── Corrupted               what was stored is not what was written
+    ├── TooNew                  what was stored was written by a newer Muster
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
 
 Each has a stable `code` for programs, an HTTP status, an exit code for the command line, and whether trying again
@@ -68,6 +71,26 @@ class Conflict(MusterError):
     code = "conflict"
     http_status = 409
     retry_helps = True
+
+
+class Unavailable(MusterError):
+    """What is needed to answer is not there now, such as room on the disk. Nothing was changed."""
+
+    code = "unavailable"
+    http_status = 503
+    retry_helps = True
+
+
+class Corrupted(MusterError):
+    """Stored bytes are not those that were written: nothing that depends on them may be trusted."""
+
+    code = "corrupted"
+
+
+class TooNew(MusterError):
+    """Stored by a newer Muster in a form that this one does not know."""
+
+    code = "too_new"
 
 
 class InvariantViolated(MusterError):
