@@ -10,6 +10,8 @@
     ├── Conflict                the world changed in between; try again
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             cannot be done now: a queue or the disk is full, the writer has stopped
+    │   └── Unreachable         … because nothing answers there, or not as a Muster server does
+    ├── TimedOut                it did not happen within the time given
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
 
 Each has a stable `code` for programs, an HTTP status, an exit code for the command line, and whether trying again
@@ -103,6 +105,21 @@ class Unavailable(MusterError):
     code = "unavailable"
     http_status = 503
     exit_code = 5
+    retry_helps = True
+
+
+class Unreachable(Unavailable):
+    """No Muster server answers at the address that was tried."""
+
+    code = "unreachable"
+
+
+class TimedOut(MusterError):
+    """What was waited for did not happen in time; it may still happen later."""
+
+    code = "timed_out"
+    http_status = 504
+    exit_code = 6
     retry_helps = True
 
 
