@@ -129,7 +129,7 @@ class WaitingJob:
     attained_gpu_ms: int = 0
     """GPU time it has received in earlier attempts."""
     predicted_ms: int | None = None
-    """Run time predicted by the forecast, if there is one."""
+    """How much longer it will run, learnt from jobs like it; None where nobody asks or knows. Orders only."""
     held: bool = False
     """Its user asked that it not start."""
     unmet: tuple[JobId, ...] = ()
@@ -209,6 +209,8 @@ class Job:
     """It gave way to others and then waited too long. Kept for life: it has paid its share."""
     billed_ms: int | None = None
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
+    user: str = ""
+    """Who submitted it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Job) and self.__dict__ == other.__dict__

@@ -145,3 +145,21 @@ IDLE_STATE_EVENTS = 2_000
 
 WRITE_RETRY_MS = 1_000
 """How soon the writer tries again after the disk was full or the database away."""
+
+STORE_READERS = 8
+"""Connections kept open for reading, and as many again when it is busy."""
+
+STORE_BUSY_MS = 5_000
+"""How long a connection waits for a lock on the file: longer than any transaction of the one writer takes."""
+
+STORE_WAL_BYTES = 64 * 1024 * 1024
+"""What SQLite's write-ahead log shrinks to after a large transaction, such as a saved state."""
+
+STORE_CHECKED_BYTES = 512 * 1024 * 1024
+"""Up to this size the structure of a SQLite file is checked whenever it is opened; beyond, only when asked to."""
+
+STORE_PAGE_ROWS = 2_000
+"""Rows read in one transaction: few enough to hold, and short enough not to keep old pages of the file alive."""
+
+SAVED_STATES = 2
+"""If the newest is damaged or of another layout, there is one more before the whole log has to be folded."""
