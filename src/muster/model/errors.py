@@ -10,6 +10,8 @@
     ├── Conflict                the world changed in between; try again
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
+    │   └── Unreachable         … because nothing answers there, or not as a Muster server does
+    ├── TimedOut                it did not happen within the time given
     ├── Corrupted               what was stored is not what was written
     ├── TooNew                  what was stored was written by a newer Muster
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
@@ -105,6 +107,21 @@ class Unavailable(MusterError):
     code = "unavailable"
     http_status = 503
     exit_code = 5
+    retry_helps = True
+
+
+class Unreachable(Unavailable):
+    """No Muster server answers at the address that was tried."""
+
+    code = "unreachable"
+
+
+class TimedOut(MusterError):
+    """What was waited for did not happen in time; it may still happen later."""
+
+    code = "timed_out"
+    http_status = 504
+    exit_code = 6
     retry_helps = True
 
 
