@@ -1,15 +1,18 @@
 """The ports of the API in memory: tokens, audit, event pages, logs and terminals that a test can look into."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from queue import Queue
 from threading import Lock
 
 from muster.model.access import Token
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, NotFound
+from muster.model.errors import Conflict, NotFound, Unavailable
 from muster.model.events import Event
 from muster.model.ids import JobId, TokenId
-from muster.store.memory import MemoryStore
+from muster.model.job import Job
+from muster.store.base import EVERYTHING, AuditFilter, AuditRecord, AuditVerdict
+from muster.store.memory import MemoryLog
 
 
 class Tokens:
@@ -41,39 +44,40 @@ class Tokens:
         return revoked
 
 
-class Store(MemoryStore):
+class Store(MemoryLog):
     """Events and audit."""
 
-    def events_after(self, version: int, limit: int, job: JobId | None = None) -> Sequence[tuple[int, Event]]:
-        numbered = enumerate(self.read(version), start=version + 1)
-        return [each for each in numbered if job is None or getattr(each[1], "job", None) == job][:limit]
+    def __init__(self) -> None:
+        super().__init__()
+        self.audit: list[AuditEntry] = []
+        self.is_full = False
 
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    seq: int
-    entry: AuditEntry
-    version: int = 0
-    chain: str = "00"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    entries: int
-    events: int
-    problems: tuple[str, ...] = ()
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),
+        audit: Sequence[AuditEntry] = (),
+    ) -> int:
+        if self.is_full:
+            raise Unavailable("the disk is full")
+        version = super().append(events, expected_version, jobs=jobs, audit=audit)
+        self.audit.extend(audit)
+        return version
 
 
 class Audit:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def entries(self, after_seq: int, limit: int) -> Sequence[Record]:
+    def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
         found = enumerate(list(self._store.audit)[after_seq:], start=after_seq + 1)
-        return [Record(seq=seq, entry=entry) for seq, entry in found][:limit]
+        wanted = [(seq, entry) for seq, entry in found if filters.by in (None, entry.by)]
+        return [AuditRecord(seq=seq, entry=entry, version=0, chain="00") for seq, entry in wanted][:limit]
 
-    def verify(self) -> Verdict:
-        return Verdict(entries=len(self._store.audit), events=self._store.version)
+    def verify(self) -> AuditVerdict:
+        return AuditVerdict(entries=len(self._store.audit), events=self._store.version)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,36 +115,37 @@ class Logs:
             return Chunk(start=start, data=data, end=end, is_complete=key in self._gone and end == len(text))
 
 
-@dataclass
-class Session:
-    """An attached terminal that repeats what is typed."""
+class Sitting:
+    """An attached terminal that repeats what is typed in capitals."""
 
-    on_output: Callable[[bytes], None]
-    on_end: Callable[[], None]
-    sizes: list[tuple[int, int]]
-    is_open: bool = True
+    def __init__(self) -> None:
+        self._shown: Queue[bytes] = Queue()
+        self.sizes: list[tuple[int, int]] = []
+        self.is_open = True
 
-    def write(self, data: bytes) -> None:
-        self.on_output(data.upper())
+    def read(self) -> bytes:
+        return self._shown.get()
+
+    def type(self, data: bytes) -> None:
+        self._shown.put(data.upper())
         if data == b"exit\n":
-            self.on_end()
+            self._shown.put(b"")
 
     def resize(self, rows: int, columns: int) -> None:
         self.sizes.append((rows, columns))
 
     def close(self) -> None:
         self.is_open = False
+        self._shown.put(b"")
 
 
 class Terminals:
     def __init__(self, jobs: Iterable[str] = ()) -> None:
         self.jobs = list(jobs)
-        self.sessions: list[Session] = []
+        self.sittings: list[Sitting] = []
 
-    def attach(
-        self, job: JobId, attempt: int, on_output: Callable[[bytes], None], on_end: Callable[[], None]
-    ) -> Session:
+    def attach(self, job: JobId) -> Sitting:
         if job not in self.jobs:
             raise NotFound(f"{job} has no terminal")
-        self.sessions.append(Session(on_output, on_end, []))
-        return self.sessions[-1]
+        self.sittings.append(Sitting())
+        return self.sittings[-1]

@@ -4,9 +4,8 @@ import asyncio
 from typing import Any
 
 import httpx
-import pytest
 
-from tests.api.world import World, a_world, job_file, submitted
+from tests.api.world import World, a_world, submitted
 
 
 def run(world: World, scenario: Any, who: str | None = "member") -> None:
@@ -25,7 +24,7 @@ def test_a_job_that_was_let_in_is_shown_and_listed() -> None:
         assert shown["user"] == "member"
         listed = (await client.get("/v1/jobs")).json()
         assert [each["id"] for each in listed["items"]] == [job]
-        why = (await client.get(f"/v1/jobs/{job}/why"))
+        why = await client.get(f"/v1/jobs/{job}/why")
         assert why.status_code == 200, why.text
         events = (await client.get(f"/v1/jobs/{job}/events")).json()
         print(events)

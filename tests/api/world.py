@@ -17,6 +17,7 @@ from muster.model.access import Binding, Role, Token
 from muster.model.ids import JobId, TeamPath
 from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules
+from muster.store.memory import MemoryStates
 from tests.api.ports_in_memory import Audit, Logs, Store, Terminals, Tokens
 from tests.builders import NOW_MS, a_cluster, a_node, a_team
 
@@ -84,7 +85,12 @@ class World:
         """Give somebody a token, and return its secret."""
         secret = new_secret()
         token = Token(
-            id=secret.id, name=fields.pop("name", name), digest=secret.digest, bindings=bindings, created_ms=NOW_MS, **fields
+            id=secret.id,
+            name=fields.pop("name", name),
+            digest=secret.digest,
+            bindings=bindings,
+            created_ms=NOW_MS,
+            **fields,
         )
         self.tokens.add(token)
         self.secrets[name] = secret.text
@@ -107,7 +113,11 @@ def a_world(
     store, clock, logs, terminals = Store(), TestClock(), Logs(), Terminals()
     backend = Backend(now_ms=NOW_MS)
     control = ControlPlane(
-        store=store, backend=backend, clock=clock, configuration=Configuration(cluster=cluster, rules=rules)
+        log=store,
+        states=MemoryStates(),
+        backend=backend,
+        clock=clock,
+        configuration=Configuration(cluster=cluster, rules=rules),
     )
     tokens = Tokens(store)
     deps = Deps(

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from muster.access.keyring import TokenStore
-from muster.api.ports import AuditTrail, EventPages, LogSource, Terminals
+from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.model.limits import BODY_BYTES, HEARTBEAT_S, LOG_POLL_S, WATCHERS
+from muster.store.base import AuditTrail, EventPages, TokenStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,12 @@ from muster.live.clock import Clock
 from muster.live.feed import Feed
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
-from muster.live.saved_states import StateStore
 from muster.model.errors import Conflict, MusterError, Unavailable
 from muster.model.events import CONFIGURATION
 from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules, Scenario
-from muster.store.base import EventLog
+from muster.store.base import EventLog, StateStore
 
 T = TypeVar("T")
 
@@ -41,10 +40,6 @@ class LiveBackend(Backend, Protocol):
     def acknowledge(self) -> None:
         """Everything that was polled so far is in the log."""
         ...
-
-
-class LiveStore(EventLog, StateStore, Protocol):
-    """Where events and states are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +69,15 @@ class ControlPlane:
     def __init__(
         self,
         *,
-        store: LiveStore,
+        log: EventLog,
+        states: StateStore,
         backend: LiveBackend,
         clock: Clock,
         configuration: Configuration,
         on_turn: Callable[[Turn], None] = lambda _: None,
     ) -> None:
-        self._store = store
+        self._event_log = log
+        self._states = states
         self._backend = backend
         self._clock = clock
         self._configuration = configuration
@@ -89,7 +86,7 @@ class ControlPlane:
         self._thread: Thread | None = None
         self._is_stopping = False
         self._saved_version = 0
-        self.feed = Feed(store.version)
+        self.feed = Feed(log.version)
         self.trouble = ""
         """Why nothing can be changed at present; empty when all is well."""
         self.has_stopped = False
@@ -126,11 +123,11 @@ class ControlPlane:
 
     def _take_up(self) -> Engine:
         """An engine that goes on where the log ends, for the nodes and rules that are configured."""
-        saved = saved_states.load(self._store)
+        saved = saved_states.load(self._states)
         self._saved_version = 0 if saved is None else saved.version
         engine = Engine(
             scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
-            log=PublishedLog(self._store, self.feed),
+            log=PublishedLog(self._event_log, self.feed),
             backend=self._backend,
             saved=saved,
         )
@@ -193,7 +190,7 @@ class ControlPlane:
         """Keep the state. A restart without it is slow and not wrong, so that it fails is no reason to stop."""
         self._saved_version = self._engine.state.version
         try:
-            saved_states.save(self._store, self._engine.state)
+            saved_states.save(self._states, self._engine.state)
         except Unavailable as error:
             _log.warning("the state could not be saved", extra={"cause": str(error)})
 

@@ -9,24 +9,12 @@ import hashlib
 import pickle
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from muster.engine.state import State
+from muster.store.base import StateStore
 
 _CODE = ("model", "core", "engine")
 """The packages whose classes a state is made of, and whose rules folded it."""
-
-
-class StateStore(Protocol):
-    """Where states are kept, each with the version of the log that it is the state at."""
-
-    def save_state(self, version: int, layout: str, body: bytes) -> None:
-        """Keep a state."""
-        ...
-
-    def load_state(self, layout: str) -> tuple[int, bytes] | None:
-        """The newest state with this layout that is unharmed, and its version."""
-        ...
 
 
 @cache
@@ -51,5 +39,5 @@ def load(store: StateStore) -> State | None:
     found = store.load_state(layout())
     if found is None:
         return None
-    state = pickle.loads(found[1])
-    return state if isinstance(state, State) and state.version == found[0] else None
+    state = pickle.loads(found.body)
+    return state if isinstance(state, State) and state.version == found.version else None

@@ -1,19 +1,20 @@
-"""Who did what, for those who must be able to prove it."""
+"""Who did what: one entry for everything that somebody asked for."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One act of a person or a program, allowed or refused."""
+    """One thing that somebody did, or was not allowed to do."""
 
     at_ms: int
     by: str
+    """The name on the token, or `muster` for what the control plane did by itself."""
     action: str
-    """The permission it needed, such as `jobs.cancel`."""
+    """What was done, as a permission is named: `jobs.submit`, `nodes.change`."""
     subject: str
-    """What it was done to: a job, a node, a team, a token."""
+    """The job, node, team or token it was done to."""
     detail: tuple[tuple[str, str], ...] = ()
-    """What else is worth knowing; never a secret."""
+    """What it was changed to, and whatever else a reader will want to know."""
     reason: str = ""
-    """What they said it was for."""
+    """Why, in the words of who did it."""

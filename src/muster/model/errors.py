@@ -11,7 +11,11 @@
     ├── Conflict                the world changed in between; try again
     │   └── KeyReused           a request came under the key of another one
     ├── TooMany                 more at once than is allowed; try again later
-    ├── Unavailable             cannot be done now: a queue or the disk is full, the writer has stopped
+    ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
+    │   └── Unreachable         … because nothing answers there, or not as a Muster server does
+    ├── TimedOut                it did not happen within the time given
+    ├── Corrupted               what was stored is not what was written
+    ├── TooNew                  what was stored was written by a newer Muster
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
 
 Each has a stable `code` for programs, an HTTP status, an exit code for the command line, and whether trying again
@@ -78,8 +82,6 @@ class Refused(MusterError):
 class NeverRuns(Refused):
     """A job can never run here as things are configured; its code says why."""
 
-    http_status = 422
-
     def __init__(self, code: str, message: str) -> None:
         self.code = code
         super().__init__(message)
@@ -117,12 +119,39 @@ class TooMany(MusterError):
 
 
 class Unavailable(MusterError):
-    """Cannot be done at present, and nothing was done of it."""
+    """What is needed to answer is not there now, such as room on the disk. Nothing was changed."""
 
     code = "unavailable"
     http_status = 503
     exit_code = 5
     retry_helps = True
+
+
+class Unreachable(Unavailable):
+    """No Muster server answers at the address that was tried."""
+
+    code = "unreachable"
+
+
+class TimedOut(MusterError):
+    """What was waited for did not happen in time; it may still happen later."""
+
+    code = "timed_out"
+    http_status = 504
+    exit_code = 6
+    retry_helps = True
+
+
+class Corrupted(MusterError):
+    """Stored bytes are not those that were written: nothing that depends on them may be trusted."""
+
+    code = "corrupted"
+
+
+class TooNew(MusterError):
+    """Stored by a newer Muster in a form that this one does not know."""
+
+    code = "too_new"
 
 
 class InvariantViolated(MusterError):

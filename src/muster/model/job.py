@@ -209,6 +209,8 @@ class Job:
     """It gave way to others and then waited too long. Kept for life: it has paid its share."""
     billed_ms: int | None = None
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
+    user: str = ""
+    """Who submitted it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Job) and self.__dict__ == other.__dict__

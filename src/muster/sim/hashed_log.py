@@ -55,8 +55,8 @@ class HashedLog:
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),  # noqa: ARG002 - a replay keeps no records
-        audit: Sequence[AuditEntry] = (),  # noqa: ARG002 - and nobody to answer for
+        jobs: Sequence[Job] = (),  # noqa: ARG002
+        audit: Sequence[AuditEntry] = (),  # noqa: ARG002
     ) -> int:
         """Take the events into the hash."""
         if expected_version != self._version:

@@ -18,7 +18,7 @@ from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.scenario import Rules
 from muster.model.spec import JobSpec
-from muster.store.memory import MemoryStore
+from muster.store.memory import MemoryLog, MemoryStates
 from tests.builders import a_cluster, a_job, a_node, a_team
 
 DEADLINE_S = 10
@@ -38,7 +38,7 @@ class _Backend(FakeBackend):
         pass
 
 
-class _FullDisk(MemoryStore):
+class _FullDisk(MemoryLog):
     """A store that cannot write while it is full."""
 
     is_full = False
@@ -57,10 +57,15 @@ class _FullDisk(MemoryStore):
 
 
 @contextmanager
-def _running(store: MemoryStore | None = None, **fields: Any) -> Iterator[ControlPlane]:
+def _running(log: MemoryLog | None = None, states: MemoryStates | None = None, **fields: Any) -> Iterator[ControlPlane]:
     configuration = fields.pop("configuration", None) or Configuration(cluster=a_cluster(a_node("n1", gpus=8)))
     control = ControlPlane(
-        store=store or MemoryStore(), backend=_Backend(), clock=_Clock(), configuration=configuration, **fields
+        log=log or MemoryLog(),
+        states=states or MemoryStates(),
+        backend=_Backend(),
+        clock=_Clock(),
+        configuration=configuration,
+        **fields,
     )
     control.start()
     try:
@@ -76,22 +81,23 @@ def _submit(control: ControlPlane, spec: JobSpec | None = None) -> JobId:
 
 
 def test_what_is_asked_for_is_in_the_log_when_it_is_answered() -> None:
-    store = MemoryStore()
-    with _running(store) as control:
+    log = MemoryLog()
+    with _running(log) as control:
         job = _submit(control)
-        assert any(isinstance(event, JobSubmitted) and event.job == job for event in store.read())
+        assert any(isinstance(event, JobSubmitted) and event.job == job for event in log.read())
 
 
 def test_what_waits_together_is_written_together() -> None:
     writes: list[int] = []
 
-    class _Counting(MemoryStore):
+    class _Counting(MemoryLog):
         def append(self, events: Sequence[Event], expected_version: int, **rest: Any) -> int:
             writes.append(sum(isinstance(event, JobSubmitted) for event in events))
             return super().append(events, expected_version, **rest)
 
     control = ControlPlane(
-        store=_Counting(),
+        log=_Counting(),
+        states=MemoryStates(),
         backend=_Backend(),
         clock=_Clock(),
         configuration=Configuration(cluster=a_cluster(a_node("n1"))),
@@ -113,36 +119,36 @@ def test_an_error_that_is_meant_is_the_answer_of_one_and_no_matter_to_others() -
 
 
 def test_a_restart_goes_on_from_the_saved_state_and_what_came_after() -> None:
-    store = MemoryStore()
-    with _running(store) as control:
+    log, states = MemoryLog(), MemoryStates()
+    with _running(log, states) as control:
         first = _submit(control)
-    saved = saved_states.load(store)
+    saved = saved_states.load(states)
     assert saved is not None
-    assert saved.version == store.version
-    with _running(store) as control:
+    assert saved.version == log.version
+    with _running(log, states) as control:
         assert first in control.state.jobs
         assert _submit(control) != first
 
 
 def test_a_saved_state_of_other_code_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    with _running(store) as control:
+    log, states = MemoryLog(), MemoryStates()
+    with _running(log, states) as control:
         job = _submit(control)
     monkeypatch.setattr(saved_states, "layout", lambda: "another")
-    assert saved_states.load(store) is None
-    with _running(store) as control:
+    assert saved_states.load(states) is None
+    with _running(log, states) as control:
         assert job in control.state.jobs
 
 
 def test_when_writing_fails_nothing_happened_and_the_next_request_works() -> None:
-    store = _FullDisk()
-    with _running(store) as control:
+    log = _FullDisk()
+    with _running(log) as control:
         before = _submit(control)
-        store.is_full = True
+        log.is_full = True
         refused = control.ask(lambda engine, now_ms: engine.submit(a_job("lost"), now_ms))
         with pytest.raises(Unavailable, match="disk is full"):
             refused.result(DEADLINE_S)
-        store.is_full = False
+        log.is_full = False
         again = _retried(control)
         assert [job.spec.name for job in control.state.jobs.values()] == ["train", "again"]
         assert again != before
@@ -191,15 +197,15 @@ def test_watchers_are_told_what_was_written_and_nothing_else() -> None:
 
 
 def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed_since() -> None:
-    store = MemoryStore()
+    log = MemoryLog()
     configured = Rules(teams=(a_team("nlp", guaranteed={"*": 4}),))
     changed = Rules(teams=(a_team("nlp", guaranteed={"*": 8}),))
     cluster = a_cluster(a_node("n1", gpus=8))
     configuration = Configuration(cluster=cluster, rules=configured)
-    with _running(store, configuration=configuration) as control:
+    with _running(log, configuration=configuration) as control:
         assert control.state.snapshot.rules == configured
         assert control.ask(lambda engine, now_ms: engine.change_rules(changed, now_ms, by="ada")).result(DEADLINE_S)
-    with _running(store, configuration=configuration) as control:
+    with _running(log, configuration=configuration) as control:
         assert control.state.snapshot.rules == changed
 
 

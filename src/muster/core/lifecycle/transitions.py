@@ -146,5 +146,5 @@ def _concerns(event: JobEvent, job: Job) -> bool:
 
 def _new(job: Job, event: JobSubmitted) -> Job:
     """The record with what its submission says, in the state that follows from it."""
-    asked = changed(job, unmet=event.unmet, held=event.held)
+    asked = changed(job, unmet=event.unmet, held=event.held, user=event.by)
     return changed(asked, state=waiting_state(asked))

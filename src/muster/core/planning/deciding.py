@@ -237,13 +237,26 @@ class _TierCycle:
         )
 
     def _better(self, group: JobClass, job_id: JobId) -> None:
-        """Let a job that was promised a distant start take its turn like others, or leave its promise as it is."""
-        desk, next_turns_ms = self._desk, _next_turns_ms(self._desk)
+        """Let a job that was promised a start have it sooner in the place of others, or leave its promise as it is.
+
+        When the promise was made nobody may have run long enough to be asked. Those whose turn is over are asked only
+        for who would otherwise wait longer than a turn.
+        """
+        desk = self._desk
         promise = desk.promises[job_id]
-        if next_turns_ms is None or promise.hold.basis is not Basis.LIMITS or promise.hold.start_ms <= next_turns_ms:
+        start_ms = promise.hold.start_ms
+        if promise.hold.basis is not Basis.LIMITS or start_ms <= desk.now_ms:
             return
+        next_turns_ms = _next_turns_ms(desk)
+        job = desk.snapshot.queue.jobs[job_id]
+        widest = desk.widest(group.gang, job.spec, job.submitted_ms)
+        in_turn = next_turns_ms is not None and start_ms > next_turns_ms
+        if not in_turn and not self._preemption.may_ask(group):
+            return
+        if promise.hold.moved_because:
+            self._broken[job_id] = promise.hold.moved_because
         desk.retract(job_id)
-        if not self._make_room(group, desk.snapshot.queue.jobs[job_id], ReasonCode.CAPACITY):
+        if not self._preemption.make_room(group, job, widest, before_ms=start_ms, in_turn=in_turn):
             desk.restore(promise)
 
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:

@@ -73,8 +73,17 @@ class Preemption:
             self._roster = Roster(self._desk)
         return self._roster
 
-    def make_room(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
-        """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs."""
+    def may_ask(self, group: JobClass) -> bool:
+        """True when there may be somebody whom the class can have leave because of its tier or its team's guarantee."""
+        return any(self._shrinking(group, choice) or self._stopping(group, choice) for choice in group.gang.choices)
+
+    def make_room(
+        self, group: JobClass, job: WaitingJob, widest: int, *, before_ms: int | None = None, in_turn: bool = True
+    ) -> bool:
+        """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs.
+
+        With `before_ms` only such who will have left by then; without `in_turn` nobody whose turn is merely over.
+        """
         desk = self._desk
         if not desk.policy.preemption and not desk.snapshot.elastic:
             return False
@@ -83,23 +92,23 @@ class Preemption:
             return False
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
-            if waited_for is not None and self._keeps_quota(group, choice, waited_for):
+            if waited_for is not None and self._is_sound(group, choice, waited_for, before_ms):
                 self._carry_out(group, job, choice, waited_for)
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights, group, number, choice, widest)
-                if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
+                if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
-        return self._take_turn(group, job, widest)
+        return in_turn and self._take_turn(group, job, widest, before_ms)
 
-    def _take_turn(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
+    def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
         """Ask those whose turn is over: who has starved before last, and one who is enough alone before several."""
         for starved in self._turns_open_to(group):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._in_turn(group, number, choice, widest, starved=starved)
-                if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
+                if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
         return False
@@ -267,9 +276,14 @@ class Preemption:
         """True when the gang, starting now, would break neither a limit nor a promise."""
         return self._desk.quota_refusal(group.team, choice, self._desk.now_ms + group.limit_ms) is None
 
-    def _keeps_quota(self, group: JobClass, choice: Choice, sacrifice: Sacrifice) -> bool:
-        """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run."""
+    def _is_sound(self, group: JobClass, choice: Choice, sacrifice: Sacrifice, before_ms: int | None) -> bool:
+        """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run.
+
+        And when that is in time: nobody leaves for a gang that would have started as soon without.
+        """
         start_ms = self._gone_ms(sacrifice)
+        if before_ms is not None and start_ms >= before_ms:
+            return False
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
     def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
