@@ -6,17 +6,23 @@
 
 import io
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from muster import __version__
+from muster.cli.changes import cancel, hold, release, retry, update
+from muster.cli.exits import Exit, exit_of_error
+from muster.cli.jobs import ps, show, why
+from muster.cli.logs import logs
+from muster.cli.nodes import drain, nodes, undrain
 from muster.cli.plan import plan
 from muster.cli.simulate import simulate
+from muster.cli.submit import submit
+from muster.cli.wait import wait
 from muster.model.errors import MusterError
-
-EXIT_CANCELLED = 6
 
 
 class Commands(TyperGroup):
@@ -31,10 +37,10 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except MusterError as error:
             typer.echo(f"muster: {error}", err=True)
-            raise typer.Exit(error.exit_code) from None
+            raise typer.Exit(exit_of_error(error)) from None
         except KeyboardInterrupt:
             typer.echo("muster: cancelled", err=True)
-            raise typer.Exit(EXIT_CANCELLED) from None
+            raise typer.Exit(Exit.CANCELLED) from None
 
 
 app = typer.Typer(
@@ -42,12 +48,17 @@ app = typer.Typer(
     name="muster",
     help="Schedules machine-learning training on shared accelerators.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(plan)
-app.command()(simulate)
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Jobs": (submit, ps, show, why, logs, wait, cancel, hold, release, update, retry),
+    "Cluster": (nodes, drain, undrain),
+    "Without a server": (plan, simulate),
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:

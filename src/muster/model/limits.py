@@ -131,6 +131,21 @@ TURN_RESERVE_PART = 150
 TURNS_TRIED = 64
 """Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""
 
+INBOX_WISHES = 10_000
+"""Requests that may wait for the writer: half a minute of them at the load that the speed targets are measured with."""
+
+FEED_EVENTS = 20_000
+"""Events kept in memory for watchers; who is further behind reads the store."""
+
+STATE_EVERY_EVENTS = 20_000
+"""Events between two saved states: a second or two to fold after a restart."""
+
+IDLE_STATE_EVENTS = 2_000
+"""The same when the writer has nothing else to do."""
+
+WRITE_RETRY_MS = 1_000
+"""How soon the writer tries again after the disk was full or the database away."""
+
 STORE_READERS = 8
 """Connections kept open for reading, and as many again when it is busy."""
 
@@ -152,3 +167,63 @@ STORE_PAGE_ROWS = 2_000
 
 SAVED_STATES = 2
 """If the newest is damaged or of another layout, there is one more before the whole log has to be folded."""
+WORKER_PROCESSES = 16_384
+"""Processes and threads of one worker, where the kernel can count them: sixty loaders with a thread per core of a large
+machine, and half of what a kernel has by default, so that a program that forks without end harms nobody else."""
+
+STOP_GRACE_MS = 10_000
+"""What a worker gets to leave when it is stopped on the node itself and its file does not say how long it needs."""
+
+ABSENCE_MARGIN_MS = 5_000
+"""How long after a limit a supervisor acts on it by itself: whoever else may act comes first."""
+
+LOG_SEGMENT_BYTES = 8 << 20
+"""One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""
+
+LOG_SEGMENTS = 64
+"""Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
+
+LOG_READ_BYTES = 1 << 20
+"""The most that one question about a log is answered with."""
+
+PUMP_BYTES = 64 << 10
+"""Read from a worker at once: what a pipe holds. Bounds memory whatever is printed, and keeps workers fair."""
+
+TERMINAL_REPLAY_BYTES = 64 << 10
+"""What somebody who attaches to a terminal sees of what was there before: a few screens."""
+
+SECRET_BYTES = 64 << 10
+"""A certificate chain with its key fits; an environment holds a few of these."""
+
+SCRIPT_ARGUMENT_BYTES = 96 << 10
+"""A longer command goes to the shell as a file: Linux takes arguments of up to 128 KiB each."""
+
+SUPERVISOR_LINE_BYTES = 16 << 20
+"""One message between a control plane and a supervisor: a start that names the largest gang fits."""
+
+SUPERVISOR_BUFFER_BYTES = 64 << 20
+"""What waits to be read by the other side before it is taken for hung."""
+
+SUPERVISOR_ENDED_JOBS = 2_000
+"""Ended jobs that a supervisor still answers for. Asking again about an end comes seconds after it, not days."""
+
+SUPERVISOR_JOURNAL_BYTES = 8 << 20
+"""When a journal has grown by this much it is written anew with only what still matters."""
+
+SUPERVISOR_HELLO_MS = 10_000
+"""A supervisor that does not greet within this time after it was started or found is ended and replaced."""
+
+SUPERVISOR_SILENCE_MS = 60_000
+"""A connected supervisor that does not answer for so long is taken for hung."""
+
+SUPERVISOR_PAUSE_MAX_MS = 30_000
+"""The longest pause before a supervisor that keeps dying is started again."""
+
+SUPERVISOR_LOG_BYTES = 1 << 20
+"""A supervisor's own log is begun anew above this; it says little."""
+
+MASTER_PORTS = (20_000, 32_000)
+"""Where the port on which a gang meets is taken from: below those that the kernel gives out by itself."""
+
+SUPERVISOR_BACKLOG = 100_000
+"""Commands that one node has not acknowledged: every job of the largest queue once. More means that it has stopped."""

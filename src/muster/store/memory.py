@@ -8,6 +8,7 @@ from muster.model.errors import Conflict
 from muster.model.events import Event
 from muster.model.ids import JobId
 from muster.model.job import Job
+from muster.store.base import SavedState
 
 
 class MemoryLog:
@@ -45,3 +46,18 @@ class MemoryLog:
         numbered = enumerate(self._events[version:], start=version + 1)
         asked_for = (each for each in numbered if job is None or getattr(each[1], "job", None) == job)
         return list(islice(asked_for, limit))
+
+
+class MemoryStates:
+    """The newest saved state, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, SavedState] = {}
+
+    def save_state(self, version: int, layout: str, body: bytes) -> None:
+        """Keep a state in the place of the one before."""
+        self._states[layout] = SavedState(version=version, body=body)
+
+    def load_state(self, layout: str) -> SavedState | None:
+        """The newest state with this layout."""
+        return self._states.get(layout)

@@ -27,7 +27,7 @@ from muster.model.node import NodeState
 from muster.model.plan import Plan, ReasonCode, Start
 from muster.model.policy import MINUTE_MS
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen, JobSpec, Retry
-from tests.builders import a_job
+from tests.builders import a_job, a_team
 from tests.unit.engine.world import FOREVER, PlannedByHand, World, a_small_cluster, seats
 
 HOUR_MS = 60 * MINUTE_MS
@@ -471,3 +471,36 @@ def test_commands_name_the_whole_gang() -> None:
     assert isinstance(command, StartWorkers)
     assert command.workers == command.gang
     assert len(command.gang) == 2
+
+
+def test_a_job_that_was_promised_a_distant_start_preempts_once_its_victim_has_run_long_enough() -> None:
+    world = World(a_small_cluster(nodes=1))
+    low = world.submit(a_job(gpus=2, tier="exploratory"), FOREVER)
+    world.settle()
+    high = world.submit(a_job(gpus=2), FOREVER)
+    world.run(until_ms=9 * MINUTE_MS)
+    assert world.state_of(low) is JobState.RUNNING
+    assert world.engine.state.snapshot.holds[high].start_ms > HOUR_MS
+    world.run(until_ms=11 * MINUTE_MS)
+    assert world.state_of(low) is JobState.QUEUED
+    assert world.state_of(high) is JobState.RUNNING
+
+
+def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_start() -> None:
+    scenario = replace(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
+    world = World(scenario)
+    borrower = world.submit(a_job(gpus=2, team="cv"), FOREVER)
+    world.settle()
+    owner = world.submit(a_job(gpus=2, team="nlp"), FOREVER)
+    world.run(until_ms=11 * MINUTE_MS)
+    assert world.state_of(borrower) is JobState.QUEUED
+    assert world.state_of(owner) is JobState.RUNNING
+
+
+def test_nobody_is_preempted_for_a_start_that_would_come_as_soon_without() -> None:
+    world = World(a_small_cluster(nodes=1))
+    low = world.submit(a_job(gpus=2, tier="exploratory", hours=0.2, checkpoint=True, grace_ms=5 * MINUTE_MS), FOREVER)
+    world.settle()
+    world.submit(a_job(gpus=2), FOREVER)
+    world.run(until_ms=HOUR_MS)
+    assert world.engine.job(low).preemptions == 0

@@ -6,7 +6,7 @@ A gang has succeeded when all of its workers ended well by themselves. When one 
 from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
 from muster.core.lifecycle.stopping import Step, abandon
-from muster.core.lifecycle.timing import grace_ms, next_ask_ms
+from muster.core.lifecycle.timing import grace_ms, left_ms, next_ask_ms
 from muster.model.events import (
     CheckpointSaved,
     JobStarted,
@@ -43,9 +43,10 @@ def start(job: Job, event: JobStarted) -> Step:
         ends_by_ms=event.at_ms + event.max_duration_ms,
         grace_ms=grace_ms(job, stop_grace_ms=event.stop_grace_ms, max_duration_ms=event.max_duration_ms),
         cause=None,
+        exit_code=None,
         preferred_nodes=(),
     )
-    return after, (_start_command(after, after.workers),)
+    return after, (_start_command(after, after.workers, event.at_ms),)
 
 
 def workers_started(job: Job, event: WorkersStarted) -> Step:
@@ -65,7 +66,8 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
     ended_well = event.exit_code == 0 and (is_active or not event.told)
     after = _without(job, ranks, event.at_ms, finished=ended_well)
     if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
-        return abandon(after, event.at_ms, cause=Cause.OOM if event.oom else Cause.ERROR)
+        failed = changed(after, exit_code=event.exit_code)
+        return abandon(failed, event.at_ms, cause=Cause.OOM if event.oom else Cause.ERROR)
     return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
 
 
@@ -128,10 +130,10 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank in staying),
         next_rank=job.next_rank + len(change.joining),
     )
-    return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining)
+    return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining, event.at_ms)
 
 
-def _resize_commands(job: Job, joining: Placement) -> tuple[Command, ...]:
+def _resize_commands(job: Job, joining: Placement, at_ms: int) -> tuple[Command, ...]:
     commands: tuple[Command, ...] = ()
     if job.leaving:
         commands = (
@@ -144,10 +146,10 @@ def _resize_commands(job: Job, joining: Placement) -> tuple[Command, ...]:
                 cause=Cause.PREEMPTED,
             ),
         )
-    return (*commands, _start_command(job, joining)) if joining else commands
+    return (*commands, _start_command(job, joining, at_ms)) if joining else commands
 
 
-def _start_command(job: Job, workers: Placement) -> StartWorkers:
+def _start_command(job: Job, workers: Placement, at_ms: int) -> StartWorkers:
     return StartWorkers(
         job=job.id,
         attempt=job.attempt,
@@ -155,6 +157,7 @@ def _start_command(job: Job, workers: Placement) -> StartWorkers:
         spec=job.spec,
         workers=workers,
         gang=job.workers,
+        max_duration_ms=left_ms(job, at_ms),
     )
 
 

@@ -1,0 +1,90 @@
+"""Answers that go on: live events and the output of workers, taken up again where a connection broke."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from muster.client.answers import Event, Log
+from muster.client.building import build
+from muster.client.transport import Query, Transport, backoff_s
+from muster.model.errors import TooMany, Unavailable
+
+RECONNECTS = 8
+"""In a row, without anything received: two minutes, in which a control plane restarts or is replaced."""
+LOG_PIECE_BYTES = 1 << 20
+
+
+def read_events(transport: Transport, query: Query) -> Iterator[Event]:
+    """Events as they happen, each once, until whoever reads has enough."""
+    after = query.get("after")
+    failed = 0
+    while True:
+        failed += 1
+        try:
+            with transport.stream("/v1/events", query={**query, "after": after}) as response:
+                for event in parsed_events(response.iter_lines()):
+                    failed, after = 0, event.version
+                    yield event
+        except (TooMany, Unavailable):
+            if failed > RECONNECTS:
+                raise
+        transport.sleep(backoff_s(max(1, failed)))
+
+
+def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
+    """The events of an SSE stream; signs of life are left out."""
+    data: list[str] = []
+    for line in lines:
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line and data:
+            yield build(Event, json.loads("\n".join(data)))
+            data.clear()
+
+
+def read_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
+    """All of a log that is there, piece by piece."""
+    limit = query.get("limit")
+    while True:
+        size = LOG_PIECE_BYTES if limit is None else min(limit, LOG_PIECE_BYTES)
+        piece = _piece(transport.send("GET", path, query={**query, "limit": size}))
+        if piece.text:
+            yield piece
+        limit = None if limit is None else limit - len(piece.text)
+        if len(piece.text) < size or limit == 0:
+            return
+        query = {**query, "offset": piece.end, "attempt": piece.attempt}
+
+
+def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
+    """A log as it grows, until its worker is gone."""
+    failed = 0
+    while True:
+        try:
+            with transport.stream(path, query={**query, "follow": True}) as response:
+                piece = _piece(response, text=b"")
+                query = {**query, "attempt": piece.attempt or None, "offset": piece.start}
+                for text in response.iter_bytes():
+                    failed = 0
+                    start = query["offset"]
+                    query["offset"] = start + len(text)
+                    yield Log(text=text, start=start, end=start + len(text), attempt=piece.attempt, complete=False)
+                return
+        except (TooMany, Unavailable):
+            failed += 1
+            if failed > RECONNECTS:
+                raise
+            transport.sleep(backoff_s(failed))
+
+
+def _piece(response: Any, *, text: bytes | None = None) -> Log:
+    said = response.headers
+    content = response.content if text is None else text
+    start = int(said.get("Muster-Log-Start", 0))
+    return Log(
+        text=content,
+        start=start,
+        end=int(said.get("Muster-Log-End", start + len(content))),
+        attempt=int(said.get("Muster-Log-Attempt", 0)),
+        complete=said.get("Muster-Log-Complete") == "true",
+    )
