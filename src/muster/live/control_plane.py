@@ -89,6 +89,8 @@ class ControlPlane:
         self.feed = Feed(log.version)
         self.trouble = ""
         """Why nothing can be changed at present; empty when all is well."""
+        self.has_stopped = False
+        """True once the writer has given up: only a restart helps."""
         self._engine = self._take_up()
 
     @property
@@ -212,6 +214,7 @@ class ControlPlane:
     def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
         """A bug: change nothing more, so that nothing gets worse, and let people read."""
         self.trouble = f"the writer has stopped: {error}"
+        self.has_stopped = True
         self._inbox.refuse(self.trouble)
         for letter in letters:
             letter.reply(Unavailable(self.trouble))

@@ -23,6 +23,8 @@ class StartWorkers:
     """Whom to start."""
     gang: Placement
     """Everybody, so that each can find the others."""
+    max_duration_ms: int | None = None
+    """How long they may run from now on; kept by whoever runs them while nobody tells it more. None means no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from tests.unit.core.lifecycle_builders import (
     GRACE_MS,
     HOUR_MS,
     JOB,
+    LIMIT_MS,
     START_MS,
     Played,
     a_gang,
@@ -80,6 +81,7 @@ def test_growth_starts_only_the_newcomers_and_tells_them_of_everybody() -> None:
             spec=ELASTIC,
             workers=a_gang(1, first=2),
             gang=a_gang(3),
+            max_duration_ms=START_MS + LIMIT_MS - HOUR_MS,
         )
     ]
     assert (job.state, job.ready_ranks) == (JobState.RUNNING, (0, 1))

@@ -47,7 +47,9 @@ def test_a_start_sends_the_whole_gang_and_sets_the_first_alarm() -> None:
     played = starting()
     gang = a_gang(2)
     assert played.instructions == [
-        StartWorkers(job=JOB, attempt=1, generation=1, spec=a_spec(), workers=gang, gang=gang),
+        StartWorkers(
+            job=JOB, attempt=1, generation=1, spec=a_spec(), workers=gang, gang=gang, max_duration_ms=LIMIT_MS
+        ),
         wake(START_MS + START_TIMEOUT_MS),
     ]
     job = played.job

@@ -226,7 +226,15 @@ def test_what_a_backend_should_be_doing_can_be_sent_again() -> None:
     job = played.then(exits(played.job, 0)).job
     gang = a_gang(2)
     assert standing_commands(job, HOUR_MS) == (
-        StartWorkers(job=JOB, attempt=1, generation=job.generation, spec=job.spec, workers=gang[1:], gang=gang),
+        StartWorkers(
+            job=JOB,
+            attempt=1,
+            generation=job.generation,
+            spec=job.spec,
+            workers=gang[1:],
+            gang=gang,
+            max_duration_ms=START_MS + LIMIT_MS - HOUR_MS,
+        ),
     )
     for stopped in (leaving().job, stopping().job):
         assert standing_commands(stopped, HOUR_MS + 1_000) == (

@@ -6,7 +6,7 @@ A gang has succeeded when all of its workers ended well by themselves. When one 
 from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
 from muster.core.lifecycle.stopping import Step, abandon
-from muster.core.lifecycle.timing import grace_ms, next_ask_ms
+from muster.core.lifecycle.timing import grace_ms, left_ms, next_ask_ms
 from muster.model.events import (
     CheckpointSaved,
     JobStarted,
@@ -46,7 +46,7 @@ def start(job: Job, event: JobStarted) -> Step:
         exit_code=None,
         preferred_nodes=(),
     )
-    return after, (_start_command(after, after.workers),)
+    return after, (_start_command(after, after.workers, event.at_ms),)
 
 
 def workers_started(job: Job, event: WorkersStarted) -> Step:
@@ -130,10 +130,10 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank in staying),
         next_rank=job.next_rank + len(change.joining),
     )
-    return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining)
+    return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining, event.at_ms)
 
 
-def _resize_commands(job: Job, joining: Placement) -> tuple[Command, ...]:
+def _resize_commands(job: Job, joining: Placement, at_ms: int) -> tuple[Command, ...]:
     commands: tuple[Command, ...] = ()
     if job.leaving:
         commands = (
@@ -146,10 +146,10 @@ def _resize_commands(job: Job, joining: Placement) -> tuple[Command, ...]:
                 cause=Cause.PREEMPTED,
             ),
         )
-    return (*commands, _start_command(job, joining)) if joining else commands
+    return (*commands, _start_command(job, joining, at_ms)) if joining else commands
 
 
-def _start_command(job: Job, workers: Placement) -> StartWorkers:
+def _start_command(job: Job, workers: Placement, at_ms: int) -> StartWorkers:
     return StartWorkers(
         job=job.id,
         attempt=job.attempt,
@@ -157,6 +157,7 @@ def _start_command(job: Job, workers: Placement) -> StartWorkers:
         spec=job.spec,
         workers=workers,
         gang=job.workers,
+        max_duration_ms=left_ms(job, at_ms),
     )
 
 

@@ -4,6 +4,7 @@ Sent with the generation the job has, so a backend that did hear does nothing bu
 """
 
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
+from muster.core.lifecycle.timing import left_ms
 from muster.model.instructions import Command, SignalStop, StartWorkers
 from muster.model.job import Cause, Job, JobState
 
@@ -13,14 +14,14 @@ def standing_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
     match job.state:
         case JobState.STARTING | JobState.RUNNING:
             leaving = (_stop(job, ranks_of(job.leaving), job.leaving_by_ms, now_ms),) if job.leaving else ()
-            return (*leaving, _start(job))
+            return (*leaving, _start(job, now_ms))
         case JobState.CHECKPOINTING | JobState.STOPPING:
             return (_stop(job, alive_ranks(job), job.deadline_ms, now_ms),)
         case _:
             return ()
 
 
-def _start(job: Job) -> StartWorkers:
+def _start(job: Job, now_ms: int) -> StartWorkers:
     alive = frozenset(alive_ranks(job))
     return StartWorkers(
         job=job.id,
@@ -29,6 +30,7 @@ def _start(job: Job) -> StartWorkers:
         spec=job.spec,
         workers=tuple(worker for worker in job.workers if worker.rank in alive),
         gang=job.workers,
+        max_duration_ms=left_ms(job, now_ms),
     )
 
 

@@ -36,6 +36,11 @@ def notice_ms(job: Job) -> int | None:
     return None if job.ends_by_ms is None else job.ends_by_ms - job.grace_ms
 
 
+def left_ms(job: Job, at_ms: int) -> int | None:
+    """How much of its maximum duration the present attempt has left."""
+    return None if job.ends_by_ms is None else max(job.ends_by_ms - at_ms, 0)
+
+
 def start_timeout_ms(job: Job) -> int | None:
     """When a gang that is still not complete is given up."""
     return None if job.started_ms is None else job.started_ms + START_TIMEOUT_MS

@@ -1,0 +1,13 @@
+"""The local backend, for this machine: a detached supervisor for each of its nodes, and one thread that talks to them.
+
+backend      the port: commands in, reports out
+link         one node's supervisor: found, started, talked to, replaced
+directory    which worker is on which node, and where gangs meet
+attachment   somebody at the terminal of a worker
+inventory    this machine as nodes
+logs         what workers printed
+"""
+
+from muster.backends.local.backend import LocalBackend
+
+__all__ = ["LocalBackend"]

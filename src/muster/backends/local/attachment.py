@@ -1,0 +1,69 @@
+"""Somebody at the terminal of a worker. Waits, so it is for threads and programs of their own."""
+
+import os
+import socket
+from base64 import b64decode, b64encode
+from pathlib import Path
+
+from muster.model.errors import NotFound
+from muster.model.ids import JobId
+from muster.worker.messages import line, parsed
+from muster.worker.service import READ_BYTES, address
+
+
+class Attachment:
+    """A conversation with a terminal."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._coming = bytearray()
+        self.over = ""
+        """Why there is no more output; empty while there may be."""
+
+    def fileno(self) -> int:
+        """To wait for output together with other files."""
+        return self._channel.fileno()
+
+    def read(self) -> bytes:
+        """Wait for more output; empty when there will be none."""
+        while not self.over:
+            text, found, rest = self._coming.partition(b"\n")
+            if found:
+                self._coming = rest
+                message = parsed(bytes(text))
+                self.over = str(message.get("over", ""))
+                if output := b64decode(message.get("output", "")):
+                    return output
+                continue
+            data = self._channel.recv(READ_BYTES)
+            if not data:
+                self.over = "the supervisor has closed the connection"
+            self._coming += data
+        return b""
+
+    def type(self, data: bytes) -> None:
+        """Type this at the terminal."""
+        self._channel.sendall(line({"input": b64encode(data).decode()}))
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Say how large the window is."""
+        self._channel.sendall(line({"resize": [rows, columns]}))
+
+    def close(self) -> None:
+        """Leave; the worker goes on."""
+        self._channel.close()
+
+
+def attach(folder: Path, token: str, job: JobId) -> Attachment:
+    """Sit down at the terminal of a job on the node whose supervisor keeps this folder."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        channel.connect(address(place))
+        channel.sendall(line({"token": token, "as": "viewer", "job": job}))
+    except OSError as error:
+        channel.close()
+        raise NotFound(f"the supervisor of job {job} cannot be reached: {error.strerror}") from error
+    finally:
+        os.close(place)
+    return Attachment(channel)

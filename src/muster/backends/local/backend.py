@@ -1,0 +1,219 @@
+"""The port: commands go to the supervisors of this machine's nodes, and what they report comes back.
+
+One thread of its own does all the talking, so that neither `send` nor `poll` ever waits. Reports are kept by the
+supervisors until `acknowledge` says that they are recorded: whoever polls commits, and then acknowledges.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from muster.backends.local.attachment import Attachment, attach
+from muster.backends.local.directory import Directory
+from muster.backends.local.link import Link, Listener, whereabouts
+from muster.backends.local.ports import free_port
+from muster.model.errors import InvariantViolated, NotFound
+from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
+from muster.model.ids import JobId, NodeName
+from muster.model.instructions import Command, KillWorkers, SignalStop
+from muster.model.limits import SUPERVISOR_BACKLOG
+from muster.model.node import Node
+from muster.worker.loop import Loop
+from muster.worker.messages import encoded, report
+from muster.worker.processes import is_same
+from muster.worker.service import Message
+
+LOOPBACK = "127.0.0.1"
+
+NOWHERE = NodeName("")
+"""What the backend saw by itself, and no supervisor has to forget."""
+
+
+class LocalBackend:
+    """Runs workers on this machine."""
+
+    def __init__(
+        self,
+        home: Path,
+        nodes: Iterable[Node],
+        on_news: Callable[[], None] = lambda: None,
+        *,
+        options: Sequence[str] = (),
+    ) -> None:
+        self._home = home
+        self._on_news = on_news
+        self._commands: deque[Command] = deque()
+        self._unplaced: list[Command] = []
+        """Stops and kills for workers that may be on a node which has not greeted yet."""
+        self._news: deque[tuple[NodeName, int, ObservedEvent]] = deque()
+        self._received: dict[NodeName, int] = {}
+        self._polled: dict[NodeName, int] = {}
+        self._recorded: dict[NodeName, int] = {}
+        self._heard: dict[NodeName, int] = {}
+        """By node, the number of the last report that came, was handed out, was recorded, was acknowledged."""
+        self._has_news = False
+        self._is_closing = False
+        self._directory = Directory(free_port)
+        self._loop = Loop(settle=self._settle)
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._loop.watch(self._bell, readable=self._rung)
+        listener = Listener(greeted=self._greeted, heard=self._take, lost=self._lost)
+        self._links = {node.name: Link(home, node, self._loop, listener, tuple(options)) for node in nodes}
+        self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        """Take a command to carry out. Never waits."""
+        if len(self._commands) >= SUPERVISOR_BACKLOG:
+            raise InvariantViolated("the local backend does not keep up with its commands: its thread has stopped")
+        self._commands.append(command)
+        self._ring()
+
+    def poll(self) -> tuple[ObservedEvent, ...]:
+        """What was observed since the last call, in the order it happened. Never waits."""
+        events = []
+        while self._news:
+            node, number, event = self._news.popleft()
+            events.append(event)
+            if node != NOWHERE:
+                self._polled[node] = number
+        return tuple(events)
+
+    def acknowledge(self) -> None:
+        """Everything that `poll` has returned is recorded: the supervisors may forget it."""
+        if self._polled != self._recorded:
+            self._recorded = dict(self._polled)
+            self._ring()
+
+    def connected(self) -> tuple[NodeName, ...]:
+        """The nodes whose supervisors can be talked to now."""
+        return tuple(name for name, link in self._links.items() if link.is_up)
+
+    def attach(self, job: JobId) -> Attachment:
+        """The terminal of an interactive job. Waits for the supervisor."""
+        node = self._directory.node_of(job)
+        found = None if node is None else whereabouts(self._home / "nodes" / node)
+        if node is None or found is None:
+            raise NotFound(f"job {job} runs on no node of this machine")
+        return attach(self._home / "nodes" / node, found.token, job)
+
+    def close(self) -> None:
+        """Stop talking. Supervisors and everything they run go on."""
+        self._is_closing = True
+        self._ring()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def shutdown(self, timeout_s: float = 30.0) -> None:
+        """End every supervisor with everything that it runs, and wait until they are gone."""
+        folders = [self._home / "nodes" / name for name in self._links]
+        living = [found for folder in folders if (found := whereabouts(folder)) is not None]
+        self.close()
+        for found in living:
+            if is_same(found.pid, found.start_ticks):
+                os.kill(found.pid, 15)
+        give_up_s = time.monotonic() + timeout_s
+        while any(is_same(found.pid, found.start_ticks) for found in living) and time.monotonic() < give_up_s:
+            time.sleep(0.005)
+
+    def _ring(self) -> None:
+        os.eventfd_write(self._bell, 1)
+
+    def _run(self) -> None:
+        for link in self._links.values():
+            link.open()
+        self._loop.run()
+        for link in self._links.values():
+            link.close()
+
+    def _rung(self) -> None:
+        os.eventfd_read(self._bell)
+        if self._is_closing:
+            self._loop.stop()
+        while self._commands:
+            self._dispatch(self._commands.popleft())
+        for node, number in self._recorded.items():
+            if number > self._heard.get(node, 0) and self._links[node].is_up:
+                self._heard[node] = number
+                self._links[node].say({"heard": number})
+
+    def _settle(self) -> None:
+        for link in self._links.values():
+            link.flush()
+        if self._has_news:
+            self._has_news = False
+            self._on_news()
+
+    def _dispatch(self, command: Command) -> None:
+        """Send a command to the nodes it means."""
+        if self._directory.is_older(command):
+            return
+        unplaced = self._directory.unplaced(command)
+        if unplaced and not all(link.has_greeted or link.is_lost for link in self._links.values()):
+            self._unplaced.append(command)
+            return
+        for errand in self._directory.route(command):
+            link = self._links.get(errand.node)
+            if link is not None and not link.is_lost:
+                link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
+        if unplaced and isinstance(command, SignalStop | KillWorkers):
+            self._deny(command, unplaced)
+
+    def _deny(self, command: SignalStop | KillWorkers, ranks: tuple[int, ...]) -> None:
+        """Say of workers that nobody has heard of that there are none."""
+        self._tell(
+            StartFailed(
+                at_ms=_now_ms(),
+                job=command.job,
+                attempt=command.attempt,
+                generation=command.generation,
+                ranks=ranks,
+                message="never started",
+            )
+        )
+
+    def _greeted(self, link: Link, hello: Message) -> None:
+        """A node is there: learn what it knows, and say so if it was thought lost or has lost its workers."""
+        name = link.node.name
+        for job, attempt, generation, port, ranks in hello["gangs"]:
+            self._directory.learn(name, job, attempt, generation, port, ranks)
+        if hello["last"] < self._received.get(name, 0):
+            self._received[name] = self._polled[name] = 0  # its folder is a new one
+        self._heard[name] = 0
+        if hello["lost"] and not link.is_lost:
+            self._tell(NodeLost(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
+            link.is_lost = True
+        if link.is_lost:
+            self._tell(NodeChanged(at_ms=_now_ms(), node=link.node, because="its supervisor is back"))
+        waiting, self._unplaced = self._unplaced, []
+        self._commands.extendleft(reversed(waiting))
+        self._ring()
+
+    def _lost(self, link: Link, because: str) -> None:
+        self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because=because))
+        self._ring()  # what waited for it to greet waits no longer
+
+    def _take(self, link: Link, message: Message) -> None:
+        match message:
+            case {"report": int(number), "event": dict(body)}:
+                name = link.node.name
+                if number <= self._received.get(name, 0):
+                    return
+                self._received[name] = number
+                event = report(body)
+                if isinstance(event, WorkersExited | StartFailed):
+                    self._directory.ended(event)
+                self._tell(event, name, number)
+            case _:
+                pass
+
+    def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
+        self._news.append((node, number, event))
+        self._has_news = True
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,124 @@
+"""Which worker is on which node. Turns a command for a gang into commands for nodes.
+
+Every node of a gang hears every command of its job, also one that names none of its workers: so the newest generation
+is known wherever it matters.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from muster.model.events import StartFailed, WorkersExited
+from muster.model.ids import JobId, NodeName
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.limits import SUPERVISOR_ENDED_JOBS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """A command for one node."""
+
+    node: NodeName
+    command: Command
+    port: int
+    """Where the gang meets; 0 when it does not matter."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Listing:
+    """One job's."""
+
+    attempt: int = 0
+    generation: int = 0
+    port: int = 0
+    nodes: dict[int, NodeName] = field(default_factory=dict)
+    """By rank, of the present attempt."""
+    ended: dict[int, None] = field(default_factory=dict)
+    others: dict[NodeName, None] = field(default_factory=dict)
+    """Nodes of earlier attempts that have not heard of the present one."""
+
+
+class Directory:
+    """All jobs that are somewhere, and the last ones that were."""
+
+    def __init__(self, free_port: Callable[[JobId, int, frozenset[int]], int]) -> None:
+        self._free_port = free_port
+        self._listings: dict[JobId, _Listing] = {}
+
+    def learn(self, node: NodeName, job: JobId, attempt: int, generation: int, port: int, ranks: Iterable[int]) -> None:
+        """A node says what it knows of a job."""
+        listing = self._listings.setdefault(job, _Listing())
+        listing.generation = max(listing.generation, generation)
+        if attempt < listing.attempt:
+            listing.others[node] = None
+            return
+        if attempt > listing.attempt:
+            self._begin(listing, attempt)
+        listing.port = port or listing.port
+        listing.nodes.update(dict.fromkeys(ranks, node))
+
+    def node_of(self, job: JobId, rank: int | None = None) -> NodeName | None:
+        """Where a worker is; without a rank, the first of its gang."""
+        listing = self._listings.get(job)
+        if listing is None or not listing.nodes:
+            return None
+        return listing.nodes.get(min(listing.nodes) if rank is None else rank)
+
+    def is_older(self, command: Command) -> bool:
+        """True for a command that came after a newer one of its job."""
+        listing = self._listings.get(command.job)
+        return listing is not None and command.generation < listing.generation
+
+    def unplaced(self, command: Command) -> tuple[int, ...]:
+        """The ranks of a stop or a kill of which nobody knows where they are."""
+        if not isinstance(command, SignalStop | KillWorkers):
+            return ()
+        listing = self._listings.get(command.job)
+        known = listing.nodes if listing is not None and listing.attempt == command.attempt else {}
+        return tuple(rank for rank in command.ranks if rank not in known)
+
+    def route(self, command: Command) -> list[Errand]:
+        """The commands for each node that this one means. Notes where workers are, and that it was heard."""
+        listing = self._listings.setdefault(command.job, _Listing())
+        listing.generation = max(listing.generation, command.generation)
+        if command.attempt > listing.attempt:
+            self._begin(listing, command.attempt)
+        if isinstance(command, StartWorkers):
+            listing.nodes.update((worker.rank, worker.node) for worker in command.gang)
+            listing.port = listing.port or self._port(command)
+        nodes = dict.fromkeys((*listing.nodes.values(), *listing.others))
+        listing.others = {}
+        return [Errand(node=node, command=_part(command, listing, node), port=listing.port) for node in nodes]
+
+    def ended(self, report: WorkersExited | StartFailed) -> None:
+        """These workers are gone. Jobs that are over are forgotten, oldest first, when there are too many."""
+        listing = self._listings.get(report.job)
+        if listing is None or listing.attempt != report.attempt:
+            return
+        listing.ended.update(dict.fromkeys(report.ranks))
+        if len(self._listings) > 2 * SUPERVISOR_ENDED_JOBS:
+            over = [job for job, each in self._listings.items() if len(each.ended) >= len(each.nodes)]
+            for job in over[:SUPERVISOR_ENDED_JOBS]:
+                del self._listings[job]
+
+    def _begin(self, listing: _Listing, attempt: int) -> None:
+        listing.others.update(dict.fromkeys(listing.nodes.values()))
+        listing.attempt, listing.port = attempt, 0
+        listing.nodes, listing.ended = {}, {}
+
+    def _port(self, start: StartWorkers) -> int:
+        taken = frozenset(each.port for each in self._listings.values() if len(each.ended) < len(each.nodes))
+        return self._free_port(start.job, start.attempt, taken)
+
+
+def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
+    """What one node is to hear of a command."""
+    match command:
+        case StartWorkers():
+            return replace(command, workers=tuple(worker for worker in command.workers if worker.node == node))
+        case SignalStop() | KillWorkers():
+            return replace(command, ranks=tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
+        case AskCheckpoint():
+            return command
+        case _:
+            assert_never(command)

@@ -1,0 +1,72 @@
+"""What a worker printed, read by offsets that stay true while old output is dropped and new output comes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.model.ids import JobId
+from muster.model.limits import LOG_READ_BYTES
+from muster.worker.segments import COMPLETE, log_folder, segment_name, segments_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPart:
+    """A piece of a worker's output."""
+
+    data: bytes
+    start: int
+    """The offset of the first byte; larger than asked for when what was asked for is no longer kept."""
+    end: int
+    """The offset to ask for next."""
+    dropped_bytes: int
+    """What was printed in front of `start` since the offset asked for, and is no longer kept."""
+    is_complete: bool
+    """True when there is nothing after `end` and there will not be."""
+
+
+def read_log(
+    home: Path, job: JobId, attempt: int, rank: int, *, offset: int = 0, limit: int = LOG_READ_BYTES
+) -> LogPart:
+    """At most `limit` bytes from `offset` on; a negative offset counts from the end of what there is."""
+    folder = log_folder(home, job, attempt, rank)
+    # Looked at first: what comes between the two looks is then read with the next question.
+    is_ended = (folder / COMPLETE).exists()
+    firsts = segments_in(folder)
+    end = firsts[-1] + _size(folder, firsts[-1]) if firsts else 0
+    wanted = max(end + offset, 0) if offset < 0 else offset
+    start = max(wanted, firsts[0]) if firsts else 0
+    data = _read(folder, firsts, start, min(max(limit, 0), LOG_READ_BYTES))
+    start = min(start, end)
+    return LogPart(
+        data=data,
+        start=start,
+        end=start + len(data),
+        dropped_bytes=max(start - wanted, 0) if offset >= 0 else 0,
+        is_complete=is_ended and start + len(data) >= end,
+    )
+
+
+def _read(folder: Path, firsts: list[int], start: int, limit: int) -> bytes:
+    """Bytes from as many files as it takes; one that is dropped meanwhile ends the answer."""
+    parts: list[bytes] = []
+    at = start
+    for first, following in zip(firsts, [*firsts[1:], None], strict=True):
+        if limit <= 0 or (following is not None and following <= at):
+            continue
+        try:
+            with open(folder / segment_name(first), "rb") as file:
+                file.seek(at - first)
+                data = file.read(limit)
+        except OSError:
+            break
+        parts.append(data)
+        at, limit = at + len(data), limit - len(data)
+        if following is not None and at != following:
+            break
+    return b"".join(parts)
+
+
+def _size(folder: Path, first: int) -> int:
+    try:
+        return (folder / segment_name(first)).stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,125 @@
+"""`python -m muster.worker`: starts the supervisor of a node, detached, and returns when it can be talked to.
+
+Exit codes: 0 it serves; 1 it could not be started, its log says why; 3 the node has a living supervisor already.
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from muster.model.ids import NodeName
+from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.worker.cgroups import find_ground
+from muster.worker.inheritance import settle_inheritance
+from muster.worker.journal import Journal
+from muster.worker.outfit import Premises
+from muster.worker.processes import become_subreaper, boot_id, entry
+from muster.worker.supervisor import Identity, Supervisor
+
+TAKEN = 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Start a supervisor. In the process that stays, this returns when it has ended."""
+    options = _options(arguments)
+    home = Path(options.home).resolve()
+    folder = home / "nodes" / options.node
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.umask(0o077)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"node {options.node} has a supervisor already", file=sys.stderr)  # noqa: T201
+        return TAKEN
+    ready = -1 if options.foreground else _detach(folder / "supervisor.log")
+    premises = Premises(
+        home=home,
+        node=NodeName(options.node),
+        ground=find_ground(_ground_name(home, options.node)),
+        processes_max=options.max_processes,
+        variables=dict(os.environ),
+    )
+    _serve(premises, folder, ready)
+    return 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m muster.worker", description="The supervisor of one node.")
+    parser.add_argument("--home", required=True, help="the folder that holds nodes/, logs/ and secrets/")
+    parser.add_argument("--node", required=True, help="the node's name")
+    parser.add_argument("--max-processes", type=int, default=WORKER_PROCESSES, help="processes and threads per worker")
+    parser.add_argument("--foreground", action="store_true", help="stay in this session, and print to this terminal")
+    return parser.parse_args(arguments)
+
+
+def _detach(log: Path) -> int:
+    """Go on in a session of its own. The process that was started waits until the other says that it is ready."""
+    reading, ready = os.pipe2(os.O_CLOEXEC)
+    if os.fork() > 0:
+        os.close(ready)
+        os._exit(0 if os.read(reading, 1) else 1)
+    os.close(reading)
+    os.setsid()
+    if os.fork() > 0:
+        os._exit(0)
+    mode = os.O_TRUNC if log.exists() and log.stat().st_size > SUPERVISOR_LOG_BYTES else os.O_APPEND
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | mode, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for given, wanted in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(given, wanted)
+    os.close(output)
+    os.close(nothing)
+    return ready
+
+
+def _serve(premises: Premises, folder: Path, ready: int) -> None:
+    os.chdir("/")
+    become_subreaper()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, _noted)
+    journal = Journal(folder / "journal")
+    before = journal.register.last_number
+    lost = settle_inheritance(journal, premises)
+    identity = _identity()
+    supervisor = Supervisor(premises, journal, identity, lost=lost, lost_after=before)
+    _introduce(identity, folder)
+    if ready >= 0:
+        os.write(ready, b"1")
+        os.close(ready)
+    supervisor.run()
+    (folder / "supervisor.json").unlink(missing_ok=True)
+
+
+def _noted(_number: int, _frame: object) -> None:
+    """The loop is woken by the number that was written to its pipe; there is nothing to do here."""
+
+
+def _identity() -> Identity:
+    found = entry(os.getpid())
+    assert found is not None
+    return Identity(pid=found.pid, start_ticks=found.start_ticks, token=os.urandom(16).hex())
+
+
+def _introduce(identity: Identity, folder: Path) -> None:
+    """Say who to talk to, whole or not at all."""
+    text = {"pid": identity.pid, "start_ticks": identity.start_ticks, "boot": boot_id(), "token": identity.token}
+    fresh = folder / "supervisor.new"
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(text, file)
+    fresh.replace(folder / "supervisor.json")
+
+
+def _ground_name(home: Path, node: str) -> str:
+    """The control group of a node: equal for a successor, different for the same node of another home."""
+    return f"muster-{home.stat().st_ino:x}-{node}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,272 @@
+"""The workers of one node: keeps the contract of a backend for them.
+
+Every command is noted before it is carried out, and what becomes of it is noted as a report. Nothing here knows who
+listens.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import assert_never
+
+from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.ids import JobId
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.job import Worker
+from muster.worker.journal import Journal
+from muster.worker.loop import Loop
+from muster.worker.messages import WorkerReport, encoded
+from muster.worker.notices import Saved
+from muster.worker.outfit import CannotStart, Meeting, Outfit, Premises, clear, equip
+from muster.worker.processes import children, entry
+from muster.worker.register import Gang, Seat
+from muster.worker.segments import Segments, log_folder
+from muster.worker.worker_process import Surroundings, WorkerProcess
+
+STOPPED, KILLED = 143, 137
+"""Exit codes of workers that were stopped or killed before they had a process, as the signals would have given."""
+
+_Start = tuple[StartWorkers, Worker, Meeting]
+
+
+class Crew:
+    """Starts, stops and watches workers."""
+
+    def __init__(self, premises: Premises, journal: Journal, loop: Loop, *, is_away: Callable[[], bool]) -> None:
+        self._premises = premises
+        self._journal = journal
+        self._register = journal.register
+        self._processes: dict[str, WorkerProcess] = {}
+        self._seats: dict[str, Seat] = {}
+        """By token: whom each process belongs to."""
+        self._by_pid: dict[int, WorkerProcess] = {}
+        self._held: dict[JobId, list[_Start]] = {}
+        """Starts that wait until an older attempt is gone."""
+        self._around = Surroundings(
+            loop=loop, mains=lambda: frozenset(self._by_pid), is_away=is_away, saved=self._saved, gone=self._gone
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no worker has a process."""
+        return not self._processes
+
+    def obey(self, command: Command, meeting: Meeting) -> None:
+        """Carry a command out, unless it is older than what was heard of its job."""
+        gang = self._register.gangs.get(command.job)
+        if gang is not None and command.generation < gang.generation:
+            return
+        gang = self._fence(gang, command, meeting)
+        match command:
+            case StartWorkers():
+                for worker in command.workers:
+                    self._start(gang, command, worker, meeting)
+            case SignalStop():
+                self._to_each(gang, command, lambda process: process.stop(command.grace_ms), unstarted=STOPPED)
+            case KillWorkers():
+                self._to_each(gang, command, WorkerProcess.kill, unstarted=KILLED)
+            case AskCheckpoint():
+                for process in self._of(gang):
+                    process.ask()
+            case _:
+                assert_never(command)
+
+    def reap(self) -> None:
+        """Look at every child that has ended, also at those that became children as orphans."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            process = self._by_pid.pop(pid, None)
+            if process is not None:
+                process.first_process_ended(status)
+        if not self._processes:
+            self._end_strangers()
+
+    def end_all(self) -> None:
+        """Kill everything; what waits to be started is not."""
+        for token, seat in self._seats.items():
+            if not seat.is_told and token not in self._register.doomed:
+                self._journal.add("told", seat.job, seat.rank)
+        self._held.clear()
+        for process in tuple(self._processes.values()):
+            process.kill()
+
+    def terminal_of(self, job: JobId) -> WorkerProcess | None:
+        """The worker of a job to which somebody may type."""
+        gang = self._register.gangs.get(job)
+        here = [] if gang is None else self._of(gang)
+        return next((process for process in here if process.terminal is not None), None)
+
+    def report(self, event: WorkerReport, *, synced: bool = False) -> None:
+        """Note something that is to be said."""
+        self._journal.add("report", self._register.last_number + 1, encoded(event), synced=synced)
+
+    def _fence(self, gang: Gang | None, command: Command, meeting: Meeting) -> Gang:
+        """Note what was heard. A newer attempt dooms what is left of the older."""
+        is_newer = gang is not None and command.attempt > gang.attempt
+        self._journal.add("fence", command.job, command.attempt, command.generation, meeting.port)
+        if is_newer:
+            self._held.pop(command.job, None)
+            for seat in self._doomed(command.job):
+                process = self._processes.get(seat.token)
+                if process is None:
+                    self._journal.add("gone", seat.token)
+                else:
+                    process.kill()
+        return self._register.gangs[command.job]
+
+    def _doomed(self, job: JobId) -> list[Seat]:
+        return [seat for seat in self._register.doomed.values() if seat.job == job]
+
+    def _of(self, gang: Gang) -> list[WorkerProcess]:
+        tokens = (seat.token for seat in gang.seats.values())
+        return [self._processes[token] for token in tokens if token in self._processes]
+
+    def _start(self, gang: Gang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
+        """Start a worker, or say again what became of it."""
+        seat = gang.seats.get(worker.rank)
+        if seat is not None:
+            self._repeat(gang, seat)
+            if seat.token in self._processes:
+                self._processes[seat.token].limit(start.max_duration_ms)
+            return
+        self._journal.add("seat", start.job, worker.rank, os.urandom(8).hex(), [])
+        if self._doomed(start.job):
+            self._held.setdefault(start.job, []).append((start, worker, meeting))
+        else:
+            self._launch(gang, start, worker, meeting)
+
+    def _launch(self, gang: Gang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
+        seat = gang.seats[worker.rank]
+        try:
+            outfit = equip(start, worker, seat.token, meeting, self._premises)
+            process = self._spawn(seat, outfit)
+        except CannotStart as problem:
+            self.report(self._failure(gang, (worker.rank,), str(problem)))
+            return
+        seat = gang.seats[worker.rank]
+        found = entry(process.pid)
+        self._journal.add("alive", seat.job, seat.rank, process.pid, 0 if found is None else found.start_ticks)
+        self._processes[seat.token] = self._by_pid[process.pid] = process
+        self._seats[seat.token] = seat
+        process.limit(start.max_duration_ms)
+        self.report(self._up(gang, seat))
+
+    def _spawn(self, seat: Seat, outfit: Outfit) -> WorkerProcess:
+        """Note that there is about to be a process, and make it: a successor finds it by its token."""
+        folders = [] if outfit.cgroup is None else outfit.cgroup.folders
+        self._journal.add("seat", seat.job, seat.rank, seat.token, list(folders))
+        self._journal.flush()
+        try:
+            if self._journal.is_stale:
+                raise CannotStart(f"node {self._premises.node} cannot write its journal: is the disk full?")
+            log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+            return WorkerProcess(seat.token, outfit, log, self._around)
+        except (CannotStart, OSError, ValueError) as problem:
+            clear(outfit.folder)
+            if outfit.cgroup is not None:
+                outfit.cgroup.remove()
+            raise CannotStart(f"the worker cannot be started: {problem}") from None
+
+    def _to_each(
+        self, gang: Gang, command: SignalStop | KillWorkers, act: Callable[[WorkerProcess], None], *, unstarted: int
+    ) -> None:
+        """Act on the living, report the ended again, and say of those never seen that there are none."""
+        for rank in command.ranks:
+            seat = gang.seats.get(rank)
+            if seat is None:
+                continue
+            process = self._processes.get(seat.token)
+            if process is not None:
+                if not seat.is_told:
+                    self._journal.add("told", seat.job, seat.rank)
+                act(process)
+            elif seat.end is not None:
+                self._repeat(gang, seat)
+            else:
+                self._call_off(gang, seat, unstarted)
+        if unknown := tuple(rank for rank in command.ranks if rank not in gang.seats):
+            self.report(self._failure(gang, unknown, "never started"))
+
+    def _call_off(self, gang: Gang, seat: Seat, code: int) -> None:
+        """End a worker that waits to be started."""
+        held = self._held.get(seat.job, [])
+        held[:] = [each for each in held if each[1].rank != seat.rank]
+        self._journal.add("told", seat.job, seat.rank)
+        self.report(self._exit(gang, seat, code), synced=True)
+
+    def _gone(self, process: WorkerProcess) -> None:
+        """A worker and all it started are gone: say so, or start what waited for it."""
+        del self._processes[process.token]
+        seat = self._seats.pop(process.token)
+        if seat.token in self._register.doomed:
+            self._journal.add("gone", seat.token)
+            self._start_held(seat.job)
+            return
+        if process.is_told and not seat.is_told:  # by the supervisor itself
+            self._journal.add("told", seat.job, seat.rank)
+        gang = self._register.gangs[seat.job]
+        code = KILLED if process.exit_code is None else process.exit_code
+        self.report(self._exit(gang, seat, code, oom=process.oom), synced=True)
+        for job in self._register.forgettable():
+            self._journal.add("forgot", job)
+
+    def _start_held(self, job: JobId) -> None:
+        if self._doomed(job):
+            return
+        gang = self._register.gangs[job]
+        for start, worker, meeting in self._held.pop(job, []):
+            self._launch(gang, start, worker, meeting)
+
+    def _saved(self, process: WorkerProcess, notice: Saved) -> None:
+        seat = self._seats[process.token]
+        if seat.token not in self._register.doomed:
+            self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
+
+    def _repeat(self, gang: Gang, seat: Seat) -> None:
+        """Say again what is known of a worker; of one that waits to be started nothing is."""
+        if seat.end is not None:
+            self._journal.add("report", self._register.last_number + 1, seat.end)
+        elif seat.token in self._processes:
+            self.report(self._up(gang, seat))
+
+    def _end_strangers(self) -> None:
+        """Kill children that nobody owns. They hid whose they are; without any worker they can be nobody's."""
+        for pid in children():
+            os.kill(pid, 9)
+
+    def _up(self, gang: Gang, seat: Seat) -> WorkersStarted:
+        return WorkersStarted(
+            at_ms=now_ms(), job=seat.job, attempt=seat.attempt, generation=gang.generation, ranks=(seat.rank,)
+        )
+
+    def _exit(self, gang: Gang, seat: Seat, code: int, *, oom: bool = False) -> WorkersExited:
+        return WorkersExited(
+            at_ms=now_ms(),
+            job=seat.job,
+            attempt=seat.attempt,
+            generation=gang.generation,
+            ranks=(seat.rank,),
+            exit_code=code,
+            oom=oom,
+            told=seat.is_told,
+        )
+
+    def _failure(self, gang: Gang, ranks: Iterable[int], message: str) -> StartFailed:
+        return StartFailed(
+            at_ms=now_ms(),
+            job=gang.job,
+            attempt=gang.attempt,
+            generation=gang.generation,
+            ranks=tuple(ranks),
+            message=message,
+        )
+
+
+def now_ms() -> int:
+    """The time of day."""
+    return time.time_ns() // 1_000_000

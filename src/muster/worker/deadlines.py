@@ -1,0 +1,35 @@
+"""When a supervisor acts by itself because nobody else may be there to do it."""
+
+from dataclasses import dataclass
+
+from muster.model.limits import ABSENCE_MARGIN_MS
+
+
+@dataclass(slots=True)
+class Deadlines:
+    """The moments of one worker, in milliseconds of any steady clock; None means never."""
+
+    tell_ms: float | None = None
+    kill_ms: float | None = None
+
+    def limit(self, now_ms: float, max_duration_ms: int | None, grace_ms: int) -> None:
+        """It may run this much longer: it is told early enough to be gone by then."""
+        if max_duration_ms is None:
+            self.tell_ms = self.kill_ms = None
+            return
+        grace_ms = min(grace_ms, max_duration_ms // 2)
+        self.kill_ms = now_ms + max_duration_ms + ABSENCE_MARGIN_MS
+        self.tell_ms = self.kill_ms - grace_ms
+
+    def told(self, now_ms: float, grace_ms: int) -> None:
+        """It was told to leave, and has this long."""
+        by_ms = now_ms + grace_ms + ABSENCE_MARGIN_MS
+        self.tell_ms = None
+        self.kill_ms = by_ms if self.kill_ms is None else min(self.kill_ms, by_ms)
+
+    def next_ms(self, now_ms: float) -> float | None:
+        """How long until there is something to look at; what is overdue is looked at again after a while."""
+        moments = [moment for moment in (self.tell_ms, self.kill_ms) if moment is not None]
+        if not moments:
+            return None
+        return min(moment - now_ms if moment > now_ms else ABSENCE_MARGIN_MS for moment in moments)

@@ -1,0 +1,99 @@
+"""The register's entries on disk, so that a supervisor's successor knows what it knew.
+
+Whatever was written survives the supervisor's death; what was `synced` survives the machine's. The file is written anew
+when it has grown, or when it may be damaged. A disk that is full makes it stale and not wrong: nothing is appended to
+a file that lacks something.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from muster.model.limits import SUPERVISOR_JOURNAL_BYTES
+from muster.worker.register import Entry, Register
+
+
+class Journal:
+    """A register that is written down."""
+
+    def __init__(self, path: Path, *, grown_bytes: int = SUPERVISOR_JOURNAL_BYTES) -> None:
+        self.register = Register()
+        self._path = path
+        self._grown_bytes = grown_bytes
+        self._lines: list[bytes] = []
+        self._needs_sync = False
+        self._written = 0
+        self._file: int | None = None
+        for entry in _entries(path):
+            self.register.apply(entry)
+        self._rewrite()
+
+    @property
+    def is_stale(self) -> bool:
+        """True while the disk does not take what happens."""
+        return self._file is None
+
+    def add(self, *entry: object, synced: bool = False) -> None:
+        """Take an entry in; it is on its way to disk with the next `flush`."""
+        self.register.apply(entry)
+        self._lines.append(_line(entry))
+        self._needs_sync = self._needs_sync or synced
+
+    def flush(self) -> None:
+        """Write down everything so far; what has to survive the machine is on disk afterwards."""
+        if self._file is None or self._written > self._grown_bytes:
+            self._rewrite()
+            return
+        if not self._lines:
+            return
+        data = b"".join(self._lines)
+        try:
+            if os.write(self._file, data) != len(data):
+                raise OSError("written in part")
+            if self._needs_sync:
+                os.fdatasync(self._file)
+        except OSError:
+            self._close()
+            return
+        self._written += len(data)
+        self._lines, self._needs_sync = [], False
+
+    def close(self) -> None:
+        """Write down what is left."""
+        self.flush()
+        self._close()
+
+    def _rewrite(self) -> None:
+        """Put a file that has only what still matters in the place of the old one."""
+        self._lines, self._needs_sync = [], False
+        fresh = self._path.with_suffix(".new")
+        try:
+            file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(file, "wb", closefd=False) as stream:
+                stream.writelines(_line(entry) for entry in self.register.entries())
+            os.fsync(file)
+            os.replace(fresh, self._path)
+        except OSError:
+            self._close()
+            return
+        self._close()
+        self._file, self._written = file, 0
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
+
+
+def _line(entry: Entry) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+
+
+def _entries(path: Path) -> list[Entry]:
+    """What was written; of a last line that was cut off nothing is known."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    whole = text[: text.rfind(b"\n") + 1]
+    return [json.loads(line) for line in whole.splitlines()]

@@ -1,0 +1,108 @@
+"""One thread that waits for everything at once: files to read or write, moments, children that ended."""
+
+import heapq
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Deed = Callable[[], None]
+
+
+@dataclass(order=True, slots=True)
+class Timer:
+    """Something that happens at a moment, unless it is cancelled."""
+
+    at_s: float
+    number: int
+    happen: Deed = field(compare=False)
+    is_cancelled: bool = field(default=False, compare=False)
+
+    def cancel(self) -> None:
+        """Let it not happen."""
+        self.is_cancelled = True
+
+
+class Loop:
+    """Runs what is due until it is stopped. After every round of deeds `settle` is called once."""
+
+    def __init__(self, *, settle: Deed) -> None:
+        self._selector = selectors.EpollSelector()
+        self._settle = settle
+        self._timers: list[Timer] = []
+        self._made = 0
+        self._tidy_at = 100
+        self._is_stopped = False
+
+    def watch(self, file: int, *, readable: Deed | None = None, writable: Deed | None = None) -> None:
+        """Call when the file can be read or written; with neither, stop watching it."""
+        events = (selectors.EVENT_READ if readable else 0) | (selectors.EVENT_WRITE if writable else 0)
+        is_known = file in self._selector.get_map()
+        if not events:
+            if is_known:
+                self._selector.unregister(file)
+        elif is_known:
+            self._selector.modify(file, events, (readable, writable))
+        else:
+            self._selector.register(file, events, (readable, writable))
+
+    def after(self, delay_ms: float, happen: Deed) -> Timer:
+        """Let something happen later."""
+        self._made += 1
+        self._forget_cancelled()
+        timer = Timer(time.monotonic() + delay_ms / 1000, self._made, happen)
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def on_signal(self, happen: Callable[[int], None]) -> None:
+        """Call for every signal that this process has a handler for, outside of the handler."""
+        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+        def read() -> None:
+            for number in dict.fromkeys(os.read(reading, 4096)):
+                happen(number)
+
+        self.watch(reading, readable=read)
+
+    def stop(self) -> None:
+        """Return from `run` after this round."""
+        self._is_stopped = True
+
+    def run(self) -> None:
+        """Do what is due, for as long as nobody stops it."""
+        while not self._is_stopped:
+            for key, events in self._selector.select(self._timeout_s()):
+                readable, writable = key.data
+                # An earlier deed of this round may have ended the watch.
+                if events & selectors.EVENT_READ and readable and self._is_watched(key):
+                    readable()
+                if events & selectors.EVENT_WRITE and writable and self._is_watched(key):
+                    writable()
+            self._fire()
+            self._settle()
+
+    def _is_watched(self, key: selectors.SelectorKey) -> bool:
+        now = self._selector.get_map().get(key.fd)
+        return now is not None and now.data is key.data
+
+    def _timeout_s(self) -> float | None:
+        while self._timers and self._timers[0].is_cancelled:
+            heapq.heappop(self._timers)
+        return max(self._timers[0].at_s - time.monotonic(), 0) if self._timers else None
+
+    def _forget_cancelled(self) -> None:
+        """Limits of a week belong to jobs of a second: what was cancelled must not be kept until it would be due."""
+        if len(self._timers) >= self._tidy_at:
+            self._timers = [timer for timer in self._timers if not timer.is_cancelled]
+            heapq.heapify(self._timers)
+            self._tidy_at = 2 * len(self._timers) + 100
+
+    def _fire(self) -> None:
+        now_s = time.monotonic()
+        while self._timers and self._timers[0].at_s <= now_s:
+            timer = heapq.heappop(self._timers)
+            if not timer.is_cancelled:
+                timer.happen()

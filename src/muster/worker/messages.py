@@ -1,0 +1,135 @@
+"""Commands and reports as JSON: what a control plane and a supervisor say to each other, and what a journal keeps.
+
+A value is written as its fields by name, without those that have their default; a command or report also has its
+`type`. What is not known is passed over, so that either side may be the newer one.
+"""
+
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+
+WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
+"""What a supervisor reports; what becomes of its node is seen by others."""
+
+_COMMANDS = {each.__name__: each for each in (StartWorkers, SignalStop, KillWorkers, AskCheckpoint)}
+_REPORTS = {each.__name__: each for each in (WorkersStarted, WorkersExited, StartFailed, CheckpointSaved)}
+
+Decode = Callable[[Any], Any]
+
+
+class BadMessage(ValueError):
+    """What came is no message of this protocol."""
+
+
+def line(message: Mapping[str, object]) -> bytes:
+    """A message as it is sent: one line of JSON."""
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """The message in one line."""
+    try:
+        message = json.loads(text)
+    except ValueError as error:
+        raise BadMessage("not JSON") from error
+    if not isinstance(message, dict):
+        raise BadMessage("not a JSON object")
+    return message
+
+
+def encoded(value: Command | WorkerReport) -> dict[str, object]:
+    """A command or a report as plain JSON values."""
+    return {"type": type(value).__name__, **_fields(value)}
+
+
+def command(body: Mapping[str, Any]) -> Command:
+    """The command in a message."""
+    return typing.cast("Command", _of_kind(_COMMANDS, body))
+
+
+def report(body: Mapping[str, Any]) -> WorkerReport:
+    """The report in a message."""
+    return typing.cast("WorkerReport", _of_kind(_REPORTS, body))
+
+
+def _of_kind(kinds: Mapping[str, type], body: Mapping[str, Any]) -> object:
+    kind = kinds.get(str(body.get("type")))
+    if kind is None:
+        raise BadMessage(f"unknown type {body.get('type')!r}")
+    try:
+        return _decoder(kind)(body)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise BadMessage(f"a malformed {kind.__name__}: {error}") from error
+
+
+def _fields(value: Any) -> dict[str, object]:
+    return {
+        name: _plain(each) for name, default in _defaults(value.__class__) if (each := getattr(value, name)) != default
+    }
+
+
+@cache
+def _defaults(kind: type) -> tuple[tuple[str, object], ...]:
+    return tuple((each.name, each.default) for each in fields(kind))
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    return _fields(value) if is_dataclass(value) else value
+
+
+@cache
+def _decoder(kind: Any) -> Decode:
+    """How a value of this type is made of plain ones."""
+    if hasattr(kind, "__supertype__"):
+        return _decoder(kind.__supertype__)
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return _tuple_decoder(args)
+    if origin in (types.UnionType, typing.Union):
+        inner = _decoder(next(each for each in args if each is not type(None)))
+        return lambda value: None if value is None else inner(value)
+    if is_dataclass(kind):
+        return _record_decoder(typing.cast("type", kind))
+    if issubclass(kind, StrEnum):
+        return typing.cast("Decode", kind)
+    return _checked(kind)
+
+
+def _tuple_decoder(args: tuple[Any, ...]) -> Decode:
+    if args[-1] is Ellipsis:
+        inner = _decoder(args[0])
+        return lambda value: tuple([inner(each) for each in value])
+    each_of = tuple(_decoder(each) for each in args)
+    return lambda value: tuple([decode(each) for decode, each in zip(each_of, value, strict=True)])
+
+
+def _record_decoder(kind: type) -> Decode:
+    hints = typing.get_type_hints(kind)
+    known = [(each.name, _decoder(hints[each.name]), each.default is MISSING) for each in fields(kind)]
+
+    def decode(value: Any) -> Any:
+        given = {name: inner(value[name]) for name, inner, is_needed in known if is_needed or name in value}
+        return kind(**given)
+
+    return decode
+
+
+def _checked(kind: type) -> Decode:
+    def decode(value: Any) -> Any:
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is not {kind.__name__}")
+        return value
+
+    return decode

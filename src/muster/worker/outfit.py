@@ -1,0 +1,170 @@
+"""What a worker needs before it can be started: command, environment, folders, limits."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.model.ids import NodeName
+from muster.model.instructions import StartWorkers
+from muster.model.job import Worker
+from muster.model.limits import SCRIPT_ARGUMENT_BYTES, STOP_GRACE_MS
+from muster.model.resources import Request
+from muster.model.spec import Launch
+from muster.worker.cgroups import MEMORY, PIDS, Allowance, Cgroup, Ground, make_cgroup
+from muster.worker.environment import Place, environment, hostfile, inherited
+from muster.worker.launching import SHELL, rlimits, run_line, shell_command
+from muster.worker.secret_files import SecretMissing, secrets_of
+
+
+class CannotStart(Exception):
+    """A worker cannot be started; the message tells its user why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premises:
+    """The node as its workers find it."""
+
+    home: Path
+    node: NodeName
+    ground: Ground
+    processes_max: int
+    variables: Mapping[str, str]
+    """The supervisor's own environment."""
+
+    @property
+    def folder(self) -> Path:
+        """What the supervisor keeps of this node."""
+        return self.home / "nodes" / self.node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Where the workers of a gang find each other."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outfit:
+    """Everything for one worker."""
+
+    command: list[str]
+    variables: dict[str, str]
+    secrets: tuple[str, ...]
+    """Values that must not be written down."""
+    folder: Path
+    notice: Path
+    ask: Path
+    cgroup: Cgroup | None
+    grace_ms: int
+    idle_timeout_ms: int | None
+    """Set for a worker with a terminal."""
+    is_lead: bool
+    """Speaks for its gang."""
+
+
+def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, premises: Premises) -> Outfit:
+    """Lay everything out for a worker, or raise `CannotStart`."""
+    folder = premises.folder / "workers" / token
+    try:
+        secrets = secrets_of(premises.home, start.spec.team, start.spec.secrets)
+        return _outfit(start, worker, folder, meeting, premises, secrets)
+    except SecretMissing as problem:
+        clear(folder)
+        raise CannotStart(str(problem)) from None
+    except OSError as error:
+        clear(folder)
+        raise CannotStart(
+            f"node {premises.node} cannot prepare the worker: {error.strerror}: {error.filename}"
+        ) from error
+
+
+def clear(folder: Path) -> None:
+    """Remove what was laid out for a worker."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            os.unlink(folder / name)
+        folder.rmdir()
+
+
+def _outfit(
+    start: StartWorkers,
+    worker: Worker,
+    folder: Path,
+    meeting: Meeting,
+    premises: Premises,
+    secrets: dict[str, str],
+) -> Outfit:
+    folder.mkdir(parents=True, mode=0o700)
+    place = _place(start, worker, folder, meeting)
+    os.mkfifo(place.notice_path, 0o600)
+    workdir = _workdir(start)
+    allowance = _allowance(start.spec.role(worker.role).request, premises)
+    cgroup = make_cgroup(premises.ground, folder.name, allowance) if premises.ground.folders else None
+    interactive = getattr(start.spec, "interactive", None) if worker.rank == _lead(start) else None
+    return Outfit(
+        command=shell_command(
+            folder=workdir,
+            limits="" if premises.ground.limits(MEMORY) else rlimits(allowance),
+            setup=_script(start.spec.setup, folder / "setup"),
+            run=_script(run_line(start, worker, place), folder / "run"),
+            groups=() if cgroup is None else cgroup.entrances,
+        ),
+        variables={**inherited(premises.variables), **environment(start, worker, place), **secrets},
+        secrets=tuple(secrets.values()),
+        folder=folder,
+        notice=Path(place.notice_path),
+        ask=Path(place.ask_path),
+        cgroup=cgroup,
+        grace_ms=STOP_GRACE_MS if start.spec.checkpoint is None else start.spec.checkpoint.grace_ms,
+        idle_timeout_ms=None if interactive is None else interactive.idle_timeout_ms,
+        is_lead=worker.rank == _lead(start),
+    )
+
+
+def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting) -> Place:
+    hosts = ""
+    if start.spec.launch is Launch.MPI:
+        hosts = str(folder / "hosts")
+        # Every node of this engine is this machine.
+        Path(hosts).write_text(hostfile(start, {other.node: meeting.host for other in start.gang}))
+    return Place(
+        node=worker.node,
+        master_host=meeting.host,
+        master_port=meeting.port,
+        token=folder.name,
+        notice_path=str(folder / "notice"),
+        ask_path=str(folder / "ask"),
+        hostfile_path=hosts,
+    )
+
+
+def _lead(start: StartWorkers) -> int:
+    return min(other.rank for other in start.gang)
+
+
+def _workdir(start: StartWorkers) -> str:
+    home = os.path.expanduser("~")
+    folder = os.path.join(home, os.path.expanduser(getattr(start.spec, "workdir", "")))
+    if not os.path.isdir(folder):
+        raise CannotStart(f"the working directory {folder} does not exist: make it, or change `workdir`")
+    return folder
+
+
+def _allowance(request: Request, premises: Premises) -> Allowance:
+    return Allowance(
+        memory_bytes=request.memory_bytes or None,
+        cpu_milli=request.cpu_milli or None,
+        processes=premises.processes_max if premises.ground.limits(PIDS) else None,
+    )
+
+
+def _script(text: str, file: Path) -> str:
+    """The command as an argument; a very long one as a file that the shell reads."""
+    if len(text) * 4 < SCRIPT_ARGUMENT_BYTES or len(text.encode()) < SCRIPT_ARGUMENT_BYTES:
+        return text
+    file.write_text(text)
+    return f"exec {SHELL} '{file}'" if "'" not in str(file) else f'exec {SHELL} "{file}"'

@@ -1,0 +1,117 @@
+"""The kernel's table of processes, as much of it as a supervisor needs. Reads `/proc`; Linux only."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import threading
+from dataclasses import dataclass
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEntry:
+    """One process as the kernel knows it."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    start_ticks: int
+    """When it was started, counted from boot. With the pid it names a process for good: pids are used again."""
+
+    @property
+    def is_alive(self) -> bool:
+        """False for one that has ended and only waits to be looked at."""
+        return self.state not in "ZX"
+
+
+def entry(pid: int) -> ProcessEntry | None:
+    """What the kernel says of a process, or None when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name stands in brackets and may contain anything, also brackets.
+    values = text[text.rindex(b")") + 2 :].split()
+    return ProcessEntry(
+        pid=pid,
+        state=values[0].decode(),
+        parent=int(values[1]),
+        group=int(values[2]),
+        session=int(values[3]),
+        start_ticks=int(values[19]),
+    )
+
+
+def is_same(pid: int, start_ticks: int) -> bool:
+    """True while the process that was started then lives under this pid, and not another one."""
+    found = entry(pid)
+    return found is not None and found.is_alive and found.start_ticks == start_ticks
+
+
+def everybody() -> dict[int, ProcessEntry]:
+    """All processes there are, by pid."""
+    found = (entry(int(name)) for name in os.listdir("/proc") if name.isdecimal())
+    return {each.pid: each for each in found if each is not None}
+
+
+def children() -> list[int]:
+    """The children of this process, without looking at every process there is."""
+    try:
+        with open(f"/proc/self/task/{threading.get_native_id()}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:  # a kernel without this file
+        return [each.pid for each in everybody().values() if each.parent == os.getpid()]
+
+
+def descendants(roots: list[int], table: dict[int, ProcessEntry]) -> list[ProcessEntry]:
+    """These processes and all that come from them, as far as they live."""
+    below: dict[int, list[int]] = {}
+    for each in table.values():
+        below.setdefault(each.parent, []).append(each.pid)
+    found: dict[int, ProcessEntry] = {}
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid in found or pid not in table:
+            continue
+        found[pid] = table[pid]
+        waiting += below.get(pid, [])
+    return [each for each in found.values() if each.is_alive]
+
+
+def has_variable(pid: int, assignment: bytes) -> bool:
+    """True when the process was started with `NAME=value` in its environment."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return assignment in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def send_signal(process: ProcessEntry, number: int) -> None:
+    """Signal exactly this process: never one that got its pid afterwards."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        handle = os.pidfd_open(process.pid)
+        try:
+            if is_same(process.pid, process.start_ticks):
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def become_subreaper() -> None:
+    """Have every orphan among the descendants become a child of this process instead of going astray."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot become a subreaper")
+
+
+def boot_id() -> str:
+    """Names the time since the machine was last started: pids of another such time mean nothing."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()

@@ -1,0 +1,172 @@
+"""What is known of the jobs on this node, as a fold over entries that a journal keeps.
+
+Whoever reads the entries again knows the same: which processes there may be, how others ended, and which reports nobody
+has acknowledged. An entry is a list whose first item is its name:
+
+    boot    id                                    what follows is about processes of this boot
+    fence   job attempt generation port           a command was heard; a newer attempt dooms the seats of the older
+    seat    job rank token folders                a process is about to be started
+    alive   job rank pid start_ticks              it was
+    told    job rank                              it was told to leave
+    doomed  job attempt rank token folders pid start_ticks    left over from an older attempt
+    gone    token                                 a doomed one has ended
+    report  number body                           something to be said; the end of a worker ends its seat
+    ended   job rank body                         the same, when it was heard long ago
+    acked   number                                everything up to here was heard
+    counted number                                reports were numbered up to here
+    forgot  job                                   nobody will ask again
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster.model.events import StartFailed, WorkersExited
+from muster.model.ids import JobId
+from muster.model.limits import SUPERVISOR_ENDED_JOBS
+
+Entry = Sequence[Any]
+Body = dict[str, Any]
+
+_ENDS = (WorkersExited.__name__, StartFailed.__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Seat:
+    """One worker of the present attempt, or a doomed one of an older."""
+
+    job: JobId
+    attempt: int
+    rank: int
+    token: str
+    folders: tuple[str, ...] = ()
+    """Its control groups."""
+    pid: int | None = None
+    start_ticks: int = 0
+    is_told: bool = False
+    end: Body | None = None
+    """The report of its end, for as long as somebody may ask again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Gang:
+    """The part of one job's gang that is on this node."""
+
+    job: JobId
+    attempt: int = 0
+    generation: int = 0
+    port: int = 0
+    """Where the whole gang meets."""
+    seats: dict[int, Seat] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing of it is alive or about to be."""
+        return all(seat.end is not None for seat in self.seats.values())
+
+
+class Register:
+    """The state of one node, changed by entries only."""
+
+    def __init__(self) -> None:
+        self.boot = ""
+        self.gangs: dict[JobId, Gang] = {}
+        self.doomed: dict[str, Seat] = {}
+        """By token: left over from older attempts, to be ended without a report."""
+        self.reports: dict[int, Body] = {}
+        """By number: not acknowledged yet."""
+        self.last_number = 0
+
+    def apply(self, entry: Entry) -> None:
+        """Take one entry in. What a newer version wrote besides is passed over."""
+        match entry:
+            case ["boot", boot]:
+                self.boot = boot
+            case ["fence", job, attempt, generation, port]:
+                self._fence(self.gangs.setdefault(job, Gang(job=job)), attempt, generation, port)
+            case ["report", number, body]:
+                self._report(number, body)
+            case ["acked", number]:
+                self._acknowledge(number)
+            case ["counted", number]:
+                self.last_number = max(self.last_number, number)
+            case ["forgot", job]:
+                self.gangs.pop(job, None)
+            case _:
+                self._apply_to_seat(entry)
+
+    def _apply_to_seat(self, entry: Entry) -> None:
+        match entry:
+            case ["seat", job, rank, token, folders]:
+                attempt = self.gangs[job].attempt
+                seat = Seat(job=job, attempt=attempt, rank=rank, token=token, folders=tuple(folders))
+                self.gangs[job].seats[rank] = seat
+            case ["alive", job, rank, pid, start_ticks]:
+                seat = self.gangs[job].seats[rank]
+                seat.pid, seat.start_ticks = pid, start_ticks
+            case ["told", job, rank]:
+                self.gangs[job].seats[rank].is_told = True
+            case ["ended", job, rank, body]:
+                self.gangs[job].seats[rank].end = body
+            case ["doomed", job, attempt, rank, token, folders, pid, start_ticks]:
+                seat = Seat(job=job, attempt=attempt, rank=rank, token=token, folders=tuple(folders))
+                seat.pid, seat.start_ticks = pid, start_ticks
+                self.doomed[token] = seat
+            case ["gone", token]:
+                self.doomed.pop(token, None)
+            case _:
+                pass
+
+    def _fence(self, gang: Gang, attempt: int, generation: int, port: int) -> None:
+        if attempt > gang.attempt:
+            self.doomed.update((seat.token, seat) for seat in gang.seats.values() if seat.end is None)
+            gang.seats = {}
+            gang.attempt = attempt
+        gang.generation = max(gang.generation, generation)
+        gang.port = port or gang.port
+
+    def _report(self, number: int, body: Body) -> None:
+        self.reports[number] = body
+        self.last_number = max(self.last_number, number)
+        gang = self.gangs.get(body["job"])
+        if body["type"] in _ENDS and gang is not None and gang.attempt == body["attempt"]:
+            for rank in body["ranks"]:
+                if rank in gang.seats:
+                    gang.seats[rank].end = body
+
+    def _acknowledge(self, number: int) -> None:
+        for heard in [each for each in self.reports if each <= number]:
+            del self.reports[heard]
+
+    def forgettable(self) -> list[JobId]:
+        """Jobs that are over, oldest first, once there are too many. Those with something unsaid are not among them."""
+        excess = len(self.gangs) - SUPERVISOR_ENDED_JOBS
+        if excess < SUPERVISOR_ENDED_JOBS // 10:  # some at a time: looking for them takes a walk over all
+            return []
+        unsaid = {body["job"] for body in self.reports.values()}
+        over = [job for job, gang in self.gangs.items() if gang.is_over and job not in unsaid]
+        return over[:excess]
+
+    def entries(self) -> Iterator[Entry]:
+        """The fewest entries that lead to this state."""
+        yield ["boot", self.boot]
+        for seat in self.doomed.values():
+            place = [seat.job, seat.attempt, seat.rank, seat.token, list(seat.folders)]
+            yield ["doomed", *place, seat.pid, seat.start_ticks]
+        for gang in self.gangs.values():
+            yield ["fence", gang.job, gang.attempt, gang.generation, gang.port]
+            for seat in gang.seats.values():
+                yield from self._seat_entries(seat)
+        for number, body in self.reports.items():
+            yield ["report", number, body]
+        # Numbers go on counting, also when everything was acknowledged.
+        yield ["counted", self.last_number]
+
+    def _seat_entries(self, seat: Seat) -> Iterator[Entry]:
+        yield ["seat", seat.job, seat.rank, seat.token, list(seat.folders)]
+        if seat.pid is not None:
+            yield ["alive", seat.job, seat.rank, seat.pid, seat.start_ticks]
+        if seat.is_told:
+            yield ["told", seat.job, seat.rank]
+        if seat.end is not None:
+            yield ["ended", seat.job, seat.rank, seat.end]

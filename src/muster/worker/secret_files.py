@@ -1,0 +1,46 @@
+"""Secrets by name: one per file under the home, the nearest team above the job's wins."""
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from muster.model.ids import TeamPath
+from muster.model.limits import SECRET_BYTES
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class SecretMissing(Exception):
+    """A secret cannot be given to the worker; the message says which, and what to do."""
+
+
+def secrets_of(home: Path, team: TeamPath, names: Iterable[str]) -> dict[str, str]:
+    """The values of these secrets for a job of this team."""
+    return {name: _value(_found(home / "secrets", team, name), name) for name in names}
+
+
+def _found(root: Path, team: TeamPath, name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise SecretMissing(f"{name!r} cannot be the name of a secret: letters, digits and underscores only")
+    parts = [part for part in team.split("/") if part not in ("", ".", "..")]
+    places = [root.joinpath(*parts[:depth], name) for depth in range(len(parts), -1, -1)]
+    for place in places:
+        if place.is_file():
+            return place
+    raise SecretMissing(f"there is no secret {name}: put its value into {places[0]} or {places[-1]}, with mode 0600")
+
+
+def _value(path: Path, name: str) -> str:
+    """What the file holds without the newline that editors add. The value itself is in no message."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            raise SecretMissing(f"the secret {name} can be read by others than its owner: chmod 600 {path}")
+        data = file.read(SECRET_BYTES + 1)
+    if len(data) > SECRET_BYTES:
+        raise SecretMissing(f"the secret {name} in {path} is longer than {SECRET_BYTES} bytes")
+    if b"\0" in data:
+        raise SecretMissing(f"the secret {name} in {path} contains a NUL byte, which no environment can hold")
+    return data.removesuffix(b"\n").removesuffix(b"\r").decode(errors="surrogateescape")

@@ -1,0 +1,157 @@
+"""The unix socket of a supervisor: JSON lines from whoever shows the token first."""
+
+import contextlib
+import hmac
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from muster.model.limits import SUPERVISOR_BUFFER_BYTES, SUPERVISOR_HELLO_MS, SUPERVISOR_LINE_BYTES
+from muster.worker.loop import Loop
+from muster.worker.messages import BadMessage, line, parsed
+
+READ_BYTES = 256 << 10
+
+SOCKET = "socket"
+"""Its name in the node's folder."""
+
+STRANGERS = 16
+"""Connections that have not shown the token yet."""
+
+Message = dict[str, Any]
+
+
+def address(folder: int, name: str = SOCKET) -> str:
+    """A way to a socket in an open folder that is short enough for the kernel, however deep the folder lies."""
+    return f"/proc/self/fd/{folder}/{name}"
+
+
+class Connection:
+    """One side of a conversation. Never waits: what cannot be sent yet is kept, up to a bound."""
+
+    def __init__(self, channel: socket.socket, loop: Loop, *, hear: Callable[["Connection", Message], None]) -> None:
+        self.is_open = True
+        self.is_trusted = False
+        self.closed: Callable[[Connection], None] = lambda _: None
+        """Called once, when it is closed from either side."""
+        self._channel = channel
+        self._loop = loop
+        self._hear = hear
+        self._coming = bytearray()
+        self._going = bytearray()
+        channel.setblocking(False)
+        self._watch()
+
+    def listen(self, hear: Callable[["Connection", Message], None]) -> None:
+        """Have what is said from now on heard by another."""
+        self._hear = hear
+
+    def say(self, message: Mapping[str, object]) -> None:
+        """Send a message, with the next `flush` at the latest."""
+        self._going += line(message)
+        if len(self._going) > SUPERVISOR_BUFFER_BYTES:
+            self.close()  # the other side does not read; it can ask again when it does
+
+    def flush(self) -> None:
+        """Send what the other side takes."""
+        try:
+            while self._going and self.is_open:
+                sent = self._channel.send(self._going)
+                del self._going[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+        if self.is_open:
+            self._watch()
+
+    def close(self) -> None:
+        """End the conversation."""
+        if self.is_open:
+            self.is_open = False
+            self._loop.watch(self._channel.fileno())
+            self._channel.close()
+            self.closed(self)
+
+    def _watch(self) -> None:
+        writable = self.flush if self._going else None
+        self._loop.watch(self._channel.fileno(), readable=self._read, writable=writable)
+
+    def _read(self) -> None:
+        try:
+            data = self._channel.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        self._coming += data
+        if b"\n" not in data:
+            if len(self._coming) > SUPERVISOR_LINE_BYTES:
+                self.close()
+            return
+        *lines, rest = bytes(self._coming).split(b"\n")
+        self._coming = bytearray(rest)
+        for each in lines:
+            if self.is_open:
+                self._take(each)
+
+    def _take(self, text: bytes) -> None:
+        try:
+            self._hear(self, parsed(text))
+        except BadMessage as problem:
+            self.say({"error": str(problem)})
+            self.flush()
+            self.close()
+
+
+class Service:
+    """Takes connections; hands on what those say who have shown the token."""
+
+    def __init__(self, folder: Path, loop: Loop, *, token: str, hear: Callable[[Connection, Message], None]) -> None:
+        self._loop = loop
+        self._token = token
+        self._hear = hear
+        self._strangers = 0
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(SOCKET, dir_fd=place)
+            self._listener.bind(address(place))
+        finally:
+            os.close(place)
+        self._listener.listen()
+        self._listener.setblocking(False)
+        loop.watch(self._listener.fileno(), readable=self._accept)
+
+    def _accept(self) -> None:
+        try:
+            channel, _ = self._listener.accept()
+        except OSError:
+            return
+        if self._strangers >= STRANGERS:
+            channel.close()
+            return
+        self._strangers += 1
+        connection = Connection(channel, self._loop, hear=self._meet)
+        self._loop.after(SUPERVISOR_HELLO_MS, lambda: None if connection.is_trusted else connection.close())
+        connection.closed = self._left
+
+    def _left(self, _: Connection) -> None:
+        self._strangers -= 1
+
+    def _meet(self, connection: Connection, message: Message) -> None:
+        """The first message must bring the token; afterwards everything is passed on."""
+        if not connection.is_trusted:
+            shown = message.get("token")
+            if not isinstance(shown, str) or not hmac.compare_digest(shown.encode(), self._token.encode()):
+                raise BadMessage("a wrong token")
+            connection.is_trusted = True
+            self._strangers -= 1
+            connection.closed = lambda _: None
+        self._hear(connection, message)

@@ -1,0 +1,185 @@
+"""The conversation of a supervisor: greets, takes commands, says what happened until it is acknowledged.
+
+What a control plane says                      what it hears
+    {"token": …, "as": "control"}                  {"hello": {…}}, then every report it has not acknowledged
+    {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is noted; what became of it is reported
+    {"heard": n}                                   nothing: reports up to n are forgotten
+    {"ping": n}                                    {"pong": n}
+    {"end": true}                                  nothing: everything is killed and the supervisor ends
+
+Somebody at a terminal
+    {"token": …, "as": "viewer", "job": …}         {"output": base64}, from what was there last
+    {"input": base64}, {"resize": [rows, columns]} what that does to the terminal
+                                                   {"over": reason}
+"""
+
+import signal
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from muster.model.ids import JobId
+from muster.worker import messages
+from muster.worker.cgroups import CPU, MEMORY, PIDS
+from muster.worker.crew import Crew
+from muster.worker.journal import Journal
+from muster.worker.loop import Loop
+from muster.worker.messages import BadMessage
+from muster.worker.outfit import Meeting, Premises
+from muster.worker.service import Connection, Message, Service
+
+PROTOCOL = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who a supervisor is, as others may check it."""
+
+    pid: int
+    start_ticks: int
+    token: str
+
+
+class Supervisor:
+    """One node's."""
+
+    def __init__(self, premises: Premises, journal: Journal, identity: Identity, *, lost: int, lost_after: int) -> None:
+        self.loop = Loop(settle=self._settle)
+        self._premises = premises
+        self._journal = journal
+        self._identity = identity
+        self._lost, self._lost_after = lost, lost_after
+        self._control: Connection | None = None
+        self._sent = 0
+        self._done: list[int] = []
+        self._is_ending = False
+        self._crew = Crew(premises, journal, self.loop, is_away=lambda: self._control is None)
+        self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
+        self.loop.on_signal(self._signalled)
+
+    def run(self) -> None:
+        """Serve until told to end, with everything that runs."""
+        self._crew.reap()
+        self.loop.run()
+        self._journal.close()
+
+    def _signalled(self, number: int) -> None:
+        if number == signal.SIGCHLD:
+            self._crew.reap()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        self._is_ending = True
+        self._crew.end_all()
+
+    def _settle(self) -> None:
+        """After every round: write down, then say. Nothing is said that a successor would not know."""
+        self._journal.flush()
+        control = self._control
+        if control is not None:
+            for number in self._done:
+                control.say({"done": number})
+            for number, body in self._journal.register.reports.items():
+                if number > self._sent:
+                    control.say({"report": number, "event": body})
+                    self._sent = number
+            control.flush()
+        self._done.clear()
+        if self._is_ending and self._crew.is_empty:
+            self.loop.stop()
+
+    def _hear(self, connection: Connection, message: Message) -> None:
+        match message:
+            case {"token": _, "as": "control"}:
+                self._greet(connection)
+            case {"token": _, "as": "viewer", "job": str(job)}:
+                self._show(connection, JobId(job))
+            case _ if connection is self._control:
+                self._take(connection, message)
+            case _:
+                raise BadMessage("only the control plane that greeted last may say this")
+
+    def _greet(self, connection: Connection) -> None:
+        """Listen to this one from now on: an older one has been replaced."""
+        before, self._control = self._control, connection
+        if before is not None:
+            before.close()
+        connection.closed = self._left
+        self._sent = 0
+        connection.say({"hello": self._hello()})
+
+    def _left(self, connection: Connection) -> None:
+        if self._control is connection:
+            self._control = None
+
+    def _hello(self) -> dict[str, Any]:
+        ground = self._premises.ground
+        gangs = self._journal.register.gangs.values()
+        return {
+            "protocol": PROTOCOL,
+            "node": self._premises.node,
+            "pid": self._identity.pid,
+            "limits": ground.kind if ground.kind != "none" else "rlimits",
+            "unlimited": [each for each in (MEMORY, CPU, PIDS) if not ground.limits(each)],
+            "last": self._journal.register.last_number,
+            "lost": self._lost,
+            "lost_after": self._lost_after,
+            "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
+        }
+
+    def _take(self, connection: Connection, message: Message) -> None:
+        match message:
+            case {"do": int(number), "command": dict(body)}:
+                if not self._is_ending:
+                    self._crew.obey(messages.command(body), _meeting(message.get("meet")))
+                    self._done.append(number)
+            case {"heard": int(number)}:
+                self._journal.add("acked", number)
+                self._lost = 0 if number >= self._lost_after else self._lost
+            case {"ping": number}:
+                connection.say({"pong": number})
+            case {"end": _}:
+                self._end()
+            case _:
+                raise BadMessage("not a message to a supervisor")
+
+    def _show(self, connection: Connection, job: JobId) -> None:
+        """Let somebody look at a terminal, and type."""
+        process = self._crew.terminal_of(job)
+        if process is None or process.terminal is None:
+            connection.say({"over": "no worker of this job on this node has a terminal"})
+            connection.flush()
+            connection.close()
+            return
+        terminal = process.terminal
+
+        def view(data: bytes | None) -> None:
+            if data is None:
+                connection.say({"over": "the worker has ended"})
+            else:
+                connection.say({"output": b64encode(data).decode()})
+            connection.flush()
+            if data is None:
+                connection.close()
+
+        def hear(_: Connection, message: Message) -> None:
+            match message:
+                case {"input": str(text)}:
+                    process.type(b64decode(text))
+                case {"resize": [int(rows), int(columns)]}:
+                    terminal.resize(rows, columns)
+                case _:
+                    raise BadMessage("not a message to a terminal")
+
+        connection.listen(hear)
+        connection.closed = lambda _: terminal.detach(id(connection))
+        terminal.attach(id(connection), view)
+
+
+def _meeting(body: Any) -> Meeting:
+    match body:
+        case {"host": str(host), "port": int(port)}:
+            return Meeting(host=host, port=port)
+        case _:
+            return Meeting()

@@ -1,0 +1,278 @@
+"""One worker: its process, what it prints, what it says of its checkpoints, and its end.
+
+It ends when everything it started is gone, and not before: what a job leaves behind holds its GPUs.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muster.model.limits import PUMP_BYTES
+from muster.worker.deadlines import Deadlines
+from muster.worker.loop import Loop, Timer
+from muster.worker.masking import Mask
+from muster.worker.notices import Listening, NoticeReader, Saved
+from muster.worker.outfit import Outfit, clear
+from muster.worker.segments import Segments
+from muster.worker.terminal import Terminal
+from muster.worker.trees import Tree
+
+LEFTOVER_LOOK_MS = 20
+"""How often those who were told and have outlived their first process are looked at."""
+
+KILL_AGAIN_MS = (2, 5, 10, 20, 50, 100, 200, 500)
+"""When a kill is repeated; the last goes on. Most trees are gone with the first, a process that waits for a disk is
+gone when the disk answers."""
+
+SAVES_APART_MS = 1_000
+"""Saves that are said to follow each other faster are reported as one."""
+
+IDLE_NOTE = b"\r\n[muster: stopped, nobody typed and nothing was printed for %d s]\r\n"
+LIMIT_NOTE = b"\n[muster: told to stop, its maximum duration is over]\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a worker needs of its supervisor."""
+
+    loop: Loop
+    mains: Callable[[], frozenset[int]]
+    """The first processes of all workers."""
+    is_away: Callable[[], bool]
+    """True while no control plane is connected: then limits are kept here."""
+    saved: Callable[["WorkerProcess", Saved], None]
+    gone: Callable[["WorkerProcess"], None]
+
+
+class WorkerProcess:
+    """A worker that was started."""
+
+    def __init__(self, token: str, outfit: Outfit, segments: Segments, around: Surroundings) -> None:
+        self.token = token
+        self.is_told = False
+        self.exit_code: int | None = None
+        """Of its first process; set before everything else of it is gone."""
+        self.oom = False
+        self._outfit = outfit
+        self._segments = segments
+        self._around = around
+        self._mask = Mask(outfit.secrets)
+        self._terminal = Terminal() if outfit.idle_timeout_ms is not None else None
+        self._deadlines = Deadlines()
+        self._clock: Timer | None = None
+        self._clearing: Timer | None = None
+        self._is_killed = False
+        self._is_idle = False
+        self._kills = 0
+        self._listener: int | None = None
+        self._saved: Saved | None = None
+        self._saved_timer: Timer | None = None
+        self._active_s = time.monotonic()
+        self._notices = NoticeReader(outfit.notice)
+        self._output, given = (self._terminal.master, None) if self._terminal else os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._output, False)
+        try:
+            self.pid = self._spawn(given)
+        except (OSError, ValueError):  # the latter of an environment that holds what none can
+            self._close_files()
+            raise
+        finally:
+            if given is not None:
+                os.close(given)
+            if self._terminal is not None:
+                self._terminal.started()
+        self._tree = Tree(token=token, main=self.pid, cgroup=outfit.cgroup)
+        around.loop.watch(self._output, readable=self._pump)
+        around.loop.watch(self._notices.file, readable=self._read_notices)
+        self._watch_idleness()
+
+    @property
+    def terminal(self) -> Terminal | None:
+        """Where somebody may type to it."""
+        return self._terminal
+
+    def limit(self, max_duration_ms: int | None) -> None:
+        """It may run this much longer."""
+        if self.is_told:
+            return
+        self._deadlines.limit(_now_ms(), max_duration_ms, self._outfit.grace_ms)
+        self._wind_clock()
+
+    def stop(self, grace_ms: int) -> None:
+        """Tell it to leave. Telling it again changes nothing."""
+        if self.is_told:
+            return
+        self.is_told = True
+        self._deadlines.told(_now_ms(), grace_ms)
+        self._wind_clock()
+        # A shell at a terminal takes no notice of the first.
+        for number in (signal.SIGTERM, signal.SIGHUP) if self._terminal else (signal.SIGTERM,):
+            self._tree.signal_group(number)
+        self._tree.signal_group(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it with everything it started."""
+        self.is_told = self._is_killed = True
+        self._clear()
+
+    def ask(self) -> None:
+        """Ask its program to save itself: by a file, and by a signal if it said that it listens to one."""
+        with contextlib.suppress(OSError):
+            self._outfit.ask.touch()
+        if self._listener is not None and self._tree.has(self._listener, self._around.mains()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._listener, signal.SIGUSR1)
+
+    def type(self, data: bytes) -> None:
+        """Somebody typed this at its terminal."""
+        if self._terminal is not None:
+            self._active_s = time.monotonic()
+            self._terminal.type(data)
+
+    def first_process_ended(self, status: int) -> None:
+        """The process that was started has ended; what it left behind follows."""
+        code = os.waitstatus_to_exitcode(status)
+        self.exit_code = 128 - code if code < 0 else code
+        self._clear()
+
+    def _spawn(self, output: int | None) -> int:
+        if self._terminal is not None:
+            # Opened by the leader of a new session it becomes that session's terminal.
+            files = [(os.POSIX_SPAWN_OPEN, 0, self._terminal.device, os.O_RDWR, 0)]
+            output = 0
+        else:
+            files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        copies = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
+        command = self._outfit.command
+        return os.posix_spawn(
+            command[0],
+            command,
+            self._outfit.variables,
+            file_actions=[*files, *copies],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM),
+        )
+
+    def _pump(self) -> None:
+        """Take what it printed. Bounded, so that one that prints without end does not keep the others waiting."""
+        try:
+            data = os.read(self._output, PUMP_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:  # what a terminal says when everybody has left the other end
+            data = b""
+        if not data:
+            self._around.loop.watch(self._output)
+            return
+        self._active_s = time.monotonic()
+        self._note(self._mask.feed(data))
+
+    def _note(self, text: bytes) -> None:
+        self._segments.write(text)
+        if self._terminal is not None:
+            self._terminal.show(text)
+
+    def _drain(self) -> None:
+        """Take what is still in the pipe; nobody of the tree is left to fill it."""
+        with contextlib.suppress(OSError):
+            while data := os.read(self._output, PUMP_BYTES):
+                self._note(self._mask.feed(data))
+
+    def _read_notices(self) -> None:
+        for notice in self._notices.read():
+            if isinstance(notice, Listening):
+                self._listener = notice.pid
+            elif self._outfit.is_lead:
+                self._saved = notice
+        if self._saved_timer is None:
+            self._report_save()
+
+    def _report_save(self) -> None:
+        self._saved_timer = None
+        if self._saved is not None:
+            self._around.saved(self, self._saved)
+            self._saved = None
+            self._saved_timer = self._around.loop.after(SAVES_APART_MS, self._report_save)
+
+    def _clear(self) -> None:
+        """End what its first process left behind; when nothing is left, it is gone."""
+        if self._clearing is not None:
+            self._clearing.cancel()
+        mains = self._around.mains()
+        if self.exit_code is not None and self._tree.is_gone(mains):
+            self._finish()
+            return
+        if self._may_still_save():
+            self._clearing = self._around.loop.after(LEFTOVER_LOOK_MS, self._clear)
+            return
+        self._tree.kill(mains)
+        delay_ms = KILL_AGAIN_MS[min(self._kills, len(KILL_AGAIN_MS) - 1)]
+        self._kills += 1
+        self._clearing = self._around.loop.after(delay_ms, self._clear)
+
+    def _may_still_save(self) -> bool:
+        """True for a program whose shell has died of the signal that the program itself is acting upon."""
+        return self.is_told and not self._is_killed and self._tree.group_is_alive()
+
+    def _finish(self) -> None:
+        self._read_notices()
+        self._report_save()
+        if self._saved_timer is not None:
+            self._saved_timer.cancel()
+        self._drain()
+        self._note(self._mask.close())
+        self._close_files()
+        if self._clock is not None:
+            self._clock.cancel()
+        if self._outfit.cgroup is not None:
+            self.oom = self.exit_code != 0 and self._outfit.cgroup.ran_out_of_memory()
+            self._outfit.cgroup.remove()
+        if self._is_idle:
+            self.exit_code = 0  # ending an idle terminal is what was agreed, and no failure
+        self._segments.close()
+        if self._terminal is not None:
+            self._terminal.close()
+        clear(self._outfit.folder)
+        self._around.gone(self)
+
+    def _close_files(self) -> None:
+        for file in (self._output, self._notices.file):
+            self._around.loop.watch(file)
+            os.close(file)
+
+    def _wind_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+        delay_ms = self._deadlines.next_ms(_now_ms())
+        self._clock = None if delay_ms is None else self._around.loop.after(delay_ms, self._look_at_clock)
+
+    def _look_at_clock(self) -> None:
+        """Act on what is due, if nobody is there who would have."""
+        now_ms, due = _now_ms(), self._deadlines
+        is_alone = self._around.is_away() or self._is_idle
+        if is_alone and due.kill_ms is not None and due.kill_ms <= now_ms:
+            self.kill()
+        elif is_alone and due.tell_ms is not None and due.tell_ms <= now_ms:
+            self._note(LIMIT_NOTE)
+            self.stop(self._outfit.grace_ms)
+        self._wind_clock()
+
+    def _watch_idleness(self) -> None:
+        timeout_ms = self._outfit.idle_timeout_ms
+        if timeout_ms is None or self.is_told:
+            return
+        left_ms = timeout_ms - (time.monotonic() - self._active_s) * 1000
+        if left_ms > 0:
+            self._around.loop.after(left_ms, self._watch_idleness)
+            return
+        self._is_idle = True
+        self._note(IDLE_NOTE % (timeout_ms // 1000))
+        self.stop(self._outfit.grace_ms)
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000
