@@ -76,7 +76,9 @@ def _step(job: Job, event: Event) -> Step:
     match event:
         case NodeLost():
             return gang.node_lost(job, event)
-        case HoldsSet() | NodeChanged():
+        case NodeChanged():
+            return gang.node_changed(job, event)
+        case HoldsSet():
             return job, ()
         case _:
             return _own_step(job, event) if _concerns(event, job) else (job, ())
