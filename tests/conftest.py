@@ -1,9 +1,15 @@
-"""How hard hypothesis tries: `default` is the same in every run, `thorough` is for a long evening.
+"""What all tests share: services that some need, and how hard hypothesis tries.
 
+The profile `default` is the same in every run, `thorough` is for a long evening:
 `pytest --hypothesis-profile=thorough tests/property`
 """
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import Server, running_server
 
 SLOW_DATA = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -12,3 +18,10 @@ settings.register_profile(
 )
 settings.register_profile("thorough", deadline=None, max_examples=2_000, suppress_health_check=SLOW_DATA)
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server, started when the first test asks for it."""
+    with running_server() as server:
+        yield server

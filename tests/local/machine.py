@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muster.backends.local import LocalBackend
 from muster.backends.local.link import Whereabouts, whereabouts
@@ -29,7 +29,7 @@ T = TypeVar("T")
 EventT = TypeVar("EventT", bound=ObservedEvent)
 
 
-def eventually(look: Callable[[], T], *, what: str = "") -> T:
+def eventually(look: Callable[[], T | None], *, what: str = "") -> T:
     """The first true thing that `look` sees."""
     give_up_s = time.monotonic() + DEADLINE_S
     while not (seen := look()):
@@ -127,9 +127,10 @@ class Machine:
     def heard(self, kind: type[EventT], *, job: str = "job-1", count: int = 1) -> EventT:
         """Wait for the last of so many reports of a kind about a job."""
 
-        def look() -> list[EventT]:
-            found = [event for event in self.poll() if isinstance(event, kind) and getattr(event, "job", job) == job]
-            return found if len(found) >= count else []
+        def look() -> list[EventT] | None:
+            events: list[Any] = self.poll()
+            found = [event for event in events if isinstance(event, kind) and getattr(event, "job", job) == job]
+            return found if len(found) >= count else None
 
         return eventually(look, what=f"{count} {kind.__name__} of {job}, heard {self.events}")[count - 1]
 

@@ -6,17 +6,31 @@
 
 import io
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from muster import __version__
+from muster.cli.access import audit, login, token, whoami
+from muster.cli.attach import attach
+from muster.cli.changes import cancel, hold, release, retry, update
+from muster.cli.events import events
+from muster.cli.exits import Exit, exit_of_error
+from muster.cli.export import export
+from muster.cli.jobs import ps, show, why
+from muster.cli.logs import logs
+from muster.cli.nodes import drain, nodes, undrain
 from muster.cli.plan import plan
+from muster.cli.run import PASSED_ON, run
+from muster.cli.server import down, up
 from muster.cli.simulate import simulate
+from muster.cli.submit import submit
+from muster.cli.teams import quota, teams
+from muster.cli.top import top
+from muster.cli.wait import wait
 from muster.model.errors import MusterError
-
-EXIT_CANCELLED = 6
 
 
 class Commands(TyperGroup):
@@ -31,10 +45,10 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except MusterError as error:
             typer.echo(f"muster: {error}", err=True)
-            raise typer.Exit(error.exit_code) from None
+            raise typer.Exit(exit_of_error(error)) from None
         except KeyboardInterrupt:
             typer.echo("muster: cancelled", err=True)
-            raise typer.Exit(EXIT_CANCELLED) from None
+            raise typer.Exit(Exit.CANCELLED) from None
 
 
 app = typer.Typer(
@@ -42,12 +56,21 @@ app = typer.Typer(
     name="muster",
     help="Schedules machine-learning training on shared accelerators.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(plan)
-app.command()(simulate)
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Jobs": (submit, run, attach, ps, show, why, logs, wait, cancel, hold, release, update, retry),
+    "Cluster": (top, nodes, drain, undrain, teams, events, export),
+    "Server and access": (up, down, login, whoami, audit),
+    "Without a server": (plan, simulate),
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        settings = PASSED_ON if _command is run else None
+        app.command(rich_help_panel=_panel, context_settings=settings)(_command)
+app.add_typer(quota, rich_help_panel="Cluster")
+app.add_typer(token, rich_help_panel="Server and access")
 
 
 def _print_version(wanted: bool) -> None:

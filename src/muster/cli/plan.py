@@ -2,24 +2,17 @@
 
 import json
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from muster.cli.options import Output
 from muster.cli.rendering import print_decision
 from muster.formats.plan_answer import Decided, answer
 from muster.formats.scenario_file import read_scenario
 from muster.model.scenario import Scenario
 
 Planner = Callable[[Scenario], Decided]
-
-
-class Output(StrEnum):
-    """How an answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def planner() -> Planner:

@@ -1,6 +1,5 @@
 """A decision for people: the cluster, what starts, leaves and is promised, and why the rest waits."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, RenderableType
@@ -9,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.cluster_map import Cell, cluster_map, tally
+from muster.cli.screen import screen
 from muster.formats.plan_answer import Decided, Explained
 from muster.formats.ranges import node_ranges, worker_range_value
 from muster.formats.units import DURATION_UNITS_MS, plain_number, time_text
@@ -19,8 +19,6 @@ from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
-PIPED_COLUMNS = 100
-"""The width of output that goes to a file or another program."""
 WAITING_SHOWN = 20
 """Jobs whose reasons are shown unless all are asked for."""
 
@@ -31,21 +29,13 @@ Specs = Mapping[JobId, JobSpec]
 
 def print_decision(scenario: Scenario, decision: Decided, *, explain: bool, console: Console | None = None) -> None:
     """Print the whole decision; `explain` shows every waiting job, however many there are."""
-    console = console or _console()
+    console = console or screen()
     specs = {job.id: job.spec for job in scenario.running} | {job.id: job.spec for job in scenario.waiting}
     console.print(_headline(scenario, decision))
     for title, body in _sections(scenario, decision, specs, console, explain=explain):
         console.print()
         console.print(Text(title, style="bold"))
         console.print(Padding(body, (0, 0, 0, 2), expand=False))
-
-
-def _console() -> Console:
-    # What a file says is text: square brackets in a job's id are no markup.
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = PIPED_COLUMNS
-    return console
 
 
 def _headline(scenario: Scenario, decision: Decided) -> Text:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muster.cli.plan import Output
+from muster.cli.options import Output
 from muster.model.errors import InvalidInput
 
 if TYPE_CHECKING:

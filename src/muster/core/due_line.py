@@ -13,7 +13,7 @@ class DueLine:
     """Jobs in the order of submission, and how far down the line the cluster reaches."""
 
     def __init__(self, capacity_milli: int) -> None:
-        self._capacity_milli = capacity_milli
+        self.capacity_milli = capacity_milli
         self._line: list[tuple[int, JobId]] = []
         self._milli: dict[JobId, int] = {}
         self._due = 0
@@ -46,7 +46,7 @@ class DueLine:
         found: list[JobId] = []
         while self._due < len(self._line):
             job = self._line[self._due][1]
-            if self._due_milli + self._milli[job] > self._capacity_milli:
+            if self._due_milli + self._milli[job] > self.capacity_milli:
                 break
             self._due += 1
             self._due_milli += self._milli[job]

@@ -22,8 +22,8 @@ from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
-from muster.model.policy import HOUR_MS
-from muster.model.scenario import Scenario
+from muster.model.policy import HOUR_MS, Order
+from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 
 
@@ -112,6 +112,12 @@ class Snapshot:
             waiting=tuple(self.queue.jobs.values()),
             holds=tuple(self.holds.values()),
         )
+
+    @property
+    def rules(self) -> Rules:
+        """What an operator may change, as it stands."""
+        setting = self.setting
+        return Rules(teams=self._teams, tiers=setting.tiers, pools=tuple(setting.pools.values()), policy=setting.policy)
 
     @property
     def is_idle(self) -> bool:
@@ -214,6 +220,14 @@ class Snapshot:
         if hold is not None:
             self.holds[job_id] = hold
 
+    def respecify(self, job_id: JobId, spec: JobSpec) -> None:
+        """A running job has another tier, priority or limit from now on."""
+        self._stir()
+        job = self.running[job_id]
+        self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
+        self.running_in[self.setting.tier_rank[spec.tier]] += 1
+        self._know(replace(job, spec=spec))
+
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
         self.version += 1
@@ -252,6 +266,15 @@ class Snapshot:
         self.run_times.learn(spec, run_ms(spec, attained_gpu_ms))
         self.turn_ms = self.run_times.turn_ms()
 
+    def predicted_ms(self, spec: JobSpec, attained_gpu_ms: int) -> int | None:
+        """How much longer half of the jobs like this one run at most, for the order that asks; None if nobody knows.
+
+        A job that says itself how long it runs is believed.
+        """
+        if self.setting.policy.order is not Order.SHORTEST or spec.expected_duration_ms is not None:
+            return None
+        return self.run_times.quantile_ms(spec, 500, ran_ms=run_ms(spec, attained_gpu_ms) if spec.can_resume else 0)
+
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers."""
         self._stir()
@@ -282,21 +305,43 @@ class Snapshot:
         else:
             self._rebuild(node)
 
+    def change_rules(self, rules: Rules, now_ms: int) -> None:
+        """An operator changed quotas, tiers, pools or the policy. Every job here has a tier that still exists."""
+        self._stir()
+        usage = self.ledger.remembered(now_ms)
+        self._teams = rules.teams
+        self.ledger = Ledger(rules.teams, rules.policy.half_life_ms)
+        for team, gpu_ms in usage:
+            self.ledger.remember(team, gpu_ms, now_ms)
+        self._reindex(replace(self.scenario(now_ms), tiers=rules.tiers, pools=rules.pools, policy=rules.policy))
+        self.running_in = [0] * len(rules.tiers)
+        for job in self.running.values():
+            self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
+            self.ledger.charge(job.spec.team, self.demands[job.id])
+            self._know(job)  # a tier's limit may have changed, and with it when the job is gone
+
+    def change_cluster(self, cluster: ClusterSpec) -> None:
+        """These are all the nodes from now on. Whatever runs does so on nodes that are among them."""
+        self._stir()
+        self.cluster = cluster
+        self._reindex(replace(self.scenario(0), cluster=cluster))
+
     def _rebuild(self, node: Node) -> None:
         """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
-        now = self.scenario(0)
-        cluster = ClusterSpec(levels=self.cluster.levels, nodes=(*kept, node), nvlink_level=self.cluster.nvlink_level)
-        self.cluster = cluster
-        ledger = self.ledger
+        self.cluster = ClusterSpec(
+            levels=self.cluster.levels, nodes=(*kept, node), nvlink_level=self.cluster.nvlink_level
+        )
+        self._reindex(replace(self.scenario(0), cluster=self.cluster))
+
+    def _reindex(self, now: Scenario) -> None:
         self._on_node = {}
         self._held = {}
-        self._index(replace(now, cluster=cluster))
+        self._index(now)
         for job in now.waiting:
             self.queue.add(job)
         for running in now.running:
             self._occupy(running)
-        self.ledger = ledger
 
 
 def _same_place(before: Node, after: Node) -> bool:

@@ -12,10 +12,12 @@ from muster.engine.consequences import consequences
 from muster.engine.state import Move, Outcome, State, fold
 from muster.engine.story import story
 from muster.engine.timers import Timers
+from muster.model.audit import AuditEntry
 from muster.model.errors import InvariantViolated
 from muster.model.events import CheckpointSaved, Event
 from muster.model.ids import JobId
 from muster.model.instructions import Command, WakeAt
+from muster.model.job import Job
 from muster.model.limits import CONSEQUENCES_PER_EVENT
 from muster.store.base import EventLog
 
@@ -28,6 +30,9 @@ class Controller:
         self.timers = Timers()
         self._log = log
         self._unwritten: list[Event] = []
+        self._touched: dict[JobId, Job] = {}
+        """Jobs that unwritten events changed, as they are now."""
+        self._unaudited: list[AuditEntry] = []
         self._unsent: list[Command] = []
         self._stopped = ""
         """Why nothing more can be recorded."""
@@ -52,16 +57,26 @@ class Controller:
                 raise InvariantViolated(f"{type(event).__name__} has consequences without end")
         return changes > 0
 
+    def audit(self, entry: AuditEntry) -> None:
+        """Have it written who did this, together with what was recorded."""
+        self._unaudited.append(entry)
+
     def commit(self) -> tuple[Command, ...]:
         """Write what was recorded, all of it or nothing, and return what must be sent now: nothing once stopped."""
         if self._stopped:
             return ()
-        if self._unwritten:
+        if self._unwritten or self._unaudited:
             self._stopped = "its last write failed, so the state is ahead of the log; start again from the log"
-            self._log.append(self._unwritten, self.state.version - len(self._unwritten))
+            self._log.append(
+                self._unwritten,
+                self.state.version - len(self._unwritten),
+                jobs=tuple(self._touched.values()),
+                audit=tuple(self._unaudited),
+            )
             self._stopped = ""
         commands = tuple(self._unsent)
-        self._unwritten, self._unsent = [], []
+        self._unwritten, self._unsent, self._unaudited = [], [], []
+        self._touched.clear()
         return commands
 
     def story(self, job: JobId) -> str:
@@ -95,6 +110,7 @@ class Controller:
 
     def _take_instructions(self, outcome: Outcome) -> None:
         for move in outcome.moves:
+            self._touched[move.after.id] = move.after
             for instruction in move.instructions:
                 match instruction:
                     case WakeAt(job=job, at_ms=at_ms):

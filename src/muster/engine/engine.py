@@ -18,8 +18,10 @@ from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
 from muster.engine.state import State, fold
-from muster.model.errors import Conflict, InvalidInput, NotFound
+from muster.model.audit import AuditEntry
+from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
 from muster.model.events import (
+    ClusterChanged,
     DependencyFailed,
     Event,
     JobCancelRequested,
@@ -27,15 +29,19 @@ from muster.model.events import (
     JobReleased,
     JobStarved,
     JobSubmitted,
+    JobUpdated,
+    NodeLost,
     ObservedEvent,
+    RulesChanged,
     TimerFired,
 )
 from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
+from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import ReasonCode
-from muster.model.scenario import Scenario
-from muster.model.spec import JobSpec
+from muster.model.scenario import Rules, Scenario
+from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog
 
 
@@ -44,16 +50,25 @@ class Submitted:
     """The job is in the log and will be looked at in the next cycle."""
 
     job: JobId
+    is_new: bool = True
+    """False when this very request was made before."""
 
 
 class Engine:
     """Ties the log, the state, the decisions and the backend together."""
 
     def __init__(
-        self, *, scenario: Scenario, log: EventLog, backend: Backend, decisions: Decisions | None = None
+        self,
+        *,
+        scenario: Scenario,
+        log: EventLog,
+        backend: Backend,
+        decisions: Decisions | None = None,
+        saved: State | None = None,
     ) -> None:
-        state = State(scenario)
-        for event in log.read():
+        """Take up the log where it ends; `saved` is the state at some version of it, to fold only what came after."""
+        state = State(scenario) if saved is None else saved
+        for event in log.read(state.version):
             fold(state, event)
         self.state = state
         self._controller = Controller(state, log)
@@ -65,14 +80,32 @@ class Engine:
         self._batches = 0
 
     def submit(
-        self, spec: JobSpec, now_ms: int, *, job: JobId | None = None, held: bool = False, by: str = ""
+        self,
+        spec: JobSpec,
+        now_ms: int,
+        *,
+        job: JobId | None = None,
+        held: bool = False,
+        by: str = "",
+        key: str = "",
+        fingerprint: str = "",
     ) -> Submitted | Rejected:
-        """Let a job in, or say why not. Admission looks at the file, this at the jobs it depends on."""
+        """Let a job in, or say why not. Admission looks at the file, this at the jobs it depends on.
+
+        Who asks again under the same key is told what became of it the first time, and who asks for something else
+        under it, by the fingerprint, is refused with `KeyReused`.
+        """
+        if key and (known := self.state.keys.get((by, key))) is not None:
+            if known[1] != fingerprint:
+                raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
+            return Submitted(job=known[0], is_new=False)
         name = self._new_id() if job is None else job
         answer = self._admit(name, spec)
         if isinstance(answer, Rejected):
             return answer
-        return self._enter(name, answer.spec, now_ms, held=held, by=by)
+        return self._enter(
+            JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
+        )
 
     def submit_all(
         self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str = ""
@@ -89,7 +122,10 @@ class Engine:
                 return replace(answer, message=f"{job}: {answer.message}")
             admitted[job] = answer.spec
         with self.batch():
-            return tuple(self._enter(job, admitted[job], now_ms, by=by) for job in in_order(depends_on))
+            return tuple(
+                self._enter(JobSubmitted(at_ms=now_ms, job=job, spec=admitted[job], by=by))
+                for job in in_order(depends_on)
+            )
 
     def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """End a job, or every task of an array. False when there is nothing left to end."""
@@ -106,6 +142,47 @@ class Engine:
         self._check_known(job)
         return self._record(JobReleased(at_ms=now_ms, job=job, by=by))
 
+    def update(self, job: JobId, now_ms: int, changes: JobChanges, *, by: str = "") -> bool:
+        """Change what a job, or every task of an array, asked for. False when that changes nothing."""
+        self._check_known(job)
+        if changes.tier is not None and changes.tier not in self.state.snapshot.setting.tier_rank:
+            names = ", ".join(self.state.snapshot.setting.tier_rank)
+            raise InvalidInput(f"there is no tier {changes.tier}; tiers are {names}")
+        return self._record(JobUpdated(at_ms=now_ms, job=job, changes=changes, by=by))
+
+    def change_rules(self, rules: Rules, now_ms: int, *, by: str = "") -> bool:
+        """Put other quotas, tiers, pools or another policy in force. False when nothing is different."""
+        if rules == self.rules:
+            return False
+        kept = frozenset(tier.name for tier in rules.tiers)
+        for job in self.state.jobs.values():
+            if not job.state.is_final and job.spec.tier not in kept:
+                raise Conflict(f"tier {job.spec.tier} cannot go: {job.id} is in it; move or end that job first")
+        return self._record(RulesChanged(at_ms=now_ms, rules=rules, by=by))
+
+    def change_cluster(self, cluster: ClusterSpec, now_ms: int, *, by: str = "") -> bool:
+        """Put other nodes under the scheduler. False when they are the same.
+
+        What an operator or the health monitor found out about a node is kept. A node that is gone is lost with what it
+        ran; it stays in the cluster, down, while a job still has to be told.
+        """
+        known = self.state.nodes
+        staying = tuple(_with_findings(node, known.get(node.name)) for node in cluster.nodes)
+        names = frozenset(node.name for node in staying)
+        with self.batch():
+            for name in [name for name in known if name not in names]:
+                self._record(NodeLost(at_ms=now_ms, node=name, because="it is not part of the cluster any more"))
+            gone = tuple(known[name] for name in known if name not in names and self.state.jobs_on(name))
+            wanted = replace(cluster, nodes=(*staying, *gone))
+            if wanted == replace(self.state.snapshot.cluster, nodes=tuple(known.values())):
+                return False
+            return self._record(ClusterChanged(at_ms=now_ms, cluster=wanted, by=by))
+
+    @property
+    def rules(self) -> Rules:
+        """What an operator may change while everything runs, as it stands."""
+        return self.state.snapshot.rules
+
     def retry_failed(self, array: JobId, now_ms: int, *, by: str = "") -> Submitted | Rejected | None:
         """Submit those tasks of an array again that failed, as a new array; None when none did."""
         if array not in self.state.arrays:
@@ -113,6 +190,12 @@ class Engine:
         tasks = (self.state.jobs[task] for task in self.state.arrays[array].tasks)
         spec = failed_only(self.state.array_specs[array], tasks)
         return None if spec is None else self.submit(spec, now_ms, by=by)
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Have it written who did something, in one transaction with what it changed when called inside a batch."""
+        self._controller.audit(entry)
+        if not self._batches:
+            self._write_and_send()
 
     def observe(self, *events: ObservedEvent) -> int:
         """Take in what a backend or an operator reports; how many of the reports were news."""
@@ -245,18 +328,19 @@ class Engine:
                 return Rejected(code=ReasonCode.DEPENDENCY, message=message)
         return self._decisions.admit(spec, self.state.snapshot)
 
-    def _enter(self, job: JobId, spec: JobSpec, now_ms: int, *, held: bool = False, by: str = "") -> Submitted:
+    def _enter(self, submission: JobSubmitted) -> Submitted:
         """Write the job down with what it still waits for, which may already be in vain."""
         fates: dict[JobId, Fate] = {}
-        for dependency in spec.depends_on:
+        for dependency in submission.spec.depends_on:
             state = self.state.state_of(dependency.job)
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
         with self.batch():
-            self._record(JobSubmitted(at_ms=now_ms, job=job, spec=spec, unmet=tuple(fates), held=held, by=by))
+            self._record(replace(submission, unmet=tuple(fates)))
             for doomed in (each for each, so_far in fates.items() if so_far is Fate.DOOMED):
-                self._record(DependencyFailed(at_ms=now_ms, job=job, dependency=doomed))
-        return Submitted(job=job)
+                failure = DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed)
+                self._record(failure)
+        return Submitted(job=submission.job)
 
     def _check_new(self, job: JobId, spec: JobSpec) -> None:
         if self.state.state_of(job) is not None:
@@ -267,3 +351,12 @@ class Engine:
     def _check_known(self, job: JobId) -> None:
         if self.state.state_of(job) is None:
             raise NotFound(f"there is no job {job}")
+
+
+def _with_findings(node: Node, known: Node | None) -> Node:
+    """The node as configured, with what was found out about it since."""
+    if known is None:
+        return node
+    is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
+    bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
+    return replace(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)

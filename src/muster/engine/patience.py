@@ -30,6 +30,10 @@ class Patience:
         self._due: dict[JobId, _Due] = {}
         self.timers = Timers()
 
+    def resize(self, capacity_milli: int) -> None:
+        """The cluster has so many GPUs from now on."""
+        self._line.capacity_milli = capacity_milli
+
     def follow(self, before: Job | None, after: Job) -> list[JobId]:
         """Take a change of a job into account; returns the jobs that became due by it, to be noted."""
         if before is None:

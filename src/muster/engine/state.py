@@ -8,26 +8,31 @@ from dataclasses import dataclass, replace
 
 from muster.core.arrays import ArrayTally
 from muster.core.lifecycle import created, occupied, transition
+from muster.core.lifecycle.updating import updated_spec
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
 from muster.model.errors import InvalidInput
 from muster.model.events import (
+    CONFIGURATION,
     CheckpointSaved,
+    ClusterChanged,
     Event,
     HoldsSet,
     JobEvent,
     JobSubmitted,
+    JobUpdated,
     NodeChanged,
     NodeLost,
+    RulesChanged,
     StartFailed,
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Instruction
 from muster.model.job import Job, JobState
-from muster.model.node import Node, NodeState
+from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.resources import GPU_MILLI
-from muster.model.scenario import Scenario
+from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
 
@@ -69,7 +74,7 @@ class State:
         """When the last of them happened."""
         self.jobs: dict[JobId, Job] = {}
         self.nodes: dict[NodeName, Node] = {node.name: node for node in scenario.cluster.nodes}
-        self.draining = {node.name: None for node in scenario.cluster.nodes if node.state is NodeState.DRAINING}
+        self.draining = _draining(scenario.cluster.nodes)
         """Nodes that are drained once nothing runs there any more."""
         self.arrays: dict[JobId, ArrayTally] = {}
         self.array_specs: dict[JobId, JobSpec] = {}
@@ -79,10 +84,18 @@ class State:
         """For each job or array, who depends on it and how."""
         self.node_faults: dict[NodeName, int] = {}
         """Faults in a row on each node, for its health; work that went well there forgives them."""
-        capacity_milli = sum(node.gpus for node in scenario.cluster.nodes) * GPU_MILLI
+        self.node_notes: dict[NodeName, str] = {}
+        """Why each node is in the state it is in, as far as somebody said."""
+        capacity_milli = _capacity_milli(scenario.cluster.nodes)
         self.patience = Patience(capacity_milli) if scenario.policy.takes_turns else None
         """Watches jobs that gave way; None when the policy lets nobody ask for that."""
+        self.configured: Rules | None = None
+        """The rules that the configuration asked for last; others may have changed them since."""
         self.submissions = 0
+        self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
+        """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
+        self.users: dict[JobId, str] = {}
+        """Who submitted each job or array."""
 
     def state_of(self, job: JobId) -> JobState | None:
         """The state of a job, or of an array as a whole; None when there is no such thing."""
@@ -111,11 +124,19 @@ def fold(state: State, event: Event) -> Outcome:
         case HoldsSet(holds=holds):
             state.snapshot.hold(holds)
             outcome = Outcome()
-        case NodeChanged(node=node):
-            outcome = _change_node(state, node)
+        case NodeChanged():
+            outcome = _hear_of_node(state, event)
+            if outcome.is_change:
+                state.node_notes[event.node.name] = event.because
         case NodeLost():
             outcome = _lose_node(state, event)
+        case RulesChanged():
+            outcome = _change_rules(state, event)
+        case ClusterChanged(cluster=cluster):
+            outcome = _change_cluster(state, cluster)
         case _:
+            if isinstance(event, JobUpdated) and event.job in state.array_specs:
+                state.array_specs[event.job] = updated_spec(state.array_specs[event.job], event.changes)
             outcome = _move_all(state, event, state.addressed(event.job))
             _tally_faults(state, event, outcome)
     state.version += outcome.is_change
@@ -126,6 +147,9 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     if state.state_of(event.job) is not None:
         return Outcome(is_change=False)
     state.submissions += 1
+    state.users[event.job] = event.by
+    if event.key:
+        state.keys[event.by, event.key] = (event.job, event.fingerprint)
     if event.spec.array is not None:
         state.arrays[event.job] = ArrayTally(event.job, event.spec.array)
         state.array_specs[event.job] = event.spec
@@ -135,6 +159,14 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     for move in moves:
         _place(state, move, event.at_ms)
     return Outcome(moves=moves)
+
+
+def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
+    before = state.nodes.get(event.node.name)
+    outcome = _change_node(state, event.node)
+    if before is None or before.bad_gpus == event.node.bad_gpus:
+        return outcome
+    return Outcome(moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
 
 
 def _change_node(state: State, node: Node) -> Outcome:
@@ -149,6 +181,46 @@ def _change_node(state: State, node: Node) -> Outcome:
     return Outcome()
 
 
+def _change_rules(state: State, event: RulesChanged) -> Outcome:
+    state.snapshot.change_rules(event.rules, event.at_ms)
+    if event.by == CONFIGURATION:
+        state.configured = event.rules
+    if not event.rules.policy.takes_turns:
+        state.patience = None
+    elif state.patience is None:
+        state.patience = _patience_with(state, event.at_ms)
+    return Outcome()
+
+
+def _change_cluster(state: State, cluster: ClusterSpec) -> Outcome:
+    state.nodes = {node.name: node for node in cluster.nodes}
+    state.draining = _draining(cluster.nodes)
+    state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
+    state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
+    state.snapshot.change_cluster(cluster)
+    if state.patience is not None:
+        state.patience.resize(_capacity_milli(cluster.nodes))
+    return Outcome()
+
+
+def _draining(nodes: Iterable[Node]) -> dict[NodeName, None]:
+    return {node.name: None for node in nodes if node.state is NodeState.DRAINING}
+
+
+def _patience_with(state: State, at_ms: int) -> Patience:
+    """A line that everybody stands in who has not ended, as if it had been kept from the beginning."""
+    patience = Patience(_capacity_milli(state.nodes.values()))
+    for job in state.jobs.values():
+        if not job.state.is_final:
+            for due in patience.follow(None, job):
+                patience.note(state.jobs[due], at_ms)
+    return patience
+
+
+def _capacity_milli(nodes: Iterable[Node]) -> int:
+    return sum(node.gpus for node in nodes) * GPU_MILLI
+
+
 def _lose_node(state: State, event: NodeLost) -> Outcome:
     node = state.nodes.get(event.node)
     if node is None:
@@ -156,11 +228,12 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     is_news = _change_node(state, replace(node, state=NodeState.DOWN)).is_change
     outcome = _move_all(state, event, state.jobs_on(event.node))
     if is_news or outcome.is_change:
+        state.node_notes[event.node] = event.because
         state.node_faults[event.node] = state.node_faults.get(event.node, 0) + 1
     return Outcome(moves=outcome.moves, is_change=is_news or outcome.is_change)
 
 
-def _move_all(state: State, event: JobEvent | NodeLost, jobs: Iterable[JobId]) -> Outcome:
+def _move_all(state: State, event: JobEvent | NodeChanged | NodeLost, jobs: Iterable[JobId]) -> Outcome:
     moves = []
     for job in jobs:
         before = state.jobs[job]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from muster.core.lifecycle import created, transition
-from muster.model.events import Event, HoldsSet, JobSubmitted, NodeChanged, NodeLost
+from muster.model.events import ClusterChanged, Event, HoldsSet, JobSubmitted, NodeChanged, NodeLost, RulesChanged
 from muster.model.ids import JobId
 from muster.model.job import Job
 
@@ -44,7 +44,7 @@ def _born(event: Event, job_id: JobId) -> Job | None:
 
 def _is_addressed(event: Event, job: Job) -> bool:
     match event:
-        case HoldsSet() | NodeChanged() | NodeLost():
+        case HoldsSet() | NodeChanged() | NodeLost() | RulesChanged() | ClusterChanged():
             return False
         case _:
             return event.job in (job.id, job.array_parent)

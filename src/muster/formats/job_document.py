@@ -5,14 +5,16 @@ same value.
 """
 
 from muster.formats.job_file import ONLY_ROLE
-from muster.formats.job_wire import DEFAULT_TEAM, DEFAULT_TIER
 from muster.formats.ranges import array_text, worker_range_value
 from muster.formats.units import duration_text, memory_value, plain_number
 from muster.model.resources import Request
 from muster.model.spec import (
+    DEFAULT_TEAM,
+    DEFAULT_TIER,
     CheckpointSpec,
     Dependency,
     DependencyWhen,
+    Interactive,
     JobSpec,
     Launch,
     Parallelism,
@@ -35,6 +37,8 @@ def job_document(spec: JobSpec) -> Mapping:
         **(_role(only) if only else {"roles": {role.name: _role(role) for role in spec.roles}}),
         **_unless(Launch.PLAIN, launch=spec.launch.value),
         **_unless("", setup=spec.setup),
+        **_unless("", workdir=spec.workdir),
+        **({} if spec.interactive is None else {"interactive": _interactive(spec.interactive)}),
         **_unless({}, env=dict(spec.env)),
         **_unless([], secrets=list(spec.secrets)),
         **_unless({}, parallelism=_parallelism(spec.parallelism)),
@@ -94,6 +98,10 @@ def _checkpoint(checkpoint: CheckpointSpec) -> Mapping:
         **_unless(3, keep=checkpoint.keep),
         **_unless("2m", grace=duration_text(checkpoint.grace_ms)),
     }
+
+
+def _interactive(interactive: Interactive) -> Mapping:
+    return {"idle_timeout": duration_text(interactive.idle_timeout_ms)}
 
 
 def _retry(retry: Retry) -> Mapping:

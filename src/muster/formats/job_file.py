@@ -16,7 +16,7 @@ from muster.formats.yaml_text import Loc
 from muster.model.ids import GpuType, LevelName, TeamPath, TierName
 from muster.model.limits import GANG_WORKERS, ROLES_PER_JOB, TEAM_DEPTH
 from muster.model.resources import GPU_MILLI, Request
-from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, Retry, Role, TopologyWish
+from muster.model.spec import CheckpointSpec, Interactive, JobSpec, Parallelism, Retry, Role, TopologyWish
 
 ONLY_ROLE = "worker"
 """What the role of a job without `roles` is called."""
@@ -56,6 +56,8 @@ def spec_from_wire(
     _check_parallelism(wire, roles, problems, at)
     if wire.team.count("/") >= TEAM_DEPTH:
         problems.add((*at, "team"), f"more than {TEAM_DEPTH} levels of teams")
+    if wire.workdir and not wire.workdir.startswith("/"):
+        problems.add((*at, "workdir"), "not an absolute path", "it is looked up on the node, which does not know yours")
     env = _environment(wire.env, environment, problems, (*at, "env"))
     for place, secret in enumerate(wire.secrets):
         _check_variable(secret, problems, (*at, "secrets", place))
@@ -69,6 +71,8 @@ def spec_from_wire(
         priority=wire.priority,
         launch=wire.launch,
         setup=wire.setup,
+        workdir=wire.workdir,
+        interactive=None if wire.interactive is None else Interactive(idle_timeout_ms=wire.interactive.idle_timeout),
         env=env,
         secrets=tuple(wire.secrets),
         parallelism=Parallelism(tensor=wire.parallelism.tensor, pipeline=wire.parallelism.pipeline),

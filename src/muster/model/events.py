@@ -1,6 +1,7 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
-    wishes      JobSubmitted JobHeld JobReleased JobCancelRequested            somebody asked
+    wishes      JobSubmitted JobHeld JobReleased JobCancelRequested JobUpdated somebody asked
+                RulesChanged ClusterChanged
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
@@ -14,9 +15,13 @@ from dataclasses import dataclass
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
-from muster.model.node import Node
+from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold, Why
-from muster.model.spec import JobSpec
+from muster.model.scenario import Rules
+from muster.model.spec import JobChanges, JobSpec
+
+CONFIGURATION = "configuration"
+"""Who changed it, where it was the configuration that Muster was started with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,20 @@ class JobSubmitted:
     held: bool = False
     by: str = ""
     """Who asked."""
+    key: str = ""
+    """What they called this request: asking again under the same key is the same request."""
+    fingerprint: str = ""
+    """Of what was asked for under the key, to tell the same request from another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobUpdated:
+    """Some of what a job asked for is different from now on."""
+
+    at_ms: int
+    job: JobId
+    changes: JobChanges
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +242,24 @@ class NodeLost:
     because: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesChanged:
+    """An operator changed quotas, tiers, pools or the policy; all of them are as they stand here from now on."""
+
+    at_ms: int
+    rules: Rules
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterChanged:
+    """These are all the nodes from now on, and the levels of their topology."""
+
+    at_ms: int
+    cluster: ClusterSpec
+    by: str = ""
+
+
 WaitingEvent = JobHeld | JobReleased | DependencyMet | DependencyFailed | TurnCame | JobStarved
 """Changes whether a job may start."""
 
@@ -232,12 +269,14 @@ StopEvent = JobCancelRequested | EvictionOrdered | TimerFired
 WorkerEvent = WorkersStarted | WorkersExited | StartFailed
 """What became of processes."""
 
-JobEvent = JobSubmitted | WaitingEvent | StopEvent | WorkerEvent | JobStarted | ResizeOrdered | CheckpointSaved
+JobEvent = (
+    JobSubmitted | JobUpdated | WaitingEvent | StopEvent | WorkerEvent | JobStarted | ResizeOrdered | CheckpointSaved
+)
 """Names the one job, or the one array, that it is about."""
 
 ObservedEvent = WorkerEvent | CheckpointSaved | NodeChanged | NodeLost
 """What a backend reports; it may report the same thing twice."""
 
-ClusterEvent = NodeChanged | NodeLost | HoldsSet
+ClusterEvent = NodeChanged | NodeLost | HoldsSet | RulesChanged | ClusterChanged
 
 Event = JobEvent | ClusterEvent

@@ -9,6 +9,7 @@ TeamPath = NewType("TeamPath", str)
 TierName = NewType("TierName", str)
 PoolName = NewType("PoolName", str)
 GpuType = NewType("GpuType", str)
+TokenId = NewType("TokenId", str)
 LevelName = NewType("LevelName", str)
 """A level of the topology tree, such as `rack`; `node` is always the innermost."""
 

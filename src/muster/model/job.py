@@ -52,6 +52,7 @@ class Cause(StrEnum):
     CANCELLED = "cancelled"
     PREEMPTED = "preempted"
     NODE_FAILURE = "node_failure"
+    """A node was lost, or a GPU of the gang had gone bad when one of its workers failed."""
     START_FAILURE = "start_failure"
     """The engine underneath could not start the workers."""
     DEPENDENCY = "dependency"
@@ -129,7 +130,7 @@ class WaitingJob:
     attained_gpu_ms: int = 0
     """GPU time it has received in earlier attempts."""
     predicted_ms: int | None = None
-    """Run time predicted by the forecast, if there is one."""
+    """How much longer it will run, learnt from jobs like it; None where nobody asks or knows. Orders only."""
     held: bool = False
     """Its user asked that it not start."""
     unmet: tuple[JobId, ...] = ()
@@ -165,6 +166,8 @@ class Job:
     ended_ms: int | None = None
     cause: Cause | None = None
     """Why the last attempt ended, or why the present one is being stopped."""
+    exit_code: int | None = None
+    """Of the worker by which the present or the last attempt failed."""
     ready_ranks: tuple[int, ...] = ()
     exited_ranks: tuple[int, ...] = ()
     retries_used: int = 0
@@ -205,8 +208,12 @@ class Job:
     """When those that leave in a resize are killed."""
     starved: bool = False
     """It gave way to others and then waited too long. Kept for life: it has paid its share."""
+    bad_ranks: tuple[int, ...] = ()
+    """Workers of the present attempt on a GPU that is known to be bad: when the gang fails, that is why."""
     billed_ms: int | None = None
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
+    user: str = ""
+    """Who submitted it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Job) and self.__dict__ == other.__dict__

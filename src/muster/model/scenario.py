@@ -11,6 +11,18 @@ from muster.model.team import Team
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What an operator may change while everything runs."""
+
+    teams: tuple[Team, ...] = ()
+    """Empty: every team exists, is guaranteed nothing and is not limited."""
+    tiers: tuple[Tier, ...] = DEFAULT_TIERS
+    pools: tuple[Pool, ...] = ()
+    """Empty: all nodes are in pools that admit everybody."""
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """A cluster, its rules, what runs and what waits, at one instant."""
 

@@ -6,6 +6,10 @@ from enum import StrEnum
 from muster.model.ids import JobId, LevelName, TeamPath, TierName
 from muster.model.resources import Request
 
+DEFAULT_TEAM = TeamPath("default")
+DEFAULT_TIER = TierName("standard")
+DEFAULT_PRIORITY = 50
+
 
 class Launch(StrEnum):
     """How the processes of a gang find each other."""
@@ -111,6 +115,14 @@ class ArraySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Interactive:
+    """The first worker runs on a terminal that people attach to."""
+
+    idle_timeout_ms: int
+    """It is told to leave after so long without a key pressed or a character shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """A whole job file."""
 
@@ -118,9 +130,12 @@ class JobSpec:
     team: TeamPath
     tier: TierName
     roles: tuple[Role, ...]
-    priority: int = 50
+    priority: int = DEFAULT_PRIORITY
     launch: Launch = Launch.PLAIN
     setup: str = ""
+    workdir: str = ""
+    """Where its commands run; empty means the home directory of whoever runs the node."""
+    interactive: Interactive | None = None
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     parallelism: Parallelism = Parallelism()
@@ -161,3 +176,13 @@ class JobSpec:
     def role(self, name: str) -> Role:
         """The role called `name`; the caller knows that it exists."""
         return next(role for role in self.roles if role.name == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChanges:
+    """What may be different about a job after it was submitted; None leaves it as it is."""
+
+    priority: int | None = None
+    tier: TierName | None = None
+    max_duration_ms: int | None = None
+    tags: tuple[tuple[str, str], ...] | None = None

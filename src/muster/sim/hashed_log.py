@@ -8,6 +8,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
+from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict
 from muster.model.events import (
     CheckpointSaved,
@@ -20,7 +21,7 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
-from muster.model.job import Placement
+from muster.model.job import Job, Placement
 
 TAIL = 20_000
 """Events kept for the story of a job when something is wrong; months of them would only fill memory."""
@@ -49,7 +50,14 @@ class HashedLog:
         self._take_in()
         return self._hash.hexdigest()
 
-    def append(self, events: Sequence[Event], expected_version: int) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),  # noqa: ARG002
+        audit: Sequence[AuditEntry] = (),  # noqa: ARG002
+    ) -> int:
         """Take the events into the hash."""
         if expected_version != self._version:
             raise Conflict(f"the log is at version {self._version}, not {expected_version}")

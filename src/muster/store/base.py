@@ -1,13 +1,19 @@
-"""The port to the event log.
+"""The ports to what Muster keeps: the event log, and what is kept beside it.
 
 A log is a list of events that only grows; its version is how many there are. There is one writer at a time, and the
 expected version is what makes sure of it: who writes on a version that has moved on is told so and writes nothing.
+What is read back is what was written, or `Corrupted` is raised.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from muster.model.access import Token
+from muster.model.audit import AuditEntry
 from muster.model.events import Event
+from muster.model.ids import JobId, TeamPath, TierName, TokenId
+from muster.model.job import Job, JobState
 
 
 class EventLog(Protocol):
@@ -18,10 +24,20 @@ class EventLog(Protocol):
         """How many events the log holds."""
         ...
 
-    def append(self, events: Sequence[Event], expected_version: int) -> int:
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),
+        audit: Sequence[AuditEntry] = (),
+    ) -> int:
         """Add all of the events or none, and return the new version. They are durable when this returns.
 
+        `jobs` are the records as the events left them, and `audit` says who caused them: both are kept in the same
+        transaction. There may be no events when there is only something to audit.
         Raises `Conflict` when the log is not at `expected_version`: somebody else has written in between.
+        Raises `Unavailable` when it cannot be written now; the log is then as it was before.
         """
         ...
 
@@ -30,4 +46,163 @@ class EventLog(Protocol):
 
         Events appended while reading may or may not be seen; those seen are never out of order.
         """
+        ...
+
+
+class EventPages(Protocol):
+    """The log a page at a time: for whoever watches it, and for what happened to one job."""
+
+    def events_after(self, version: int, limit: int, job: JobId | None = None) -> Sequence[tuple[int, Event]]:
+        """Up to `limit` events behind `version`, each with its own version; only those that name `job` if given.
+
+        An event's version is that of the log once it was appended: the first event has version 1.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedState:
+    """An engine's state as bytes, and the version of the log it was folded from."""
+
+    version: int
+    body: bytes
+
+
+class StateStore(Protocol):
+    """Saved engine states, so that a restart need not fold the whole log. They can always be made again."""
+
+    def save_state(self, version: int, layout: str, body: bytes) -> None:
+        """Keep the state that the first `version` events fold to, and of older ones only the newest.
+
+        `layout` is a fingerprint of the code that the state is made of. Raises `Conflict` when the log is shorter.
+        """
+        ...
+
+    def load_state(self, layout: str) -> SavedState | None:
+        """The newest state of this layout that is whole and belongs to this log; None when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRecord:
+    """An entry as it was written."""
+
+    seq: int
+    """The first entry is 1; none is ever left out."""
+    entry: AuditEntry
+    version: int
+    """Of the log, once what the entry tells of was written."""
+    chain: str
+    """In hexadecimal. Whoever notes the last one elsewhere can later tell that nothing before it was changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which entries to list: those that agree with everything given."""
+
+    by: str | None = None
+    action: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditVerdict:
+    """What a walk through everything that is kept has found."""
+
+    entries: int
+    """Audit entries that are whole, from the first on."""
+    events: int
+    """Events that are whole, from the first on."""
+    broken_seq: int | None = None
+    """The first audit entry that is missing or is not what was written."""
+    broken_version: int | None = None
+    """The first event that is missing or is not what was written."""
+    problems: tuple[str, ...] = ()
+    """Everything that is wrong, in words."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True when nothing was found."""
+        return not self.problems
+
+
+EVERYTHING = AuditFilter()
+
+
+class AuditTrail(Protocol):
+    """Who did what. Entries are written by `EventLog.append`, never changed, and chained like the events."""
+
+    def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
+        """Up to `limit` entries behind `after_seq`, oldest first."""
+        ...
+
+    def verify(self) -> AuditVerdict:
+        """Walk through all entries, all events and all that is kept beside them. May take a while."""
+        ...
+
+
+class TokenStore(Protocol):
+    """The tokens that let people in. What changes them may be audited in the same transaction."""
+
+    def add(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
+        """Keep a new token. Raises `Conflict` when its id or its digest is taken."""
+        ...
+
+    def find(self, digest: str) -> Token | None:
+        """The token with this digest, also when it has expired or was revoked; None when there is none."""
+        ...
+
+    def all(self) -> Sequence[Token]:
+        """Every token there ever was, oldest first."""
+        ...
+
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
+        """Let a token no longer in, and return it as it is now. The first revocation counts.
+
+        Raises `NotFound` when there is no such token.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs to list: those that agree with everything given."""
+
+    states: tuple[JobState, ...] = ()
+    """Any of these; empty means all."""
+    team: TeamPath | None = None
+    """The team and all below it."""
+    user: str | None = None
+    name: str | None = None
+    tier: TierName | None = None
+    array: JobId | None = None
+    """Tasks of this array."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCursor:
+    """The last job of a page: the next page goes on behind it."""
+
+    submitted_ms: int
+    id: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Some jobs, the newest first."""
+
+    jobs: tuple[Job, ...]
+    next: JobCursor | None
+    """None when these were the last."""
+
+
+class JobArchive(Protocol):
+    """Every job there ever was, as the log left it."""
+
+    def jobs(self, filters: JobFilter, *, limit: int, cursor: JobCursor | None = None) -> JobPage:
+        """A page of the jobs that the filter lets through, by submission and then id, the newest first."""
+        ...
+
+    def job(self, job: JobId) -> Job | None:
+        """The record of one job; None when there is none."""
         ...

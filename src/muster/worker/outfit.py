@@ -106,7 +106,7 @@ def _outfit(
     workdir = _workdir(start)
     allowance = _allowance(start.spec.role(worker.role).request, premises)
     cgroup = make_cgroup(premises.ground, folder.name, allowance) if premises.ground.folders else None
-    interactive = getattr(start.spec, "interactive", None) if worker.rank == _lead(start) else None
+    interactive = start.spec.interactive if worker.rank == _lead(start) else None
     return Outfit(
         command=shell_command(
             folder=workdir,
@@ -150,7 +150,7 @@ def _lead(start: StartWorkers) -> int:
 
 def _workdir(start: StartWorkers) -> str:
     home = os.path.expanduser("~")
-    folder = os.path.join(home, os.path.expanduser(getattr(start.spec, "workdir", "")))
+    folder = os.path.join(home, os.path.expanduser(start.spec.workdir))
     if not os.path.isdir(folder):
         raise CannotStart(f"the working directory {folder} does not exist: make it, or change `workdir`")
     return folder

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from muster.cli import rendering
 from muster.cli.rendering import print_decision
+from muster.cli.screen import PIPED_COLUMNS
 from muster.formats.document import parse_document
 from muster.formats.scenario_file import scenario_from_document
 from muster.model.plan import Plan
@@ -100,7 +100,7 @@ def test_output_to_a_file_is_wide_and_without_colour(
     print_decision(scenario, decide(scenario), explain=True)
     text = capsys.readouterr().out
     assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= rendering.PIPED_COLUMNS
+    assert max(map(len, text.splitlines())) <= PIPED_COLUMNS
 
 
 def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:

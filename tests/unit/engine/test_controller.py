@@ -65,7 +65,7 @@ def record(controller: Controller, *events: Event) -> None:
         assert controller.record(event)
 
 
-def no_space(*_: object) -> int:
+def no_space(*_: object, **__: object) -> int:
     raise OSError("no space left on device")
 
 

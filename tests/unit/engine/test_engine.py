@@ -27,7 +27,7 @@ from muster.model.node import NodeState
 from muster.model.plan import Plan, ReasonCode, Start
 from muster.model.policy import MINUTE_MS
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen, JobSpec, Retry
-from tests.builders import a_job
+from tests.builders import a_job, a_team
 from tests.unit.engine.world import FOREVER, PlannedByHand, World, a_small_cluster, seats
 
 HOUR_MS = 60 * MINUTE_MS
@@ -285,6 +285,18 @@ def test_a_lost_node_costs_one_restart_elsewhere() -> None:
     assert used[1] not in [worker.node for worker in record.workers]
 
 
+def test_a_gpu_that_went_bad_costs_no_retry() -> None:
+    world = World()
+    job = world.submit(a_job(workers=2, gpus=1), BROKEN, DONE)
+    world.settle()
+    node = world.engine.job(job).workers[0].node
+    broken = replace(world.engine.state.nodes[node], bad_gpus=world.engine.job(job).workers[0].gpus)
+    world.engine.observe(NodeChanged(at_ms=world.now_ms, node=broken, because="it fell off the bus"))
+    world.run(2 * HOUR_MS)
+    after = world.engine.job(job)
+    assert (after.state, after.attempt, after.retries_used, after.node_failures) == (JobState.SUCCEEDED, 2, 0, 1)
+
+
 def test_an_urgent_job_takes_the_place_of_another_which_comes_back() -> None:
     world = World(a_small_cluster(1, 1))
     script = Script(run_ms=3 * HOUR_MS, saves=True, save_cost_ms=5_000, stop_ms=10_000)
@@ -471,3 +483,36 @@ def test_commands_name_the_whole_gang() -> None:
     assert isinstance(command, StartWorkers)
     assert command.workers == command.gang
     assert len(command.gang) == 2
+
+
+def test_a_job_that_was_promised_a_distant_start_preempts_once_its_victim_has_run_long_enough() -> None:
+    world = World(a_small_cluster(nodes=1))
+    low = world.submit(a_job(gpus=2, tier="exploratory"), FOREVER)
+    world.settle()
+    high = world.submit(a_job(gpus=2), FOREVER)
+    world.run(until_ms=9 * MINUTE_MS)
+    assert world.state_of(low) is JobState.RUNNING
+    assert world.engine.state.snapshot.holds[high].start_ms > HOUR_MS
+    world.run(until_ms=11 * MINUTE_MS)
+    assert world.state_of(low) is JobState.QUEUED
+    assert world.state_of(high) is JobState.RUNNING
+
+
+def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_start() -> None:
+    scenario = replace(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
+    world = World(scenario)
+    borrower = world.submit(a_job(gpus=2, team="cv"), FOREVER)
+    world.settle()
+    owner = world.submit(a_job(gpus=2, team="nlp"), FOREVER)
+    world.run(until_ms=11 * MINUTE_MS)
+    assert world.state_of(borrower) is JobState.QUEUED
+    assert world.state_of(owner) is JobState.RUNNING
+
+
+def test_nobody_is_preempted_for_a_start_that_would_come_as_soon_without() -> None:
+    world = World(a_small_cluster(nodes=1))
+    low = world.submit(a_job(gpus=2, tier="exploratory", hours=0.2, checkpoint=True, grace_ms=5 * MINUTE_MS), FOREVER)
+    world.settle()
+    world.submit(a_job(gpus=2), FOREVER)
+    world.run(until_ms=HOUR_MS)
+    assert world.engine.job(low).preemptions == 0

@@ -2,6 +2,7 @@
 
     waiting      whether a job may start: dependencies, turns in an array, its user's wish
     seats        which workers sit where, and who comes and goes in a resize
+    updating     what it asked for is different from now on
     gang         its workers come up, save, exit, are resized, vanish with their node
     stopping     cancelled, evicted, out of time, broken: told to leave, and killed when it does not
     endings      an attempt is over: done, tried again, or given up

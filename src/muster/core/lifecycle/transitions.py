@@ -3,12 +3,13 @@
 from typing import assert_never
 
 from muster.core.arrays import expand
-from muster.core.lifecycle import gang, stopping
+from muster.core.lifecycle import gang, stopping, updating
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import due_ms
 from muster.core.lifecycle.waiting import reconsider, waiting_state
 from muster.model.events import (
     CheckpointSaved,
+    ClusterChanged,
     DependencyFailed,
     DependencyMet,
     Event,
@@ -21,9 +22,11 @@ from muster.model.events import (
     JobStarted,
     JobStarved,
     JobSubmitted,
+    JobUpdated,
     NodeChanged,
     NodeLost,
     ResizeOrdered,
+    RulesChanged,
     StartFailed,
     StopEvent,
     TimerFired,
@@ -76,7 +79,9 @@ def _step(job: Job, event: Event) -> Step:
     match event:
         case NodeLost():
             return gang.node_lost(job, event)
-        case HoldsSet() | NodeChanged():
+        case NodeChanged():
+            return gang.node_changed(job, event)
+        case HoldsSet() | RulesChanged() | ClusterChanged():
             return job, ()
         case _:
             return _own_step(job, event) if _concerns(event, job) else (job, ())
@@ -96,6 +101,8 @@ def _own_step(job: Job, event: JobEvent) -> Step:
             return gang.resize(job, event)
         case CheckpointSaved():
             return gang.checkpoint_saved(job, event)
+        case JobUpdated():
+            return updating.update(job, event), ()
         case JobSubmitted():
             return job, ()
         case _:
@@ -141,5 +148,5 @@ def _concerns(event: JobEvent, job: Job) -> bool:
 
 def _new(job: Job, event: JobSubmitted) -> Job:
     """The record with what its submission says, in the state that follows from it."""
-    asked = changed(job, unmet=event.unmet, held=event.held)
+    asked = changed(job, unmet=event.unmet, held=event.held, user=event.by)
     return changed(asked, state=waiting_state(asked))

@@ -17,11 +17,13 @@ from muster.core.planning.turns import Turns, one_makes_room
 from muster.core.planning.victims import (
     Lent,
     Roster,
+    Told,
     Victim,
     as_leaver,
     leavers,
     may_take_from,
     shrinkable,
+    told_to_leave,
     workers_of,
 )
 from muster.core.queueing import FRESH, STARVED, JobClass
@@ -71,8 +73,17 @@ class Preemption:
             self._roster = Roster(self._desk)
         return self._roster
 
-    def make_room(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
-        """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs."""
+    def may_ask(self, group: JobClass) -> bool:
+        """True when there may be somebody whom the class can have leave because of its tier or its team's guarantee."""
+        return any(self._shrinking(group, choice) or self._stopping(group, choice) for choice in group.gang.choices)
+
+    def make_room(
+        self, group: JobClass, job: WaitingJob, widest: int, *, before_ms: int | None = None, in_turn: bool = True
+    ) -> bool:
+        """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs.
+
+        With `before_ms` only such who will have left by then; without `in_turn` nobody whose turn is merely over.
+        """
         desk = self._desk
         if not desk.policy.preemption and not desk.snapshot.elastic:
             return False
@@ -81,23 +92,23 @@ class Preemption:
             return False
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
-            if waited_for is not None and self._keeps_quota(group, choice, waited_for):
+            if waited_for is not None and self._is_sound(group, choice, waited_for, before_ms):
                 self._carry_out(group, job, choice, waited_for)
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights, group, number, choice, widest)
-                if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
+                if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
-        return self._take_turn(group, job, widest)
+        return in_turn and self._take_turn(group, job, widest, before_ms)
 
-    def _take_turn(self, group: JobClass, job: WaitingJob, widest: int) -> bool:
+    def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
         """Ask those whose turn is over: who has starved before last, and one who is enough alone before several."""
         for starved in self._turns_open_to(group):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._in_turn(group, number, choice, widest, starved=starved)
-                if sacrifice is not None and self._keeps_quota(group, choice, sacrifice):
+                if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
         return False
@@ -125,6 +136,9 @@ class Preemption:
         key: _Key = (True, group.tier, BY_TURN - starved)
         victims = [] if key in self._candidates else self._turns.victims(group.tier, starved=starved)
         return self._cheapest(lambda _group, _choice: (key, victims), group, number, choice, widest)
+
+    def _tellings(self) -> list[Told]:
+        return told_to_leave(self._desk)
 
     def _allowance(self, team: TeamPath) -> int:
         return may_take_from(self._desk, team)
@@ -252,6 +266,7 @@ class Preemption:
             team=group.team,
             ledger=self._desk.projected,
             allowance=self._allowance,
+            tellings=self._tellings,
         ).cheapest()
         if sacrifice is None:
             self._hopeless[known] = True
@@ -259,15 +274,16 @@ class Preemption:
 
     def quota_allows(self, group: JobClass, choice: Choice) -> bool:
         """True when the gang, starting now, would break neither a limit nor a promise."""
-        desk = self._desk
-        return (
-            desk.ledger.breach(group.team, choice.demand) is None
-            and desk.breaks_quota_promise(group.team, choice, desk.now_ms + group.limit_ms) is None
-        )
+        return self._desk.quota_refusal(group.team, choice, self._desk.now_ms + group.limit_ms) is None
 
-    def _keeps_quota(self, group: JobClass, choice: Choice, sacrifice: Sacrifice) -> bool:
-        """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run."""
-        start_ms = self.gone_ms(sacrifice)
+    def _is_sound(self, group: JobClass, choice: Choice, sacrifice: Sacrifice, before_ms: int | None) -> bool:
+        """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run.
+
+        And when that is in time: nobody leaves for a gang that would have started as soon without.
+        """
+        start_ms = self._gone_ms(sacrifice)
+        if before_ms is not None and start_ms >= before_ms:
+            return False
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
     def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
@@ -356,7 +372,7 @@ class Preemption:
             group.limit_ms,
             choice,
             sacrifice.seating,
-            self.gone_ms(sacrifice),
+            self._gone_ms(sacrifice),
             Basis.DEPARTURES,
             self._broken.get(job.id, ""),
         )
@@ -365,15 +381,8 @@ class Preemption:
         """Somebody who was told to leave may stay: who leaves is found out anew."""
         self._leaving = None
 
-    def gone_ms(self, sacrifice: Sacrifice) -> int:
+    def _gone_ms(self, sacrifice: Sacrifice) -> int:
         """When everybody who is in the way has left."""
         desk = self._desk
         times = [desk.now_ms + desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
-        for use in sacrifice.seating.footprint:
-            for job_id, _ in desk.snapshot.uses_on(use.node):
-                job = desk.snapshot.running[job_id]
-                if job_id in desk.leaving or job.leaving_by_ms is not None:
-                    times.append(desk.end_ms(job))
-                elif job_id in desk.resizes:
-                    times.append(desk.now_ms + desk.setting.grace_ms(job.spec))
-        return max(times, default=desk.now_ms)
+        return max([desk.gone_ms(sacrifice.seating.footprint), *times])

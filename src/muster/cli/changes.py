@@ -1,0 +1,94 @@
+"""`muster cancel`, `hold`, `release`, `update`, `retry`: changing jobs that were submitted."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.amounts import pair, seconds
+from muster.cli.connection import connect
+from muster.cli.options import Because, JobIds, Output, Printed, Quiet
+from muster.cli.screen import note, show, show_ids, show_json
+from muster.model.errors import InvalidInput, MusterError
+
+if TYPE_CHECKING:
+    from muster.client.answers import Job
+
+# ruff: noqa: PLC0415
+
+
+def cancel(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """End jobs, whatever they are doing. An array ends with all of its tasks."""
+    with connect() as client:
+        _change_all(jobs, lambda job: client.cancel(job, reason=reason), output, quiet=quiet)
+
+
+def hold(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """Keep jobs from starting until they are released. What runs goes on running."""
+    with connect() as client:
+        _change_all(jobs, lambda job: client.hold(job, reason=reason), output, quiet=quiet)
+
+
+def release(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """Let held jobs start."""
+    with connect() as client:
+        _change_all(jobs, lambda job: client.release(job, reason=reason), output, quiet=quiet)
+
+
+def retry(jobs: JobIds, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """Submit ended jobs once more; of an array, the tasks that failed."""
+    with connect() as client:
+        _change_all(jobs, client.retry, output, quiet=quiet)
+
+
+def update(
+    jobs: JobIds,
+    priority: Annotated[int | None, typer.Option(min=0, max=100, help="From 0 to 100, inside its tier.")] = None,
+    tier: Annotated[str | None, typer.Option(metavar="TIER", help="Another tier.")] = None,
+    max_duration: Annotated[str | None, typer.Option(metavar="TIME", help="How long it may run: 90m, 7d.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="All its tags from now on.")] = None,
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Change what jobs asked for."""
+    limit_s = None if max_duration is None else seconds(max_duration, "--max-duration")
+    tags = None if tag is None else dict(pair(each, "--tag") for each in tag)
+    if (priority, tier, limit_s, tags) == (None, None, None, None):
+        raise InvalidInput("nothing to change: give --priority, --tier, --max-duration or --tag")
+    with connect() as client:
+        _change_all(
+            jobs,
+            lambda job: client.update(job, priority=priority, tier=tier, max_duration_s=limit_s, tags=tags),
+            output,
+            quiet=quiet,
+        )
+
+
+def _change_all(jobs: Iterable[str], change: "Callable[[str], Job]", output: Output, *, quiet: bool) -> None:
+    """Change one after another; one that cannot be changed does not keep the others from it."""
+    changed: list[Job] = []
+    failed: list[MusterError] = []
+    for job in dict.fromkeys(jobs):
+        try:
+            changed.append(change(job))
+        except MusterError as error:
+            failed.append(error)
+    _report(changed, output, quiet=quiet)
+    if failed:
+        for earlier in failed[:-1]:
+            note(str(earlier))
+        raise failed[-1]
+
+
+def _report(changed: "list[Job]", output: Output, *, quiet: bool) -> None:
+    if output is Output.JSON:
+        show_json([job.document for job in changed])
+    elif quiet:
+        show_ids(job.id for job in changed)
+    else:
+        from rich.text import Text
+
+        from muster.cli.wording import job_style
+
+        for job in changed:
+            show(Text.assemble((job.id, "bold"), f"  {job.name}  ", (job.state, job_style(job.state))))

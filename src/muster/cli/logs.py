@@ -1,0 +1,101 @@
+"""`muster logs`: what the workers of a job printed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.connection import connect
+from muster.cli.options import Follow, JobId, Output, Printed
+from muster.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muster.cli.log_printers import Printer
+    from muster.client import Client
+    from muster.client.answers import Log
+
+# ruff: noqa: PLC0415
+
+LINE_BYTES = 512
+"""How far from the end the last lines are looked for, times their number: where lines are longer there are fewer."""
+
+Ranks = Annotated[str, typer.Option("-r", "--rank", metavar="RANK", help="Of which worker: 0, 1,3, 0-7 or all.")]
+Lines = Annotated[int | None, typer.Option("-n", "--tail", min=1, metavar="N", help="Only the last N lines.")]
+Attempt = Annotated[int | None, typer.Option(min=1, metavar="N", help="Of this attempt; else of the last.")]
+
+
+def logs(
+    job: JobId,
+    rank: Ranks = "0",
+    follow: Follow = False,
+    tail: Lines = None,
+    attempt: Attempt = None,
+    output: Printed = Output.TABLE,
+) -> None:
+    """Print what a worker printed; -f goes on until the job has ended."""
+    with connect() as client:
+        ranks = _ranks(client, job, rank)
+        printer = _printer(job, ranks, output)
+        since = (attempt or 1, 0)
+        if tail is not None or not follow:
+            for each in ranks:
+                for piece in _pieces(client, job, each, attempt, tail):
+                    printer(each, piece)
+                    since = (piece.attempt, piece.end)
+        if follow:
+            _follow(client, job, ranks, printer, since)
+        _close(printer)
+
+
+def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
+    """The ranks that were asked for; `all` needs to know how many workers there are."""
+    if text == "all":
+        return [worker.rank for worker in client.job(job).workers] or [0]
+    from muster.formats.ranges import array_spec
+    from muster.formats.units import BadValue
+
+    try:
+        return array_spec(text).indices
+    except BadValue:
+        raise InvalidInput(f"--rank: {text!r} is not a rank; 0, 1,3, 0-7 or all") from None
+
+
+def _printer(job: str, ranks: Sequence[int], output: Output) -> "Printer":
+    from muster.cli.log_printers import JsonPrinter, PrefixPrinter, RawPrinter
+
+    if output is Output.JSON:
+        return JsonPrinter(job)
+    return PrefixPrinter(ranks) if len(ranks) > 1 else RawPrinter()
+
+
+def _pieces(client: "Client", job: str, rank: int, attempt: int | None, tail: int | None) -> "Sequence[Log]":
+    if tail is None:
+        return list(client.logs(job, rank, attempt=attempt))
+    return last_lines(list(client.logs(job, rank, attempt=attempt, offset=-tail * LINE_BYTES)), tail)
+
+
+def last_lines(pieces: "Sequence[Log]", lines: int) -> "Sequence[Log]":
+    """The end of a log, cut after the line break before the last lines."""
+    from dataclasses import replace
+
+    text = b"".join(piece.text for piece in pieces)
+    if not text:
+        return pieces
+    at = len(text) - 1 if text.endswith(b"\n") else len(text)
+    for _ in range(lines):
+        at = text.rfind(b"\n", 0, at) if at > 0 else -1
+    return [replace(pieces[-1], text=text[at + 1 :], start=pieces[0].start + at + 1)]
+
+
+def _follow(client: "Client", job: str, ranks: Sequence[int], printer: "Printer", since: tuple[int, int]) -> None:
+    from muster.cli.following import follow_job, leaving
+
+    with leaving():
+        follow_job(client, job, printer, ranks=ranks, since=since, quiet=True)
+
+
+def _close(printer: "Printer") -> None:
+    from muster.cli.log_printers import PrefixPrinter
+
+    if isinstance(printer, PrefixPrinter):
+        printer.close()

@@ -1,0 +1,96 @@
+"""Where commands print: tables for people, JSON for programs, messages on stderr.
+
+Colours are for terminals only, and not where NO_COLOR is set. What goes to a file or another program is never cut.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+
+import typer
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+PIPED_COLUMNS = 100
+"""The width of prose that goes to a file or another program; tables there are as wide as they need to be."""
+WIDE_COLUMNS = 110
+"""From here on tables have the columns that are nice to have."""
+
+
+def screen(*, stderr: bool = False) -> Console:
+    """The terminal, or whatever stands in for it."""
+    # What a file or a server says is text: square brackets in a job's name are no markup.
+    console = Console(highlight=False, markup=False, emoji=False, stderr=stderr, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPED_COLUMNS
+    return console
+
+
+def is_plain(console: Console) -> bool:
+    """True where only ASCII can be shown."""
+    return not console.encoding.lower().startswith("utf")
+
+
+def is_piped(console: Console) -> bool:
+    """True when no person is looking, and nothing says how wide the output may be."""
+    return not console.is_terminal and "COLUMNS" not in os.environ
+
+
+def is_wide(console: Console) -> bool:
+    """True when there is room for the columns that are nice to have."""
+    return is_piped(console) or console.width >= WIDE_COLUMNS
+
+
+def table(*headings: str, numbers: Iterable[str] = (), cut: Iterable[str] = (), fill: str | None = None) -> Table:
+    """A table in the style of all others.
+
+    `numbers` are aligned to the right, columns in `cut` end in … where there is no room, the others keep their words,
+    and the text of `fill` is wrapped.
+    """
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in headings:
+        made.add_column(
+            heading,
+            justify="right" if heading in numbers else "left",
+            no_wrap=heading != fill,
+            overflow="fold" if heading == fill else "ellipsis",
+            min_width=None if heading in cut or heading == fill else len(heading),
+            ratio=None,
+        )
+    return made
+
+
+def show(body: RenderableType, console: Console | None = None) -> None:
+    """Print something for people; a table that is piped is as wide as it needs to be, and no line is padded."""
+    console = console or screen()
+    if is_piped(console):
+        console.width = max(PIPED_COLUMNS, console.measure(body).maximum)
+    for line in rendered(body, console):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def rendered(body: RenderableType, console: Console) -> Iterable[Text]:
+    """The lines of something for people, without blanks at their ends."""
+    for segments in console.render_lines(body, pad=False):
+        line = Text()
+        for segment in segments:
+            line.append(segment.text, style=segment.style)
+        line.rstrip()
+        yield line
+
+
+def show_json(value: object) -> None:
+    """Print a value for programs."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def show_ids(ids: Iterable[str]) -> None:
+    """Print one id to a line."""
+    for each in ids:
+        typer.echo(each)
+
+
+def note(message: str) -> None:
+    """Tell a person something that is not the answer."""
+    typer.echo(f"muster: {message}", err=True)

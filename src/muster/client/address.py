@@ -1,0 +1,96 @@
+"""Where the server is and who asks: what was said, then the environment, then what lies under Muster's home.
+
+    url     MUSTER_URL     login.json (`muster login`)    server.json (`muster up`)
+    token   MUSTER_TOKEN   login.json                     token
+
+A token goes only to the server it was made for: the one in `token` never leaves this machine.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from muster.model.errors import InvalidInput, Unreachable
+
+LOGIN_FILE = "login.json"
+SERVER_FILE = "server.json"
+TOKEN_FILE = "token"
+START_A_SERVER = "start one here with `muster up -d`, or name one with MUSTER_URL or `muster login URL`"
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A server and the token to show there."""
+
+    url: str
+    token: str = ""
+    source: str = ""
+    """What named the server, for messages."""
+
+
+def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where Muster keeps what belongs to this user on this machine."""
+    return Path(environment.get("MUSTER_HOME") or Path.home() / ".muster").expanduser()
+
+
+def find_address(
+    url: str | None = None, token: str | None = None, *, environment: Mapping[str, str] = os.environ
+) -> Address:
+    """The address to use; what is passed in wins over the environment, and that over files."""
+    home = home_folder(environment)
+    found, source = _url(url or environment.get("MUSTER_URL"), home)
+    return Address(url=found, token=token or environment.get("MUSTER_TOKEN") or _token(found, home), source=source)
+
+
+def is_loopback(url: str) -> bool:
+    """True for addresses that never leave this machine."""
+    return urlsplit(url).hostname in _LOOPBACK
+
+
+def read_record(path: Path) -> dict[str, object]:
+    """One of the small JSON files under home; empty when it is not there or makes no sense."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _url(said: str | None, home: Path) -> tuple[str, str]:
+    if said:
+        return checked_url(said), "MUSTER_URL"
+    for name in (LOGIN_FILE, SERVER_FILE):
+        url = read_record(home / name).get("url")
+        if isinstance(url, str) and url:
+            return checked_url(url), str(home / name)
+    raise Unreachable(f"no server is known: {home / SERVER_FILE} is not there; {START_A_SERVER}")
+
+
+def checked_url(url: str) -> str:
+    """The address without a slash at its end, or a complaint about it."""
+    try:
+        parts = urlsplit(url)
+        port_is_fine = parts.port is None or parts.port > 0
+    except ValueError:
+        parts, port_is_fine = urlsplit(""), False
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine:
+        raise InvalidInput(f"{url!r} is not the address of a server; it looks like http://127.0.0.1:8470")
+    return url.rstrip("/")
+
+
+def _token(url: str, home: Path) -> str:
+    """The token stored for this very server."""
+    login = read_record(home / LOGIN_FILE)
+    if login.get("url") == url:
+        return str(login.get("token") or "")
+    if not is_loopback(url) and read_record(home / SERVER_FILE).get("url") != url:
+        return ""
+    try:
+        return (home / TOKEN_FILE).read_text("utf-8").strip()
+    except (OSError, UnicodeError):
+        return ""

@@ -1,0 +1,341 @@
+"""The client: one method for each thing that the API does.
+
+Answers are the values of `answers`. What goes wrong is one of the errors in `muster.model.errors`. A submission carries
+a key of its own, so that asking again after an answer got lost never submits twice.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, overload
+from urllib.parse import quote
+
+import httpx
+
+from muster.client.address import find_address
+from muster.client.answers import (
+    Answer,
+    AuditEntry,
+    Document,
+    DryRun,
+    Event,
+    Identity,
+    Job,
+    Log,
+    Node,
+    Team,
+    Token,
+    Why,
+)
+from muster.client.building import build
+from muster.client.streams import follow_log, read_events, read_log, read_past_events
+from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
+from muster.model.errors import TimedOut
+
+PAGE_ITEMS = 500
+POLL_S = 0.1
+POLL_MAX_S = 2.0
+"""How often somebody who waits asks again: often at first, then every two seconds."""
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+JobSource = Mapping[str, Any] | str | Path
+"""A job as plain values, as the text of a job file, or the path of one."""
+
+
+class Client:
+    """A connection to one server; also a context manager that closes it."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT_S,
+        tries: int = TRIES,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        """Without arguments: the server of MUSTER_URL, of `muster login`, or the one that runs on this machine.
+
+        An answer may take `timeout` seconds, and a request is made up to `tries` times where that can help.
+        """
+        address = find_address(url, token)
+        self._wire = Transport(address, below=transport, timeout_s=timeout, tries=tries, sleep=sleep)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._wire.close()
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._wire.address.url
+
+    @property
+    def token(self) -> str:
+        """What this client shows to say who it is; empty when it has nothing."""
+        return self._wire.address.token
+
+    @overload
+    def submit(
+        self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: Literal[False] = False
+    ) -> Job: ...
+
+    @overload
+    def submit(
+        self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: Literal[True]
+    ) -> DryRun: ...
+
+    def submit(
+        self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: bool = False
+    ) -> Job | DryRun:
+        """Hand a job in. With `dry_run` nothing is changed, and the answer says what would become of it.
+
+        Two submissions under one `key` are the same submission. A file is completed from here: its `workdir` is the
+        present folder unless it says otherwise, and variables that its `env` leaves open are taken from the
+        environment.
+        """
+        document, file = _job_document(job)
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        body = {"job": document, "held": held}
+        query = {"dry_run": True} if dry_run else None
+        answer = self._wire.json("POST", "/v1/jobs", query=query, body=body, headers=headers, file=file)
+        return build(DryRun, answer) if dry_run else build(Job, answer)
+
+    def job(self, job: str) -> Job:
+        """A job as it stands."""
+        return build(Job, self._wire.json("GET", _job_path(job)))
+
+    def jobs(
+        self,
+        *,
+        state: str | Sequence[str] | None = None,
+        team: str | None = None,
+        user: str | None = None,
+        name: str | None = None,
+        tier: str | None = None,
+        array: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Job]:
+        """All jobs that suit the filters; `state` may be `active` or `ended` too. Pages are asked for as needed."""
+        query = {"state": state, "team": team, "user": user, "name": name, "tier": tier, "array": array}
+        return self._pages("/v1/jobs", Job, query, limit=limit)
+
+    def why(self, job: str) -> Why:
+        """Why a job waits, and when it will start."""
+        return build(Why, self._wire.json("GET", f"{_job_path(job)}/why"))
+
+    def job_events(self, job: str) -> Iterator[Event]:
+        """What happened to a job, oldest first."""
+        return self._pages(f"{_job_path(job)}/events", Event, {})
+
+    def cancel(self, job: str, *, reason: str | None = None) -> Job:
+        """End a job, or every task of an array."""
+        return self._change(job, "cancel", reason)
+
+    def hold(self, job: str, *, reason: str | None = None) -> Job:
+        """Keep a job from starting until it is released."""
+        return self._change(job, "hold", reason)
+
+    def release(self, job: str, *, reason: str | None = None) -> Job:
+        """Let a held job start."""
+        return self._change(job, "release", reason)
+
+    def update(
+        self,
+        job: str,
+        *,
+        priority: int | None = None,
+        tier: str | None = None,
+        max_duration_s: float | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Job:
+        """Change what a job asked for; what is None stays as it is."""
+        changes = {"priority": priority, "tier": tier, "max_duration_s": max_duration_s, "tags": tags}
+        given = {key: value for key, value in changes.items() if value is not None}
+        return build(Job, self._wire.json("PATCH", _job_path(job), body=given))
+
+    def retry(self, job: str) -> Job:
+        """Submit an ended job, or the failed tasks of an array, once more."""
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        return build(Job, self._wire.json("POST", f"{_job_path(job)}/retry", repeatable=False, headers=headers))
+
+    def wait(self, job: str, timeout: float | None = None) -> Job:
+        """The job once it has ended, however it ended; `TimedOut` when that takes longer than `timeout` seconds."""
+        until = None if timeout is None else time.monotonic() + timeout
+        pause_s = POLL_S
+        while not (found := self.job(job)).is_final:
+            left_s = POLL_MAX_S if until is None else until - time.monotonic()
+            if left_s <= 0:
+                raise TimedOut(f"{job} is still {found.state} after {timeout:g} s; it goes on")
+            self._wire.sleep(min(pause_s, left_s))
+            pause_s = min(POLL_MAX_S, pause_s * 1.5)
+        return found
+
+    def logs(
+        self,
+        job: str,
+        rank: int = 0,
+        follow: bool = False,
+        attempt: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Log]:
+        """What a worker printed, piece by piece; a negative `offset` counts from the end.
+
+        With `follow` it goes on until the worker is gone.
+        """
+        query = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit}
+        read = follow_log if follow else read_log
+        return read(self._wire, f"{_job_path(job)}/logs", query)
+
+    def events(
+        self, after: int | None = None, *, job: str | None = None, team: str | None = None, follow: bool = True
+    ) -> Iterator[Event]:
+        """What happens, as it happens: after a version, or from now on. Broken connections are taken up again.
+
+        Without `follow` it ends with what has happened so far.
+        """
+        read = read_events if follow else read_past_events
+        return read(self._wire, {"after": after, "job": job, "team": team})
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes."""
+        return self._pages("/v1/nodes", Node, {})
+
+    def node(self, node: str) -> Node:
+        """A node as it stands."""
+        return build(Node, self._wire.json("GET", f"/v1/nodes/{_quoted(node)}"))
+
+    def drain(self, node: str, *, reason: str | None = None) -> Node:
+        """Give a node no new work; what runs there may end in its own time."""
+        return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/drain", body=_because(reason)))
+
+    def undrain(self, node: str, *, reason: str | None = None) -> Node:
+        """Let a drained node take work again."""
+        return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/undrain", body=_because(reason)))
+
+    def teams(self) -> Iterator[Team]:
+        """All teams with what they use."""
+        return self._pages("/v1/teams", Team, {})
+
+    def team(self, path: str) -> Team:
+        """A team with what it uses."""
+        return build(Team, self._wire.json("GET", f"/v1/teams/{_quoted(path, safe='/')}"))
+
+    def put_team(
+        self,
+        path: str,
+        *,
+        guaranteed: Mapping[str, float] | None = None,
+        limit: Mapping[str, float] | None = None,
+        weight: float = 1,
+    ) -> Team:
+        """Make a team, or replace its quota."""
+        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight}
+        return build(Team, self._wire.json("PUT", f"/v1/teams/{_quoted(path, safe='/')}", body=body))
+
+    def delete_team(self, path: str) -> None:
+        """Remove a team that has no active jobs."""
+        self._wire.send("DELETE", f"/v1/teams/{_quoted(path, safe='/')}")
+
+    def tiers(self) -> Any:
+        """All tiers, as in a scenario file."""
+        return self._wire.json("GET", "/v1/tiers")
+
+    def pools(self) -> Any:
+        """All pools, as in a scenario file."""
+        return self._wire.json("GET", "/v1/pools")
+
+    def policy(self) -> Any:
+        """The policy in force, as in a scenario file."""
+        return self._wire.json("GET", "/v1/policy")
+
+    def put_rules(self, part: Literal["tiers", "pools", "policy"], value: object) -> Any:
+        """Replace all tiers, all pools or the policy."""
+        return self._wire.json("PUT", f"/v1/{part}", body=value)
+
+    def queue(self) -> Document:
+        """What waits and runs by tier and team, the GPUs in use and the longest wait."""
+        answer: Document = self._wire.json("GET", "/v1/queue")
+        return answer
+
+    def whoami(self) -> Identity:
+        """Whose token this is."""
+        return build(Identity, self._wire.json("GET", "/v1/whoami"))
+
+    def tokens(self) -> Iterator[Token]:
+        """All tokens that may be seen, without their secrets."""
+        return self._pages("/v1/tokens", Token, {})
+
+    def create_token(self, **wishes: Any) -> Token:
+        """A new token; its secret is in the answer, and nowhere else."""
+        return build(Token, self._wire.json("POST", "/v1/tokens", repeatable=False, body=wishes))
+
+    def revoke_token(self, token: str) -> None:
+        """Let a token be worth nothing from now on."""
+        self._wire.send("DELETE", f"/v1/tokens/{_quoted(token)}")
+
+    def audit(self, *, limit: int | None = None) -> Iterator[AuditEntry]:
+        """Who did what."""
+        return self._pages("/v1/audit", AuditEntry, {}, limit=limit)
+
+    def verify_audit(self) -> Document:
+        """Whether the chain of the audit is whole."""
+        answer: Document = self._wire.json("GET", "/v1/audit/verify")
+        return answer
+
+    def export(self) -> Iterator[bytes]:
+        """Ended jobs as a trace in CSV, piece by piece."""
+        with self._wire.stream("/v1/export") as response:
+            yield from response.iter_bytes()
+
+    def health(self) -> Document:
+        """How the server is; `Unavailable` when its writer has stopped."""
+        answer: Document = self._wire.json("GET", "/healthz")
+        return answer
+
+    def _change(self, job: str, what: str, reason: str | None) -> Job:
+        return build(Job, self._wire.json("POST", f"{_job_path(job)}/{what}", body=_because(reason)))
+
+    def _pages(
+        self, path: str, kind: type[AnswerT], query: dict[str, Any], *, limit: int | None = None
+    ) -> Iterator[AnswerT]:
+        """Item after item, asking for the next page when one is used up."""
+        cursor, left = None, limit
+        while left is None or left > 0:
+            size = PAGE_ITEMS if left is None else min(left, PAGE_ITEMS)
+            page = self._wire.json("GET", path, query={**query, "limit": size, "cursor": cursor})
+            items = page.get("items", [])
+            yield from (build(kind, each) for each in items)
+            cursor, left = page.get("next"), None if left is None else left - len(items)
+            if not cursor:
+                return
+
+
+def _quoted(text: str, *, safe: str = "") -> str:
+    return quote(text, safe=safe)
+
+
+def _job_path(job: str) -> str:
+    return f"/v1/jobs/{_quoted(job)}"
+
+
+def _because(reason: str | None) -> dict[str, str]:
+    return {} if reason is None else {"reason": reason}
+
+
+def _job_document(source: JobSource) -> tuple[dict[str, Any], str]:
+    """The job as plain values, and what to call it in messages."""
+    if isinstance(source, Mapping):
+        return dict(source), "job"
+    from muster.client.job_source import read_source  # noqa: PLC0415 (the parser is needed for files only)
+
+    return read_source(source)

@@ -1,0 +1,33 @@
+"""A job file -> what is sent: checked here, and completed with what only this machine knows."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from muster.formats.document import Document, parse_document, read_document
+from muster.formats.job_document import job_document
+from muster.formats.job_file import job_from_document
+from muster.model.errors import InvalidInput
+
+
+def read_source(source: str | Path) -> tuple[dict[str, Any], str]:
+    """The job in a file, or in a text: a text of one line without a colon and a blank is taken for a file's name."""
+    is_text = isinstance(source, str) and ("\n" in source or ": " in source or source.lstrip().startswith("{"))
+    document = parse_document(str(source), file="job") if is_text else read_document(source)
+    return completed(document), document.file
+
+
+def completed(document: Document, *, environment: Mapping[str, str] = os.environ, folder: str = "") -> dict[str, Any]:
+    """The job in a document as plain values. It runs in `folder`, the present one if empty, unless it says where."""
+    spec = job_from_document(document, environment=environment)
+    return job_document(replace(spec, workdir=spec.workdir or folder or present_folder()))
+
+
+def present_folder() -> str:
+    """The folder that commands are typed in."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        raise InvalidInput("the present folder is gone; go to another one, or give the job a workdir") from None

@@ -1,0 +1,110 @@
+"""An answer that is not what was asked for -> the error that says so.
+
+The server describes errors as RFC 9457 problem documents. Whatever stands in between, or is no Muster server at all,
+does not; then the status has to do.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import httpx
+
+from muster.client.address import START_A_SERVER
+from muster.model.errors import (
+    Conflict,
+    InvalidFile,
+    InvalidInput,
+    MusterError,
+    NotFound,
+    Refused,
+    TooLarge,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+    Unreachable,
+)
+from muster.model.plan import ReasonCode
+
+_KINDS: tuple[type[MusterError], ...] = (
+    InvalidInput,
+    TooLarge,
+    Unauthenticated,
+    Refused,
+    NotFound,
+    Conflict,
+    TooMany,
+    Unavailable,
+)
+_BY_CODE = {kind.code: kind for kind in _KINDS}
+_BY_STATUS = {kind.http_status: kind for kind in reversed(_KINDS)}
+_NEVER_RUNS = tuple(ReasonCode)
+"""A job that can never run as things are configured is refused, and the code says why."""
+
+
+def problem(response: httpx.Response, *, file: str = "the request") -> MusterError:
+    """The error that a response means; `file` is what the request was made from."""
+    document = _document(response)
+    kind = _kind(str(document.get("code")), response.status_code)
+    errors = document.get("errors")
+    if isinstance(errors, list) and errors and issubclass(kind, InvalidInput):
+        return kind("\n".join(_each(errors, str(document.get("file") or file))))
+    detail = document.get("detail") or document.get("title") or _plain(response)
+    return kind(_with_advice(kind, str(detail)))
+
+
+def unreachable(error: httpx.TransportError, url: str) -> Unreachable:
+    """No answer came: what that looks like from here, and what to do about it."""
+    match error:
+        case httpx.ConnectError() | httpx.ConnectTimeout():
+            return Unreachable(f"no server answers at {url}; is it running? {START_A_SERVER}")
+        case httpx.TimeoutException():
+            return Unreachable(f"the server at {url} takes too long to answer; try again, and look at its server.log")
+        case _:
+            return Unreachable(f"the server at {url} broke off its answer ({error}); try again")
+
+
+def _kind(code: str, status: int) -> type[MusterError]:
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if code in _NEVER_RUNS:
+        return Refused
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= httpx.codes.INTERNAL_SERVER_ERROR:
+        return Unavailable
+    return InvalidInput if status >= httpx.codes.BAD_REQUEST else Unreachable
+
+
+def _document(response: httpx.Response) -> dict[str, Any]:
+    try:
+        value = response.json()
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _each(errors: Iterable[object], file: str) -> Iterable[str]:
+    for each in errors:
+        if isinstance(each, dict):
+            line = each.get("line")
+            yield str(
+                InvalidFile(
+                    file=str(each.get("file") or file),
+                    path=str(each.get("field") or ""),
+                    problem=str(each.get("problem") or "is wrong"),
+                    hint=str(each.get("hint") or ""),
+                    line=line if isinstance(line, int) else None,
+                )
+            )
+
+
+def _plain(response: httpx.Response) -> str:
+    """What can be said about an answer that no Muster server would give."""
+    words = f"{response.status_code} {response.reason_phrase}".strip()
+    return f"{response.request.url} answered {words}; is there a Muster server?"
+
+
+def _with_advice(kind: type[MusterError], detail: str) -> str:
+    if kind is Unauthenticated:
+        return f"{detail}; set MUSTER_TOKEN, or use `muster login`"
+    return detail

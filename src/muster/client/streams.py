@@ -1,0 +1,107 @@
+"""Answers that go on: live events and the output of workers, taken up again where a connection broke."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from muster.client.answers import Event, Log
+from muster.client.building import build
+from muster.client.transport import Query, Silent, Transport, backoff_s
+from muster.model.errors import TooMany, Unavailable
+
+RECONNECTS = 8
+"""In a row, without anything received: two minutes, in which a control plane restarts or is replaced."""
+LOG_PIECE_BYTES = 1 << 20
+QUIET_S = 1.0
+"""A stream that catches up never pauses for so long."""
+
+
+def read_events(transport: Transport, query: Query) -> Iterator[Event]:
+    """Events as they happen, each once, until whoever reads has enough."""
+    after = query.get("after")
+    failed = 0
+    while True:
+        failed += 1
+        try:
+            with transport.stream("/v1/events", query={**query, "after": after}) as response:
+                for event in parsed_events(response.iter_lines()):
+                    failed, after = 0, event.version
+                    yield event
+        except (TooMany, Unavailable):
+            if failed > RECONNECTS:
+                raise
+        transport.sleep(backoff_s(max(1, failed)))
+
+
+def read_past_events(transport: Transport, query: Query) -> Iterator[Event]:
+    """Events that have happened: the stream is left once it has nothing more to say at once."""
+    try:
+        with transport.stream("/v1/events", query=query, silence_s=QUIET_S) as response:
+            yield from parsed_events(response.iter_lines())
+    except Silent:
+        return
+
+
+def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
+    """The events of an SSE stream; signs of life are left out."""
+    data: list[str] = []
+    for line in lines:
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line and data:
+            yield build(Event, json.loads("\n".join(data)))
+            data.clear()
+
+
+def read_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
+    """All of a log that is there, piece by piece."""
+    left = query.get("limit")
+    while left is None or left > 0:
+        size = LOG_PIECE_BYTES if left is None else min(left, LOG_PIECE_BYTES)
+        piece = _piece(transport.send("GET", path, query={**query, "limit": size}))
+        if piece.text:
+            yield piece
+        if piece.complete or not piece.text:
+            return
+        left = None if left is None else left - len(piece.text)
+        query = {**query, "offset": piece.end, "attempt": piece.attempt or None}
+
+
+def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
+    """A log as it grows, until its worker is gone. A server that stops in between is waited for."""
+    failed = 0
+    while True:
+        failed += 1
+        try:
+            with transport.stream(path, query={**query, "limit": None, "follow": True}) as response:
+                piece = _piece(response, text=b"")
+                query = {**query, "attempt": piece.attempt or None, "offset": piece.start}
+                for text in response.iter_bytes():
+                    failed, start = 0, query["offset"]
+                    query["offset"] = start + len(text)
+                    yield Log(text=text, start=start, end=start + len(text), attempt=piece.attempt, complete=False)
+            if _is_over(transport, path, query):
+                return
+        except (TooMany, Unavailable):
+            if failed > RECONNECTS:
+                raise
+        transport.sleep(backoff_s(max(1, failed)))
+
+
+def _is_over(transport: Transport, path: str, query: dict[str, Any]) -> bool:
+    """True when nothing comes after what was read: a stream also ends when the server does."""
+    rest = _piece(transport.send("GET", path, query={**query, "limit": 1}))
+    return rest.complete and not rest.text
+
+
+def _piece(response: Any, *, text: bytes | None = None) -> Log:
+    said = response.headers
+    content = response.content if text is None else text
+    start = int(said.get("Muster-Log-Start", 0))
+    return Log(
+        text=content,
+        start=start,
+        end=int(said.get("Muster-Log-End", start + len(content))),
+        attempt=int(said.get("Muster-Log-Attempt", 0)),
+        complete=said.get("Muster-Log-Complete") == "true",
+    )

@@ -1,0 +1,153 @@
+"""One request and its answer: who asks, how long to wait, and when to try again.
+
+A request is repeated when that cannot do anything twice: it never left this machine, the server said that nothing was
+done (429, 503), or doing it again is the same as doing it once (`repeatable`).
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from muster.client.address import Address, is_loopback
+from muster.client.problems import problem, unreachable
+from muster.model.errors import Unreachable
+
+TIMEOUT_S = 30.0
+"""A commit waits for a disk, never so long; a page of the largest size takes a second."""
+CONNECT_TIMEOUT_S = 5.0
+SILENCE_S = 45.0
+"""How long a stream may say nothing: the server sends a sign of life every 15 s."""
+TRIES = 5
+CONNECT_TRIES = 3
+"""Who forgot to start a server wants to know at once; a server that restarts is back in a second or two."""
+FIRST_PAUSE_S = 0.2
+PAUSE_MAX_S = 10.0
+"""Longer than this nobody waits in front of a prompt, whatever the server asks for."""
+
+Query = Mapping[str, Any]
+Sleep = Callable[[float], None]
+
+
+class Transport:
+    """A connection to one server."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        below: httpx.BaseTransport | None = None,
+        timeout_s: float = TIMEOUT_S,
+        tries: int = TRIES,
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        self.address = address
+        self.sleep = sleep
+        self._tries = tries
+        headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
+        self._http = httpx.Client(
+            base_url=address.url,
+            headers=headers,
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
+            transport=below,
+            trust_env=not is_loopback(address.url),  # A proxy cannot reach what listens on this machine only.
+        )
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        repeatable: bool = True,
+        query: Query | None = None,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        file: str = "the request",
+    ) -> httpx.Response:
+        """The answer to a request, or the error that it means."""
+        request = self._http.build_request(method, path, params=_given(query), json=body, headers=headers)
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                response = self._http.send(request)
+            except httpx.TransportError as error:
+                if tried >= self._tries or not _may_repeat(error, repeatable=repeatable, tried=tried):
+                    raise unreachable(error, self.address.url) from None
+                self.sleep(backoff_s(tried))
+                continue
+            if response.is_success:
+                return response
+            failure = problem(response, file=file)
+            if response.status_code not in (429, 503) or not failure.retry_helps or tried >= self._tries:
+                raise failure
+            self.sleep(_asked_pause_s(response) or backoff_s(tried))
+
+    def json(self, method: str, path: str, **details: Any) -> Any:
+        """The document in the answer to a request."""
+        response = self.send(method, path, **details)
+        try:
+            return response.json()
+        except ValueError:
+            raise Unreachable(f"{response.request.url} did not answer with JSON; is there a Muster server?") from None
+
+    @contextmanager
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        silence_s: float = SILENCE_S,
+    ) -> Iterator[httpx.Response]:
+        """An answer that is read as it comes. It is not repeated: whoever reads knows how far they came."""
+        timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S, read=silence_s)
+        begun = False
+        try:
+            with self._http.stream("GET", path, params=_given(query), headers=headers, timeout=timeout) as response:
+                if not response.is_success:
+                    response.read()
+                    raise problem(response)
+                begun = True
+                yield response
+        except httpx.ReadTimeout as error:
+            raise Silent(self.address.url) if begun else unreachable(error, self.address.url) from None
+        except httpx.TransportError as error:
+            raise unreachable(error, self.address.url) from None
+
+
+class Silent(Unreachable):
+    """A stream has said nothing for too long."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"the server at {url} has fallen silent; try again, and look at its server.log")
+
+
+def backoff_s(tried: int) -> float:
+    """How long to wait before the next try: longer each time, and not in step with everybody else."""
+    return min(PAUSE_MAX_S, FIRST_PAUSE_S * 2.0 ** (tried - 1)) * random.uniform(0.75, 1.25)
+
+
+def _may_repeat(error: httpx.TransportError, *, repeatable: bool, tried: int) -> bool:
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return tried < CONNECT_TRIES
+    return repeatable and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
+
+
+def _asked_pause_s(response: httpx.Response) -> float:
+    """What `Retry-After` says, in seconds; a date is not understood and counts as nothing said."""
+    said = str(response.headers.get("Retry-After", ""))
+    return min(PAUSE_MAX_S, float(said)) if said.isdecimal() else 0.0
+
+
+def _given(query: Query | None) -> dict[str, Any]:
+    """Only what was said: a parameter that is None is not sent, and true is spelt as the API spells it."""
+    given = {key: value for key, value in (query or {}).items() if value is not None}
+    return {key: str(value).lower() if isinstance(value, bool) else value for key, value in given.items()}

@@ -1,0 +1,31 @@
+"""What a job asked for is different from now on. Only what changes nothing about its size or place can change."""
+
+from dataclasses import replace
+
+from muster.model.events import JobUpdated
+from muster.model.job import Job
+from muster.model.records import changed
+from muster.model.spec import JobChanges, JobSpec
+
+
+def update(job: Job, event: JobUpdated) -> Job:
+    """The job under its new terms; one that runs under a new limit has that long from when it started."""
+    changes = event.changes
+    spec = updated_spec(job.spec, changes)
+    if spec == job.spec:
+        return job
+    after = changed(job, spec=spec)
+    if changes.max_duration_ms is None or job.started_ms is None or job.ends_by_ms is None:
+        return after
+    return changed(after, ends_by_ms=max(job.started_ms + changes.max_duration_ms, event.at_ms))
+
+
+def updated_spec(spec: JobSpec, changes: JobChanges) -> JobSpec:
+    """The job file with the changes in it."""
+    return replace(
+        spec,
+        priority=spec.priority if changes.priority is None else changes.priority,
+        tier=spec.tier if changes.tier is None else changes.tier,
+        max_duration_ms=spec.max_duration_ms if changes.max_duration_ms is None else changes.max_duration_ms,
+        tags=spec.tags if changes.tags is None else changes.tags,
+    )

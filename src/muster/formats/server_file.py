@@ -1,0 +1,124 @@
+"""`muster.toml` -> what `muster up` is to serve, and by which rules.
+
+The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario; `server` says where and how to listen,
+`local` how this machine is used. Whatever is left out is as without a file.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from muster.formats.cluster_file import cluster_from_text
+from muster.formats.document import Document, InvalidDocument, Problems, read_document
+from muster.formats.references import read_references
+from muster.formats.wire import Text, Wire, read_part
+from muster.model.errors import InvalidFile, InvalidInput
+from muster.model.scenario import Rules
+
+_RULES = ("teams", "tiers", "pools", "policy")
+
+
+class ServerWire(Wire):
+    """Where and how to listen, and where to keep things."""
+
+    host: Text | None = None
+    port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    database: Text | None = None
+    tls_certificate: Text | None = None
+    tls_key: Text | None = None
+    insecure_bind: bool = False
+
+
+class LocalWire(Wire):
+    """How this machine is used."""
+
+    nodes: Text | None = None
+
+
+class ServerFileWire(Wire):
+    """A whole configuration file as it is written."""
+
+    server: ServerWire = ServerWire()
+    local: LocalWire = LocalWire()
+    teams: Any = None
+    tiers: Any = None
+    pools: Any = None
+    policy: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """What a configuration file asks for; None where it does not say."""
+
+    host: str | None = None
+    port: int | None = None
+    database: str | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    insecure_bind: bool = False
+    nodes: str | None = None
+    rules: Rules | None = None
+
+
+def read_server_file(source: str | Path) -> ServerSettings:
+    """The settings in a file: TOML, or YAML by its suffix."""
+    path = Path(source)
+    document = read_document(path) if path.suffix in (".yaml", ".yml", ".json") else _toml(path)
+    problems = Problems(document)
+    wire = read_part(ServerFileWire, document.value, problems, ())
+    if wire is not None and wire.local.nodes is not None:
+        _check_nodes(wire.local.nodes, problems)
+    if wire is not None and (wire.server.tls_certificate is None) != (wire.server.tls_key is None):
+        problems.add(("server",), "tls_certificate and tls_key belong together", "give both or neither")
+    rules = _rules(document, problems)
+    problems.stop_if_any()
+    assert wire is not None  # It is missing only after a problem was noted.
+    folder = path.resolve().parent
+    return ServerSettings(
+        host=wire.server.host,
+        port=wire.server.port,
+        database=wire.server.database,
+        tls_certificate=_beside(folder, wire.server.tls_certificate),
+        tls_key=_beside(folder, wire.server.tls_key),
+        insecure_bind=wire.server.insecure_bind,
+        nodes=wire.local.nodes,
+        rules=rules,
+    )
+
+
+def _toml(path: Path) -> Document:
+    try:
+        with path.open("rb") as stream:
+            return Document(file=str(path), value=tomllib.load(stream))
+    except FileNotFoundError:
+        problem, hint = "there is no such file", "is the name right, and the folder you are in?"
+    except (OSError, UnicodeDecodeError) as error:
+        problem, hint = f"cannot be read: {error}", ""
+    except tomllib.TOMLDecodeError as error:
+        problem, hint = f"not TOML: {error}", ""
+    raise InvalidDocument((InvalidFile(file=str(path), path="", problem=problem, hint=hint),))
+
+
+def _rules(document: Document, problems: Problems) -> Rules | None:
+    """The rules, if the file has any."""
+    parts = document.value if isinstance(document.value, dict) else {}
+    named = {key: parts[key] for key in _RULES if parts.get(key) is not None}
+    if not named:
+        return None
+    references = read_references(named, problems)
+    return Rules(teams=references.teams, tiers=references.tiers, pools=references.pools, policy=references.policy)
+
+
+def _check_nodes(size: str, problems: Problems) -> None:
+    try:
+        cluster_from_text(size)
+    except InvalidInput as error:
+        problems.add(("local", "nodes"), str(error))
+
+
+def _beside(folder: Path, name: str | None) -> Path | None:
+    """A file that the configuration names is looked for beside it."""
+    return None if name is None else folder / name

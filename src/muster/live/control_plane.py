@@ -1,0 +1,224 @@
+"""The writer's thread: the only one that calls the engine.
+
+Each turn does all that was asked for since the last one and all that was observed, writes it in one transaction,
+answers, and lets the engine plan. It turns when somebody asks, when the backend has news, and when a moment comes that
+the engine wants to be woken at. When writing fails it starts again from the log; when an invariant is broken it stops,
+and reads go on.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, Protocol, TypeVar
+
+from muster.backends.base import Backend
+from muster.engine.engine import Engine
+from muster.engine.state import State
+from muster.failpoints import failpoint
+from muster.live import saved_states
+from muster.live.clock import Clock
+from muster.live.feed import Feed
+from muster.live.inbox import Inbox, Letter, Wish
+from muster.live.published_log import PublishedLog
+from muster.model.errors import Conflict, MusterError, Unavailable
+from muster.model.events import CONFIGURATION
+from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, WRITE_RETRY_MS
+from muster.model.node import ClusterSpec
+from muster.model.scenario import Rules, Scenario
+from muster.store.base import EventLog, StateStore
+
+T = TypeVar("T")
+
+_log = logging.getLogger("muster.live")
+
+
+class LiveBackend(Backend, Protocol):
+    """A backend that keeps what it reported until it is known to be written down."""
+
+    def acknowledge(self) -> None:
+        """Everything that was polled so far is in the log."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What an operator has Muster look after, and by which rules at first."""
+
+    cluster: ClusterSpec
+    rules: Rules | None = None
+    """Put in force when it is different from what was configured last; None leaves the rules as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one turn of the writer did, for those who measure."""
+
+    wishes: int
+    reports: int
+    write_s: float
+    """Until everything was durable."""
+    plan_s: float
+    has_planned: bool
+
+
+class ControlPlane:
+    """The engine on a real clock, with a durable log and real workers."""
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        states: StateStore,
+        backend: LiveBackend,
+        clock: Clock,
+        configuration: Configuration,
+        on_turn: Callable[[Turn], None] = lambda _: None,
+    ) -> None:
+        self._event_log = log
+        self._states = states
+        self._backend = backend
+        self._clock = clock
+        self._configuration = configuration
+        self._on_turn = on_turn
+        self._inbox = Inbox()
+        self._thread: Thread | None = None
+        self._is_stopping = False
+        self._saved_version = 0
+        self.feed = Feed(log.version)
+        self.trouble = ""
+        """Why nothing can be changed at present; empty when all is well."""
+        self.has_stopped = False
+        """True once the writer has given up: only a restart helps."""
+        self._engine = self._take_up()
+
+    @property
+    def state(self) -> State:
+        """What is so at present. Only to be read, and copied before it is walked: the writer goes on meanwhile."""
+        return self._engine.state
+
+    def start(self) -> None:
+        """Begin to turn."""
+        self._thread = Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what is being written, keep the state, and turn no more. What runs goes on running."""
+        self._inbox.refuse("Muster is being stopped; try again when it is back")
+        self._is_stopping = True
+        self.nudge()
+        if self._thread is not None:
+            self._thread.join()
+        if not self.trouble:
+            self._save_state()
+
+    def ask(self, wish: Wish[T]) -> Future[T]:
+        """Have a function called with the engine and the present time; answered once what it did is durable."""
+        return self._inbox.put(wish)
+
+    def nudge(self) -> None:
+        """Let the writer look at the backend: it has news."""
+        self._inbox.nudge()
+
+    def _take_up(self) -> Engine:
+        """An engine that goes on where the log ends, for the nodes and rules that are configured."""
+        saved = saved_states.load(self._states)
+        self._saved_version = 0 if saved is None else saved.version
+        engine = Engine(
+            scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
+            log=PublishedLog(self._event_log, self.feed),
+            backend=self._backend,
+            saved=saved,
+        )
+        now_ms, rules = self._clock.now_ms(), self._configuration.rules
+        with engine.batch():
+            engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
+            if rules is not None and rules != engine.state.configured:
+                engine.change_rules(rules, now_ms, by=CONFIGURATION)
+        engine.reconnect(now_ms)
+        return engine
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            letters = self._inbox.take(self._wait_s())
+            try:
+                self._turn(letters)
+            except (Unavailable, Conflict) as error:
+                self._start_again(letters, error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it stops the writer and not the readers
+                _log.exception("the writer has stopped")
+                self._give_up(letters, error)
+                return
+
+    def _wait_s(self) -> float | None:
+        next_ms = self._engine.next_ms
+        if self._engine.state.version - self._saved_version >= IDLE_STATE_EVENTS:
+            soon_ms = self._clock.now_ms() + WRITE_RETRY_MS
+            next_ms = soon_ms if next_ms is None else min(next_ms, soon_ms)
+        return None if next_ms is None else max(next_ms - self._clock.now_ms(), 0) / 1000
+
+    def _turn(self, letters: Sequence[Letter[Any]]) -> None:
+        engine, now_ms = self._engine, self._clock.now_ms()
+        began_s = time.perf_counter()
+        with engine.batch():
+            for letter in letters:
+                letter.open(engine, now_ms)
+            reports = self._backend.poll()
+            engine.observe(*reports)
+        written_s = time.perf_counter()
+        failpoint("reply.before")
+        for letter in letters:
+            letter.reply()
+        failpoint("reply.after")
+        self._backend.acknowledge()
+        failpoint("acknowledge.after")
+        has_planned = engine.tick(now_ms) is not None
+        turn = Turn(
+            wishes=len(letters),
+            reports=len(reports),
+            write_s=written_s - began_s,
+            plan_s=time.perf_counter() - written_s,
+            has_planned=has_planned,
+        )
+        self._on_turn(turn)
+        self._save_state_when_due(is_idle=not letters and not reports and not has_planned)
+
+    def _save_state_when_due(self, *, is_idle: bool) -> None:
+        unsaved = self._engine.state.version - self._saved_version
+        if unsaved >= (IDLE_STATE_EVENTS if is_idle else STATE_EVERY_EVENTS):
+            self._save_state()
+
+    def _save_state(self) -> None:
+        """Keep the state. A restart without it is slow and not wrong, so that it fails is no reason to stop."""
+        self._saved_version = self._engine.state.version
+        try:
+            saved_states.save(self._states, self._engine.state)
+        except Unavailable as error:
+            _log.warning("the state could not be saved", extra={"cause": str(error)})
+
+    def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
+        """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""
+        self.trouble = str(error)
+        _log.error("writing failed; starting again from the log", extra={"cause": str(error)})
+        for letter in letters:
+            letter.reply(error)
+        while not self._is_stopping:
+            try:
+                self._engine = self._take_up()
+            except (Unavailable, Conflict) as again:
+                self.trouble = str(again)
+                for letter in self._inbox.take(WRITE_RETRY_MS / 1000):
+                    letter.reply(again)
+            else:
+                self.trouble = ""
+                return
+
+    def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
+        """A bug: change nothing more, so that nothing gets worse, and let people read."""
+        self.trouble = f"the writer has stopped: {error}"
+        self.has_stopped = True
+        self._inbox.refuse(self.trouble)
+        for letter in letters:
+            letter.reply(Unavailable(self.trouble))

@@ -1,0 +1,60 @@
+"""What was written lately, for watchers. The writer publishes, any thread reads; nobody makes the writer wait."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from threading import Lock
+
+from muster.model.events import Event
+from muster.model.limits import FEED_EVENTS
+
+Wake = Callable[[], None]
+"""Called on the writer's thread after something was written; returns at once."""
+
+
+class Feed:
+    """The newest events with their versions."""
+
+    def __init__(self, version: int) -> None:
+        self._recent: deque[Event] = deque(maxlen=FEED_EVENTS)
+        self._version = version
+        self._lock = Lock()
+        self._wakes: dict[int, Wake] = {}
+        self._subscribed = 0
+
+    @property
+    def version(self) -> int:
+        """The version of the newest event."""
+        return self._version
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Say that these were written, and wake whoever watches."""
+        with self._lock:
+            self._recent.extend(events)
+            self._version += len(events)
+            wakes = tuple(self._wakes.values())
+        for wake in wakes:
+            wake()
+
+    def after(self, version: int, limit: int) -> tuple[tuple[int, Event], ...] | None:
+        """The events after a version, oldest first, at most so many; None when that is too long ago to be here."""
+        with self._lock:
+            oldest = self._version - len(self._recent)
+            if version < oldest:
+                return None
+            start = version - oldest
+            found = islice(self._recent, start, start + limit)
+            return tuple((version + place, event) for place, event in enumerate(found, start=1))
+
+    def subscribe(self, wake: Wake) -> Callable[[], None]:
+        """Be woken after each write; call what is returned to be left alone again."""
+        with self._lock:
+            self._subscribed += 1
+            number = self._subscribed
+            self._wakes[number] = wake
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._wakes.pop(number, None)
+
+        return unsubscribe

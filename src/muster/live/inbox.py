@@ -1,0 +1,88 @@
+"""What others want done: functions that the writer's thread calls with the engine, and the answers they wait for."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Condition
+from typing import Any, Generic, TypeVar
+
+from muster.engine.engine import Engine
+from muster.model.errors import InvariantViolated, MusterError, Unavailable
+from muster.model.limits import INBOX_WISHES
+
+T = TypeVar("T")
+Wish = Callable[[Engine, int], T]
+"""Called once on the writer's thread with the engine and the present time."""
+
+
+@dataclass(slots=True)
+class Letter(Generic[T]):
+    """One wish, and where its answer goes once it is durable."""
+
+    wish: Wish[T]
+    answer: Future[T]
+    outcome: T | None = None
+    error: MusterError | None = None
+
+    def open(self, engine: Engine, now_ms: int) -> None:
+        """Do what it asks for. An error that is raised on purpose is the answer; any other is a bug and goes on."""
+        try:
+            self.outcome = self.wish(engine, now_ms)
+        except InvariantViolated:
+            raise
+        except MusterError as error:
+            self.error = error
+
+    def reply(self, failure: MusterError | None = None) -> None:
+        """Let whoever waits know, unless they have gone away."""
+        if self.answer.done() or not self.answer.set_running_or_notify_cancel():
+            return
+        error = failure or self.error
+        if error is not None:
+            self.answer.set_exception(error)
+        else:
+            self.answer.set_result(self.outcome)  # type: ignore[arg-type]
+
+
+class Inbox:
+    """A bounded list of letters that one thread empties and many fill."""
+
+    def __init__(self) -> None:
+        self._letters: list[Letter[Any]] = []
+        self._changed = Condition()
+        self._has_news = False
+        self._refusal = ""
+
+    def put(self, wish: Wish[T]) -> Future[T]:
+        """Leave a wish; the future is resolved when it was done and written down."""
+        letter = Letter(wish, Future[T]())
+        with self._changed:
+            if self._refusal:
+                raise Unavailable(self._refusal)
+            if len(self._letters) >= INBOX_WISHES:
+                raise Unavailable(f"{INBOX_WISHES} requests wait already; try again in a moment")
+            self._letters.append(letter)
+            self._changed.notify()
+        return letter.answer
+
+    def nudge(self) -> None:
+        """Wake the writer: there is something to look at elsewhere."""
+        with self._changed:
+            self._has_news = True
+            self._changed.notify()
+
+    def take(self, wait_s: float | None) -> list[Letter[Any]]:
+        """Everything that was left, waiting at most so long for something; None waits for ever."""
+        with self._changed:
+            if not self._letters and not self._has_news:
+                self._changed.wait(wait_s)
+            letters, self._letters, self._has_news = self._letters, [], False
+            return letters
+
+    def refuse(self, reason: str) -> None:
+        """Take nothing more, and answer those who wait with the reason; empty opens it again."""
+        with self._changed:
+            self._refusal = reason
+            letters, self._letters = (self._letters, []) if reason else ([], self._letters)
+        for letter in letters:
+            letter.reply(Unavailable(reason))

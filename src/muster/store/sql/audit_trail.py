@@ -1,0 +1,68 @@
+"""Who did what, in a table chained like the log's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from muster.model.audit import AuditEntry
+from muster.store.base import EVERYTHING, AuditFilter, AuditRecord, AuditVerdict
+from muster.store.codec import decode_pairs, encode
+from muster.store.sql.chains import AUDIT
+from muster.store.sql.database import Database
+from muster.store.sql.head import Head
+from muster.store.sql.schema import audit as table
+from muster.store.sql.verification import verify
+
+
+class SqlAuditTrail:
+    """The audit entries."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
+        """Up to `limit` entries behind `after_seq`, oldest first, each checked against the one before it."""
+        asked = AUDIT.scattered().where(table.c.seq > after_seq)
+        for name in ("by", "action", "subject"):
+            if (wanted := getattr(filters, name)) is not None:
+                asked = asked.where(table.c[name] == wanted)
+        with self._database.reading() as connection:
+            rows = connection.execute(asked.order_by(table.c.seq).limit(limit)).all()
+        AUDIT.check_scattered(rows, self._database.name)
+        return [_record(row) for row in rows]
+
+    def verify(self) -> AuditVerdict:
+        """Walk through everything that is kept."""
+        return verify(self._database)
+
+
+def add_entries(connection: Connection, head: Head, entries: Sequence[AuditEntry]) -> Head:
+    """Write the entries, as caused by what the log now ends with, and say where the audit ends with them."""
+    rows = (_row(entry, head.version) for entry in entries)
+    seq, chain = AUDIT.add(connection, (head.audit_seq, head.audit_chain), rows)
+    return replace(head, audit_seq=seq, audit_chain=chain)
+
+
+def _row(entry: AuditEntry, version: int) -> Sequence[object]:
+    by, action, subject, reason = map(_storable, (entry.by, entry.action, entry.subject, entry.reason))
+    detail = encode(tuple((_storable(key), _storable(value)) for key, value in entry.detail))
+    return (entry.at_ms, by, action, subject, detail, reason, version)
+
+
+def _storable(text: str) -> str:
+    """The text as any database keeps it: what people give as a reason must not keep the rest from being written."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _record(row: Row[Any]) -> AuditRecord:
+    entry = AuditEntry(
+        at_ms=row.at_ms,
+        by=row.by,
+        action=row.action,
+        subject=row.subject,
+        detail=decode_pairs(row.detail),
+        reason=row.reason,
+    )
+    return AuditRecord(seq=row.seq, entry=entry, version=row.version, chain=row.chain.hex())

@@ -1,0 +1,110 @@
+"""Connections to one database: many that read, and at most one that writes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from muster.failpoints import failpoint
+from muster.model.errors import Refused
+from muster.store.sql.failures import in_own_words
+
+
+class Host(Protocol):
+    """What differs between one kind of database and another."""
+
+    @property
+    def name(self) -> str:
+        """How people call the database; without its password."""
+        ...
+
+    def readers(self) -> Engine:
+        """Connections that cannot write, each of whose transactions sees one moment."""
+        ...
+
+    def writer(self) -> Engine:
+        """Connections whose commits are durable when they return."""
+        ...
+
+    def claim(self, connection: Connection) -> None:
+        """Become the one writer, on this connection. Raises `Refused` when another process is."""
+        ...
+
+    def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
+        """What the database itself finds wrong with its files; a thorough look may take long."""
+        ...
+
+    def release(self) -> None:
+        """Let another process write."""
+        ...
+
+
+class Database:
+    """One open database. Any thread may read; who writes waits for whoever is writing."""
+
+    def __init__(self, host: Host, *, write: bool) -> None:
+        self.host = host
+        self.name = host.name
+        self._may_write = write
+        self._readers = host.readers()
+        self._writer_engine = host.writer()
+        self._writer: Connection | None = None
+        self._turn = RLock()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the database."""
+        with in_own_words(self.name), self._readers.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[Connection]:
+        """A transaction that is durable once this ends, or left no trace if it ends with an error.
+
+        `what` names the failpoints before and after the commit.
+        """
+        with in_own_words(self.name), self._turn, self._writing_connection() as connection:
+            with connection.begin():
+                yield connection
+                failpoint(f"{what}.before-commit")
+            failpoint(f"{what}.after-commit")
+
+    @contextmanager
+    def _writing_connection(self) -> Iterator[Connection]:
+        """The connection that has the right to write, made anew if it was lost."""
+        if not self._may_write:
+            raise Refused(f"{self.name} was opened for reading only")
+        if self._writer is None:
+            self._writer = self._claimed()
+        try:
+            yield self._writer
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                self._drop_writer()
+            raise
+
+    def _claimed(self) -> Connection:
+        connection = self._writer_engine.connect()
+        try:
+            self.host.claim(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def close(self) -> None:
+        """Give all connections back, and the right to write."""
+        with self._turn:
+            self._readers.dispose()
+            self._drop_writer()
+            self._writer_engine.dispose()
+            self._may_write = False
+            self.host.release()

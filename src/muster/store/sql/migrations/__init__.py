@@ -1,0 +1,1 @@
+"""How a database of an older Muster becomes one of this Muster."""

@@ -1,0 +1,99 @@
+"""The tables, as the newest migration leaves them.
+
+events    the log: one row per event, each chained to the one before
+audit     who did what, chained the same way
+head      one row: where the log and the audit end, so that a lost end is noticed
+jobs      the newest record of every job, folded from the log
+states    saved engine states
+tokens    who may come in
+"""
+
+from sqlalchemy import Column, Index, MetaData, Table
+
+from muster.store.sql.columns import Bytes, Number, Words
+
+REVISION = "r0001"
+"""The newest migration. A database that is there already is opened without looking for others."""
+
+VERSION_TABLE = "muster_version"
+
+metadata = MetaData()
+
+events = Table(
+    "events",
+    metadata,
+    Column("version", Number, primary_key=True, autoincrement=False),
+    Column("at_ms", Number, nullable=False),
+    Column("kind", Words, nullable=False),
+    Column("job", Words),
+    Column("body", Bytes, nullable=False),
+    Column("chain", Bytes, nullable=False),
+    Index("events_of_job", "job", "version"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("at_ms", Number, nullable=False),
+    Column("by", Words, nullable=False),
+    Column("action", Words, nullable=False),
+    Column("subject", Words, nullable=False),
+    Column("detail", Bytes, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("version", Number, nullable=False),
+    Column("chain", Bytes, nullable=False),
+    Index("audit_of_subject", "subject", "seq"),
+)
+
+head = Table(
+    "head",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("version", Number, nullable=False),
+    Column("chain", Bytes, nullable=False),
+    Column("audit_seq", Number, nullable=False),
+    Column("audit_chain", Bytes, nullable=False),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("submitted_ms", Number, nullable=False),
+    Column("state", Words, nullable=False),
+    Column("team", Words, nullable=False),
+    Column("user", Words, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("tier", Words, nullable=False),
+    Column("array", Words),
+    Column("body", Bytes, nullable=False),
+    Column("digest", Bytes, nullable=False),
+    Index("jobs_by_submission", "submitted_ms", "id"),
+    Index("jobs_by_state", "state", "submitted_ms", "id"),
+    Index("jobs_of_array", "array", "submitted_ms", "id"),
+)
+
+states = Table(
+    "states",
+    metadata,
+    Column("version", Number, primary_key=True, autoincrement=False),
+    Column("layout", Words, nullable=False),
+    Column("body", Bytes, nullable=False),
+    Column("digest", Bytes, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("name", Words, nullable=False),
+    Column("secret_digest", Words, nullable=False),
+    Column("bindings", Bytes, nullable=False),
+    Column("created_ms", Number, nullable=False),
+    Column("expires_ms", Number),
+    Column("revoked_ms", Number),
+    Column("scopes", Bytes, nullable=False),
+    Column("digest", Bytes, nullable=False),
+    Index("tokens_by_secret", "secret_digest", unique=True),
+)

@@ -1,0 +1,138 @@
+"""SQLite: one file, and beside it a lock that the one writer holds as long as it lives."""
+
+import fcntl
+import os
+from pathlib import Path
+from sqlite3 import Connection as DriverConnection
+
+from sqlalchemy import URL, Connection, Engine, NullPool, QueuePool, create_engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from muster.model.errors import InvalidInput, NotFound, Refused
+from muster.model.limits import STORE_BUSY_MS, STORE_CHECKED_BYTES, STORE_READERS, STORE_WAL_BYTES
+from muster.store.sql.schema import metadata
+
+READ_AHEAD_BYTES = 1 << 20
+
+PRAGMAS = (
+    f"busy_timeout = {STORE_BUSY_MS}",
+    "synchronous = FULL",  # in WAL mode, a sync of the log with every commit
+    "foreign_keys = ON",
+    "cell_size_check = ON",
+    "trusted_schema = OFF",
+    f"journal_size_limit = {STORE_WAL_BYTES}",
+)
+
+
+class Sqlite:
+    """A SQLite file, readable by its owner only."""
+
+    def __init__(self, url: URL, *, write: bool) -> None:
+        if not url.database or url.database == ":memory:":
+            raise InvalidInput("a store in memory would not be kept; name a file: sqlite:////path/to/muster.db")
+        self._path = Path(url.database)
+        self.name = f"the store {self._path}"
+        self._url = url.set(query={})
+        self._lock: int | None = None
+        if write:
+            self._make_file()
+        elif not self._path.exists():
+            raise NotFound(f"there is no store at {self._path}; `muster up` makes one")
+
+    def readers(self) -> Engine:
+        """Connections that cannot write."""
+        engine = create_engine(self._url, poolclass=QueuePool, pool_size=STORE_READERS, max_overflow=STORE_READERS)
+        _prepare(engine, (*PRAGMAS, "query_only = ON"), begin="BEGIN")
+        return engine
+
+    def writer(self) -> Engine:
+        """A connection that takes its turn when it begins, not in the middle."""
+        engine = create_engine(self._url, poolclass=NullPool)
+        _prepare(engine, (*PRAGMAS, "journal_mode = WAL"), begin="BEGIN IMMEDIATE")
+        return engine
+
+    def claim(self, connection: Connection) -> None:
+        """Nothing to do: the lock was taken before the file was opened, and is held since."""
+
+    def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
+        """What SQLite's own checks say.
+
+        The quick one is for every start, so it leaves the log out where that is long: its rows are counted and chained
+        anyway, and checked as they are read.
+        """
+        if thorough:
+            return _findings(connection, "integrity_check")
+        if self._path.stat().st_size <= STORE_CHECKED_BYTES:
+            _read_through(self._path)
+            return _findings(connection, "quick_check")
+        others = (table for table in metadata.tables if table != "events")
+        return tuple(each for table in others for each in _findings(connection, f"quick_check({table})"))
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _make_file(self) -> None:
+        """Take the lock, and make the file before SQLite does, so that it is never readable by others."""
+        if not self._path.parent.is_dir():
+            raise NotFound(f"{self._path.parent} does not exist, so no store can be made in it")
+        self._lock = _locked(self._path.with_name(f"{self._path.name}.lock"), self.name)
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._path.chmod(0o600)
+            _sync_folder(self._path.parent)
+        except OSError:
+            self.release()
+            raise
+
+
+def _findings(connection: Connection, check: str) -> tuple[str, ...]:
+    found = connection.exec_driver_sql(f"PRAGMA {check}").scalars().all()
+    return () if found == ["ok"] else tuple(str(each) for each in found)
+
+
+def _read_through(path: Path) -> None:
+    """Have the file in memory: from front to back that takes a tenth of what it takes page by page."""
+    with path.open("rb", buffering=0) as file:
+        while file.read(READ_AHEAD_BYTES):
+            pass
+
+
+def _locked(path: Path, name: str) -> int:
+    """A lock that lasts as long as this process, whatever ends it. The number inside is for people only."""
+    lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(lock, 32).decode("ascii", "replace").strip()
+        os.close(lock)
+        message = f"{name} is in use by process {holder or 'unknown'}: end that one first, or use another store"
+        raise Refused(message) from None
+    os.truncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
+    return lock
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is safe only once its folder is."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _prepare(engine: Engine, pragmas: tuple[str, ...], *, begin: str) -> None:
+    """Set every new connection up, and let transactions begin where SQLAlchemy begins them."""
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: DriverConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # the driver's own ideas of when to begin are not needed
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)

@@ -1,0 +1,96 @@
+"""The whole store behind one door."""
+
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError
+
+from muster.model.errors import Corrupted, InvalidInput
+from muster.store.sql.audit_trail import SqlAuditTrail
+from muster.store.sql.database import Database, Host
+from muster.store.sql.event_log import SqlEventLog
+from muster.store.sql.head import check_head
+from muster.store.sql.job_archive import SqlJobArchive
+from muster.store.sql.postgres import Postgres
+from muster.store.sql.sqlite import Sqlite
+from muster.store.sql.state_store import SqlStateStore
+from muster.store.sql.tokens import SqlTokenStore
+from muster.store.sql.upgrade import bring_up_to_date, check_up_to_date
+
+
+def open_store(url: str, *, write: bool) -> "SqlStore":
+    """Open the store at `sqlite:////path/to/muster.db` or `postgresql://user@host/database`.
+
+    For writing it is made if there is none, and brought to the newest schema. Raises `Refused` when another process
+    has it open for writing, `TooNew` when a newer Muster made it, `Corrupted` when it is damaged.
+    """
+    database = Database(host_of(url, write=write), write=write)
+    try:
+        _prepare(database, write=write)
+    except BaseException:
+        database.close()
+        raise
+    return SqlStore(database)
+
+
+class SqlStore:
+    """An open store: all that is kept, each behind its port."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.log = SqlEventLog(database)
+        self.states = SqlStateStore(database)
+        self.audit = SqlAuditTrail(database)
+        self.tokens = SqlTokenStore(database)
+        self.jobs = SqlJobArchive(database)
+
+    @property
+    def name(self) -> str:
+        """What and where it is, for messages; without a password."""
+        return self._database.name
+
+    def close(self) -> None:
+        """Let go of the database, so that another process may write."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def host_of(url: str, *, write: bool) -> Host:
+    """The kind of database that the address is of."""
+    try:
+        parsed: URL = make_url(url)
+    except ArgumentError:
+        raise InvalidInput("the store's url cannot be read; write sqlite:////path or postgresql://…") from None
+    match parsed.get_backend_name():
+        case "sqlite":
+            return Sqlite(parsed, write=write)
+        case "postgresql" | "postgres":
+            return Postgres(parsed)
+        case other:
+            raise InvalidInput(f"a store cannot be kept in {other!r}; write sqlite:////path or postgresql://…")
+
+
+def _prepare(database: Database, *, write: bool) -> None:
+    """Look for damage, bring the schema up to date, and see that nothing is missing at the end."""
+    if write:
+        with database.writing("upgrade") as connection:
+            _check_files(database, connection)
+            bring_up_to_date(connection, database.name)
+    with database.reading() as connection:
+        if not write:
+            _check_files(database, connection)
+            check_up_to_date(connection, database.name)
+        check_head(connection, database.name)
+
+
+def _check_files(database: Database, connection: Connection) -> None:
+    if found := database.host.damage(connection, thorough=False):
+        raise Corrupted(f"{database.name} is damaged ({found[0]}); restore it from a copy")

@@ -1,0 +1,75 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muster.client.address import find_address, home_folder
+from muster.model.errors import InvalidInput, Unreachable
+
+HERE = "http://127.0.0.1:8470"
+FAR = "https://muster.example.org"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "token").write_text("local-secret\n", "utf-8")
+    (tmp_path / "server.json").write_text(json.dumps({"url": HERE, "pid": 1}), "utf-8")
+    return tmp_path
+
+
+def test_the_server_on_this_machine_is_found_under_home(home: Path) -> None:
+    address = find_address(environment={"MUSTER_HOME": str(home)})
+    assert (address.url, address.token) == (HERE, "local-secret")
+
+
+def test_the_environment_wins_over_files(home: Path) -> None:
+    environment = {"MUSTER_HOME": str(home), "MUSTER_URL": f"{FAR}/", "MUSTER_TOKEN": "mine"}
+    address = find_address(environment=environment)
+    assert (address.url, address.token) == (FAR, "mine")
+
+
+def test_what_is_passed_in_wins_over_the_environment(home: Path) -> None:
+    environment = {"MUSTER_HOME": str(home), "MUSTER_URL": FAR, "MUSTER_TOKEN": "mine"}
+    address = find_address(HERE, "yours", environment=environment)
+    assert (address.url, address.token) == (HERE, "yours")
+
+
+def test_a_login_wins_over_the_server_on_this_machine(home: Path) -> None:
+    (home / "login.json").write_text(json.dumps({"url": FAR, "token": "far-secret"}), "utf-8")
+    address = find_address(environment={"MUSTER_HOME": str(home)})
+    assert (address.url, address.token) == (FAR, "far-secret")
+
+
+def test_the_token_of_this_machine_never_leaves_it(home: Path) -> None:
+    assert find_address(FAR, environment={"MUSTER_HOME": str(home)}).token == ""
+    assert find_address("http://localhost:9", environment={"MUSTER_HOME": str(home)}).token == "local-secret"
+
+
+def test_without_any_server_the_message_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match="muster up"):
+        find_address(environment={"MUSTER_HOME": str(tmp_path)})
+
+
+def test_a_broken_file_counts_as_none(home: Path) -> None:
+    (home / "server.json").write_text("{", "utf-8")
+    with pytest.raises(Unreachable):
+        find_address(environment={"MUSTER_HOME": str(home)})
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8470", "ftp://host", "http://", "http://host:port", "http://host:99999"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput, match="not the address of a server"):
+        find_address(url, environment={"MUSTER_HOME": "nowhere"})
+
+
+def test_home_is_a_folder_of_the_user_unless_said_otherwise() -> None:
+    assert home_folder({}) == Path.home() / ".muster"
+    assert home_folder({"MUSTER_HOME": "~/m"}) == Path.home() / "m"
+
+
+def test_muster_and_its_answers_load_no_http_library() -> None:
+    program = "import sys, muster, muster.client.answers, muster.cli.main; print('httpx' in sys.modules); muster.Client"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,217 @@
+"""The writer's thread: what is asked for is done, written and answered, and what fails loses nothing."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from muster.backends.fake import FakeBackend
+from muster.engine.engine import Engine, Submitted
+from muster.live import saved_states
+from muster.live.control_plane import Configuration, ControlPlane, Turn
+from muster.model.audit import AuditEntry
+from muster.model.errors import InvariantViolated, NotFound, Unavailable
+from muster.model.events import Event, JobSubmitted
+from muster.model.ids import JobId
+from muster.model.job import Job
+from muster.model.scenario import Rules
+from muster.model.spec import JobSpec
+from muster.store.memory import MemoryLog, MemoryStates
+from tests.builders import a_cluster, a_job, a_node, a_team
+
+DEADLINE_S = 10
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._now_ms = 1_000
+
+    def now_ms(self) -> int:
+        self._now_ms += 1
+        return self._now_ms
+
+
+class _Backend(FakeBackend):
+    def acknowledge(self) -> None:
+        pass
+
+
+class _FullDisk(MemoryLog):
+    """A store that cannot write while it is full."""
+
+    is_full = False
+
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),
+        audit: Sequence[AuditEntry] = (),
+    ) -> int:
+        if self.is_full:
+            raise Unavailable("the disk is full")
+        return super().append(events, expected_version, jobs=jobs, audit=audit)
+
+
+@contextmanager
+def _running(log: MemoryLog | None = None, states: MemoryStates | None = None, **fields: Any) -> Iterator[ControlPlane]:
+    configuration = fields.pop("configuration", None) or Configuration(cluster=a_cluster(a_node("n1", gpus=8)))
+    control = ControlPlane(
+        log=log or MemoryLog(),
+        states=states or MemoryStates(),
+        backend=_Backend(),
+        clock=_Clock(),
+        configuration=configuration,
+        **fields,
+    )
+    control.start()
+    try:
+        yield control
+    finally:
+        control.stop()
+
+
+def _submit(control: ControlPlane, spec: JobSpec | None = None) -> JobId:
+    answer = control.ask(lambda engine, now_ms: engine.submit(spec or a_job(), now_ms)).result(DEADLINE_S)
+    assert isinstance(answer, Submitted)
+    return answer.job
+
+
+def test_what_is_asked_for_is_in_the_log_when_it_is_answered() -> None:
+    log = MemoryLog()
+    with _running(log) as control:
+        job = _submit(control)
+        assert any(isinstance(event, JobSubmitted) and event.job == job for event in log.read())
+
+
+def test_what_waits_together_is_written_together() -> None:
+    writes: list[int] = []
+
+    class _Counting(MemoryLog):
+        def append(self, events: Sequence[Event], expected_version: int, **rest: Any) -> int:
+            writes.append(sum(isinstance(event, JobSubmitted) for event in events))
+            return super().append(events, expected_version, **rest)
+
+    control = ControlPlane(
+        log=_Counting(),
+        states=MemoryStates(),
+        backend=_Backend(),
+        clock=_Clock(),
+        configuration=Configuration(cluster=a_cluster(a_node("n1"))),
+    )
+    answers = [control.ask(lambda engine, now_ms: engine.submit(a_job(), now_ms)) for _ in range(50)]
+    control.start()
+    for answer in answers:
+        answer.result(DEADLINE_S)
+    control.stop()
+    assert max(writes) == 50
+
+
+def test_an_error_that_is_meant_is_the_answer_of_one_and_no_matter_to_others() -> None:
+    with _running() as control:
+        failing = control.ask(lambda engine, now_ms: engine.cancel(JobId("nobody"), now_ms))
+        with pytest.raises(NotFound):
+            failing.result(DEADLINE_S)
+        _submit(control)
+
+
+def test_a_restart_goes_on_from_the_saved_state_and_what_came_after() -> None:
+    log, states = MemoryLog(), MemoryStates()
+    with _running(log, states) as control:
+        first = _submit(control)
+    saved = saved_states.load(states)
+    assert saved is not None
+    assert saved.version == log.version
+    with _running(log, states) as control:
+        assert first in control.state.jobs
+        assert _submit(control) != first
+
+
+def test_a_saved_state_of_other_code_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, states = MemoryLog(), MemoryStates()
+    with _running(log, states) as control:
+        job = _submit(control)
+    monkeypatch.setattr(saved_states, "layout", lambda: "another")
+    assert saved_states.load(states) is None
+    with _running(log, states) as control:
+        assert job in control.state.jobs
+
+
+def test_when_writing_fails_nothing_happened_and_the_next_request_works() -> None:
+    log = _FullDisk()
+    with _running(log) as control:
+        before = _submit(control)
+        log.is_full = True
+        refused = control.ask(lambda engine, now_ms: engine.submit(a_job("lost"), now_ms))
+        with pytest.raises(Unavailable, match="disk is full"):
+            refused.result(DEADLINE_S)
+        log.is_full = False
+        again = _retried(control)
+        assert [job.spec.name for job in control.state.jobs.values()] == ["train", "again"]
+        assert again != before
+
+
+def _retried(control: ControlPlane) -> JobId:
+    """Submit until it is taken: the writer needs a moment to start again."""
+    for _ in range(1_000):
+        try:
+            return _submit(control, a_job("again"))
+        except Unavailable:
+            continue
+    raise AssertionError("the writer did not come back")
+
+
+def test_a_broken_invariant_stops_the_writer_and_lets_people_read() -> None:
+    with _running() as control:
+        job = _submit(control)
+        answer: Future[None] = control.ask(_break)
+        with pytest.raises(Unavailable, match="the writer has stopped"):
+            answer.result(DEADLINE_S)
+        with pytest.raises(Unavailable, match="the writer has stopped"):
+            control.ask(lambda engine, now_ms: engine.submit(a_job(), now_ms))
+        assert "cannot be" in control.trouble
+        assert job in control.state.jobs
+
+
+def _break(_engine: Engine, _now_ms: int) -> None:
+    raise InvariantViolated("this cannot be")
+
+
+def test_watchers_are_told_what_was_written_and_nothing_else() -> None:
+    with _running() as control:
+        woken: list[int] = []
+        version = control.feed.version
+        unsubscribe = control.feed.subscribe(lambda: woken.append(control.feed.version))
+        job = _submit(control)
+        unsubscribe()
+        events = control.feed.after(version, 100)
+        assert events is not None
+        assert events[0][0] == version + 1
+        assert isinstance(events[0][1], JobSubmitted)
+        assert events[0][1].job == job
+        assert woken
+        assert control.feed.after(control.feed.version, 100) == ()
+
+
+def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed_since() -> None:
+    log = MemoryLog()
+    configured = Rules(teams=(a_team("nlp", guaranteed={"*": 4}),))
+    changed = Rules(teams=(a_team("nlp", guaranteed={"*": 8}),))
+    cluster = a_cluster(a_node("n1", gpus=8))
+    configuration = Configuration(cluster=cluster, rules=configured)
+    with _running(log, configuration=configuration) as control:
+        assert control.state.snapshot.rules == configured
+        assert control.ask(lambda engine, now_ms: engine.change_rules(changed, now_ms, by="ada")).result(DEADLINE_S)
+    with _running(log, configuration=configuration) as control:
+        assert control.state.snapshot.rules == changed
+
+
+def test_turns_are_measured() -> None:
+    turns: list[Turn] = []
+    with _running(on_turn=turns.append) as control:
+        _submit(control)
+    assert any(turn.wishes == 1 for turn in turns)
+    assert all(turn.write_s >= 0 and turn.plan_s >= 0 for turn in turns)
