@@ -87,7 +87,7 @@ class Link:
 
     def open(self) -> None:
         """Find the node's supervisor, or start one."""
-        if self._is_closed:
+        if self._is_closed or self._starting is not None:
             return
         found = whereabouts(self._folder)
         if found is None:
