@@ -94,6 +94,7 @@ class Controller:
         return InvariantViolated(f"{self._stopped}{told}")
 
     def _take_instructions(self, outcome: Outcome) -> None:
+        self._unsent += outcome.commands
         for move in outcome.moves:
             for instruction in move.instructions:
                 match instruction:
