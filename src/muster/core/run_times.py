@@ -62,6 +62,12 @@ class RunTimes:
             return TURN_MAX_MS
         return min(max(window.quantile(TURN_PERCENT * 10, -1), TURN_MIN_MS), TURN_MAX_MS)
 
+    def copy(self) -> "RunTimes":
+        """The same for somebody else to read, while this one goes on learning on another thread."""
+        made = RunTimes()
+        made._circles = {circle: window.copy() for circle, window in list(self._circles.items())}
+        return made
+
     def _forget_oldest(self) -> None:
         """Keep memory bounded: the group that learnt nothing for longest goes."""
         if len(self._circles) >= RUN_TIME_CIRCLES:
@@ -82,6 +88,11 @@ class _Window:
             del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
         self._latest.append(run_ms)
         insort(self._sorted, run_ms)
+
+    def copy(self) -> "_Window":
+        made = _Window()
+        made._latest, made._sorted = self._latest.copy(), self._sorted.copy()
+        return made
 
     def longer_than(self, ran_ms: int) -> int:
         """How many of them ran longer."""

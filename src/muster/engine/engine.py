@@ -19,7 +19,7 @@ from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
 from muster.engine.state import State, fold
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, InvalidInput, NotFound
+from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
 from muster.model.events import (
     ClusterChanged,
     DependencyFailed,
@@ -80,19 +80,32 @@ class Engine:
         self._batches = 0
 
     def submit(
-        self, spec: JobSpec, now_ms: int, *, job: JobId | None = None, held: bool = False, by: str = "", key: str = ""
+        self,
+        spec: JobSpec,
+        now_ms: int,
+        *,
+        job: JobId | None = None,
+        held: bool = False,
+        by: str = "",
+        key: str = "",
+        fingerprint: str = "",
     ) -> Submitted | Rejected:
         """Let a job in, or say why not. Admission looks at the file, this at the jobs it depends on.
 
-        Who asks again under the same key is told what became of it the first time.
+        Who asks again under the same key is told what became of it the first time, and who asks for something else
+        under it, by the fingerprint, is refused with `KeyReused`.
         """
         if key and (known := self.state.keys.get((by, key))) is not None:
-            return Submitted(job=known, is_new=False)
+            if known[1] != fingerprint:
+                raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
+            return Submitted(job=known[0], is_new=False)
         name = self._new_id() if job is None else job
         answer = self._admit(name, spec)
         if isinstance(answer, Rejected):
             return answer
-        return self._enter(name, answer.spec, now_ms, held=held, by=by, key=key)
+        return self._enter(
+            JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
+        )
 
     def submit_all(
         self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str = ""
@@ -109,7 +122,10 @@ class Engine:
                 return replace(answer, message=f"{job}: {answer.message}")
             admitted[job] = answer.spec
         with self.batch():
-            return tuple(self._enter(job, admitted[job], now_ms, by=by) for job in in_order(depends_on))
+            return tuple(
+                self._enter(JobSubmitted(at_ms=now_ms, job=job, spec=admitted[job], by=by))
+                for job in in_order(depends_on)
+            )
 
     def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """End a job, or every task of an array. False when there is nothing left to end."""
@@ -312,21 +328,19 @@ class Engine:
                 return Rejected(code=ReasonCode.DEPENDENCY, message=message)
         return self._decisions.admit(spec, self.state.snapshot)
 
-    def _enter(
-        self, job: JobId, spec: JobSpec, now_ms: int, *, held: bool = False, by: str = "", key: str = ""
-    ) -> Submitted:
+    def _enter(self, submission: JobSubmitted) -> Submitted:
         """Write the job down with what it still waits for, which may already be in vain."""
         fates: dict[JobId, Fate] = {}
-        for dependency in spec.depends_on:
+        for dependency in submission.spec.depends_on:
             state = self.state.state_of(dependency.job)
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
         with self.batch():
-            submission = JobSubmitted(at_ms=now_ms, job=job, spec=spec, unmet=tuple(fates), held=held, by=by, key=key)
-            self._record(submission)
+            self._record(replace(submission, unmet=tuple(fates)))
             for doomed in (each for each, so_far in fates.items() if so_far is Fate.DOOMED):
-                self._record(DependencyFailed(at_ms=now_ms, job=job, dependency=doomed))
-        return Submitted(job=job)
+                failure = DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed)
+                self._record(failure)
+        return Submitted(job=submission.job)
 
     def _check_new(self, job: JobId, spec: JobSpec) -> None:
         if self.state.state_of(job) is not None:

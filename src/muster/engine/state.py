@@ -84,14 +84,16 @@ class State:
         """For each job or array, who depends on it and how."""
         self.node_faults: dict[NodeName, int] = {}
         """Faults in a row on each node, for its health; work that went well there forgives them."""
+        self.node_notes: dict[NodeName, str] = {}
+        """Why each node is in the state it is in, as far as somebody said."""
         capacity_milli = _capacity_milli(scenario.cluster.nodes)
         self.patience = Patience(capacity_milli) if scenario.policy.takes_turns else None
         """Watches jobs that gave way; None when the policy lets nobody ask for that."""
         self.configured: Rules | None = None
         """The rules that the configuration asked for last; others may have changed them since."""
         self.submissions = 0
-        self.keys: dict[tuple[str, str], JobId] = {}
-        """What became of requests that were given a key, by who asked and the key."""
+        self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
+        """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
         self.users: dict[JobId, str] = {}
         """Who submitted each job or array."""
 
@@ -122,8 +124,10 @@ def fold(state: State, event: Event) -> Outcome:
         case HoldsSet(holds=holds):
             state.snapshot.hold(holds)
             outcome = Outcome()
-        case NodeChanged(node=node):
-            outcome = _change_node(state, node)
+        case NodeChanged():
+            outcome = _hear_of_node(state, event)
+            if outcome.is_change:
+                state.node_notes[event.node.name] = event.because
         case NodeLost():
             outcome = _lose_node(state, event)
         case RulesChanged():
@@ -145,7 +149,7 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     state.submissions += 1
     state.users[event.job] = event.by
     if event.key:
-        state.keys[event.by, event.key] = event.job
+        state.keys[event.by, event.key] = (event.job, event.fingerprint)
     if event.spec.array is not None:
         state.arrays[event.job] = ArrayTally(event.job, event.spec.array)
         state.array_specs[event.job] = event.spec
@@ -155,6 +159,14 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     for move in moves:
         _place(state, move, event.at_ms)
     return Outcome(moves=moves)
+
+
+def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
+    before = state.nodes.get(event.node.name)
+    outcome = _change_node(state, event.node)
+    if before is None or before.bad_gpus == event.node.bad_gpus:
+        return outcome
+    return Outcome(moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
 
 
 def _change_node(state: State, node: Node) -> Outcome:
@@ -184,6 +196,7 @@ def _change_cluster(state: State, cluster: ClusterSpec) -> Outcome:
     state.nodes = {node.name: node for node in cluster.nodes}
     state.draining = _draining(cluster.nodes)
     state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
+    state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
     state.snapshot.change_cluster(cluster)
     if state.patience is not None:
         state.patience.resize(_capacity_milli(cluster.nodes))
@@ -215,11 +228,12 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     is_news = _change_node(state, replace(node, state=NodeState.DOWN)).is_change
     outcome = _move_all(state, event, state.jobs_on(event.node))
     if is_news or outcome.is_change:
+        state.node_notes[event.node] = event.because
         state.node_faults[event.node] = state.node_faults.get(event.node, 0) + 1
     return Outcome(moves=outcome.moves, is_change=is_news or outcome.is_change)
 
 
-def _move_all(state: State, event: JobEvent | NodeLost, jobs: Iterable[JobId]) -> Outcome:
+def _move_all(state: State, event: JobEvent | NodeChanged | NodeLost, jobs: Iterable[JobId]) -> Outcome:
     moves = []
     for job in jobs:
         before = state.jobs[job]

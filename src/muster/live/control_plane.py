@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from muster.backends.base import Backend
 from muster.engine.engine import Engine
 from muster.engine.state import State
+from muster.failpoints import failpoint
 from muster.live import saved_states
 from muster.live.clock import Clock
 from muster.live.feed import Feed
@@ -89,6 +90,8 @@ class ControlPlane:
         self.feed = Feed(log.version)
         self.trouble = ""
         """Why nothing can be changed at present; empty when all is well."""
+        self.has_stopped = False
+        """True once the writer has given up: only a restart helps."""
         self._engine = self._take_up()
 
     @property
@@ -165,9 +168,12 @@ class ControlPlane:
             reports = self._backend.poll()
             engine.observe(*reports)
         written_s = time.perf_counter()
+        failpoint("reply.before")
         for letter in letters:
             letter.reply()
+        failpoint("reply.after")
         self._backend.acknowledge()
+        failpoint("acknowledge.after")
         has_planned = engine.tick(now_ms) is not None
         turn = Turn(
             wishes=len(letters),
@@ -212,6 +218,7 @@ class ControlPlane:
     def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
         """A bug: change nothing more, so that nothing gets worse, and let people read."""
         self.trouble = f"the writer has stopped: {error}"
+        self.has_stopped = True
         self._inbox.refuse(self.trouble)
         for letter in letters:
             letter.reply(Unavailable(self.trouble))

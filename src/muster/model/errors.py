@@ -6,8 +6,10 @@
     │   └── TooLarge            … because there is too much of it
     ├── Unauthenticated         nobody knows who asks
     ├── Refused                 understood, and not allowed
+    │   └── NeverRuns           … because a job can never run here as things are configured
     ├── NotFound
     ├── Conflict                the world changed in between; try again
+    │   └── KeyReused           a request came under the key of another one
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
     │   └── Unreachable         … because nothing answers there, or not as a Muster server does
@@ -77,6 +79,14 @@ class Refused(MusterError):
     exit_code = 3
 
 
+class NeverRuns(Refused):
+    """A job can never run here as things are configured; its code says why."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
 class NotFound(MusterError):
     """There is no such thing."""
 
@@ -91,6 +101,13 @@ class Conflict(MusterError):
     code = "conflict"
     http_status = 409
     retry_helps = True
+
+
+class KeyReused(Conflict):
+    """A key stands for one request, and this is another one."""
+
+    code = "key_reused"
+    retry_helps = False
 
 
 class TooMany(MusterError):

@@ -38,6 +38,8 @@ class JobSubmitted:
     """Who asked."""
     key: str = ""
     """What they called this request: asking again under the same key is the same request."""
+    fingerprint: str = ""
+    """Of what was asked for under the key, to tell the same request from another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,6 +167,7 @@ STORE_PAGE_ROWS = 2_000
 
 SAVED_STATES = 2
 """If the newest is damaged or of another layout, there is one more before the whole log has to be folded."""
+
 WORKER_PROCESSES = 16_384
 """Processes and threads of one worker, where the kernel can count them: sixty loaders with a thread per core of a large
 machine, and half of what a kernel has by default, so that a program that forks without end harms nobody else."""
@@ -227,3 +228,73 @@ MASTER_PORTS = (20_000, 32_000)
 
 SUPERVISOR_BACKLOG = 100_000
 """Commands that one node has not acknowledged: every job of the largest queue once. More means that it has stopped."""
+
+TOKENS_REMEMBERED = 10_000
+"""Tokens that are known without asking the store: more people and programs than one control plane serves."""
+
+TOKENS_REMEMBERED_MS = 2_000
+"""How long a token may still let somebody in after another control plane revoked it."""
+
+TOKEN_BINDINGS = 100
+"""Roles that one token may have: a person is in a few teams."""
+
+BODY_BYTES = 4 * 1024 * 1024
+"""What one request may send: a job file with its longest script four times over."""
+
+PAGE_ITEMS = 100
+PAGE_ITEMS_MAX = 1_000
+"""Items in one answer, when nobody says and at most."""
+
+JOBS_SCANNED = 20_000
+"""Jobs looked at for one page of a listing: few may match, and the answer must still come quickly."""
+
+WATCHERS = 1_000
+"""Event streams that are open at once; each costs a connection and a queue."""
+
+WATCHER_CHUNKS = 256
+"""What may wait for one watcher. One that is further behind is disconnected, and resumes where it was."""
+
+WATCHER_PAGE_EVENTS = 500
+"""Events that are read at once for a watcher that is catching up."""
+
+HEARTBEAT_S = 15.0
+"""How often a silent stream shows that it is alive: proxies give up on one after half a minute or more."""
+
+SEND_S = 20.0
+"""How long a client may take to accept what it was sent before it counts as gone."""
+
+LOG_CHUNK_BYTES = 256 * 1024
+"""Of a log, what is read when nobody says how much."""
+
+LOG_POLL_S = 0.25
+"""How often a followed log is looked at: quick enough to seem immediate."""
+
+LOG_FOLLOWERS = 500
+"""Logs that are followed at once; each is looked at a few times a second."""
+
+EXPLAINED_MS = 2_000
+"""How old the answer to "why does it wait" may be: explaining a long queue takes a good part of a second."""
+
+ESTIMATE_RUNS = 20
+"""Futures that are played for one estimate: the ninth decile of twenty is the third latest."""
+
+ESTIMATE_S = 3.0
+"""How long an estimate may compute. Fewer futures than asked for are still an estimate; none are none."""
+
+ESTIMATE_HORIZON_MS = 7 * 24 * 3_600_000
+"""How far estimates look ahead: who would start later is told that it is later."""
+
+QUESTIONS = 64
+"""Explanations and estimates that may wait for their turn; they share one thread."""
+
+TERMINALS = 100
+"""Terminals that people are attached to at once."""
+
+CONNECTIONS_WAITING = 2_048
+"""Connections that the kernel keeps for a server that is busy."""
+
+KEEP_ALIVE_S = 30
+"""How long an idle connection stays open for the next request."""
+
+STOP_S = 10
+"""How long requests that are being answered may hold up a stop."""

@@ -4,8 +4,9 @@ The present situation is played forward a few times, each time with other luck, 
 for promises: those rest on limits alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
@@ -45,15 +46,48 @@ def estimate_starts(
     `recent` is who submitted lately, in the order of time; without it nobody else comes. Jobs that do not wait in the
     scenario, or may not start, are estimated to start later than anybody looked.
     """
+    asked = tuple(dict.fromkeys(jobs))
+    played = possible_starts(
+        scenario,
+        run_times,
+        jobs=asked,
+        seed=seed,
+        horizon_ms=horizon_ms,
+        recent=recent,
+        planner=planner,
+        habits=habits,
+    )
+    return summed_up(asked, tuple(islice(played, runs)))
+
+
+def possible_starts(
+    scenario: Scenario,
+    run_times: RunTimes,
+    *,
+    jobs: Iterable[JobId],
+    seed: int,
+    horizon_ms: int,
+    recent: Sequence[Arrival] = (),
+    planner: Planner = plan,
+    habits: Habits | None = None,
+) -> Iterator[dict[JobId, int]]:
+    """When these jobs start in one possible future after another, without end; those that start too late are missing.
+
+    For whoever stops when time is up: what was played until then is still an estimate.
+    """
     asked = dict.fromkeys(jobs)
-    starts: dict[JobId, list[int]] = {job: [] for job in asked}
     until_ms = scenario.now_ms + horizon_ms
-    for number in range(runs):
+    for number in count():
         luck = Luck(run_times, f"future {seed} {number}")
         newcomers = luck.newcomers(recent[-RECENT_ARRIVALS:], scenario.now_ms)
         future = Future(scenario, luck, newcomers, planner=planner, habits=habits or Habits())
-        for job, at_ms in future.first_starts(asked, until_ms).items():
-            starts[job].append(at_ms)
+        yield future.first_starts(asked, until_ms)
+
+
+def summed_up(jobs: Iterable[JobId], futures: Sequence[Mapping[JobId, int]]) -> dict[JobId, StartEstimate]:
+    """The quantiles of each job's start over some futures."""
+    runs = len(futures)
+    starts = {job: [future[job] for future in futures if job in future] for job in jobs}
     return {
         job: StartEstimate(p50_ms=_quantile(found, 50, runs), p90_ms=_quantile(found, 90, runs))
         for job, found in starts.items()

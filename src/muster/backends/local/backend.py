@@ -5,6 +5,7 @@ supervisors until `acknowledge` says that they are recorded: whoever polls commi
 """
 
 import os
+import signal
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.link import Link, Listener, whereabouts
 from muster.backends.local.ports import free_port
+from muster.failpoints import failpoint
 from muster.model.errors import InvariantViolated, NotFound
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
@@ -44,7 +46,7 @@ class LocalBackend:
         options: Sequence[str] = (),
     ) -> None:
         self._home = home
-        self._on_news = on_news
+        self.on_news = on_news
         self._commands: deque[Command] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
@@ -109,15 +111,8 @@ class LocalBackend:
 
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
-        folders = [self._home / "nodes" / name for name in self._links]
-        living = [found for folder in folders if (found := whereabouts(folder)) is not None]
         self.close()
-        for found in living:
-            if is_same(found.pid, found.start_ticks):
-                os.kill(found.pid, 15)
-        give_up_s = time.monotonic() + timeout_s
-        while any(is_same(found.pid, found.start_ticks) for found in living) and time.monotonic() < give_up_s:
-            time.sleep(0.005)
+        end_supervisors((self._home / "nodes" / name for name in self._links), timeout_s)
 
     def _ring(self) -> None:
         os.eventfd_write(self._bell, 1)
@@ -145,7 +140,7 @@ class LocalBackend:
             link.flush()
         if self._has_news:
             self._has_news = False
-            self._on_news()
+            self.on_news()
 
     def _dispatch(self, command: Command) -> None:
         """Send a command to the nodes it means."""
@@ -158,7 +153,9 @@ class LocalBackend:
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
             if link is not None and not link.is_lost:
+                failpoint("send.before")
                 link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
+                failpoint("send.after")
         if unplaced and isinstance(command, SignalStop | KillWorkers):
             self._deny(command, unplaced)
 
@@ -213,6 +210,17 @@ class LocalBackend:
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.append((node, number, event))
         self._has_news = True
+
+
+def end_supervisors(folders: Iterable[Path], timeout_s: float = 30.0) -> None:
+    """End the supervisors that keep these folders with everything that they run, and wait until they are gone."""
+    living = [found for folder in folders if (found := whereabouts(folder)) is not None]
+    for found in living:
+        if is_same(found.pid, found.start_ticks):
+            os.kill(found.pid, signal.SIGTERM)
+    give_up_s = time.monotonic() + timeout_s
+    while any(is_same(found.pid, found.start_ticks) for found in living) and time.monotonic() < give_up_s:
+        time.sleep(0.005)
 
 
 def _now_ms() -> int:

@@ -1,0 +1,80 @@
+"""From the secret that was shown to whoever it belongs to.
+
+What the store said is remembered for a moment, so that not every request asks it. A token that is revoked here stops at
+once; one that is revoked by another control plane stops when that moment is over.
+"""
+
+import hmac
+from collections.abc import Sequence
+from typing import Protocol
+
+from muster.access.principal import Principal, principal_of
+from muster.access.secrets import digest_of, token_id
+from muster.model.access import Token
+from muster.model.audit import AuditEntry
+from muster.model.errors import Unauthenticated
+from muster.model.ids import TokenId
+from muster.model.limits import TOKENS_REMEMBERED, TOKENS_REMEMBERED_MS
+
+
+class TokenStore(Protocol):
+    """Where tokens are kept, each by the digest of its secret."""
+
+    def add(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
+        """Keep a new token, and who made it in the same transaction."""
+        ...
+
+    def find(self, digest: str) -> Token | None:
+        """The token with this digest, also when it has expired or was revoked."""
+        ...
+
+    def all(self) -> Sequence[Token]:
+        """Every token there ever was, oldest first."""
+        ...
+
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
+        """Let a token no longer in, and return it as it is now."""
+        ...
+
+
+class Keyring:
+    """Knows people by their tokens."""
+
+    def __init__(self, store: TokenStore) -> None:
+        self.store = store
+        self._known: dict[str, tuple[int, Token]] = {}
+
+    def recall(self, secret: str, now_ms: int) -> Principal | None:
+        """Whoever this secret belongs to, if the store was asked a moment ago; None when it has to be asked."""
+        digest = digest_of(secret)
+        until_ms, token = self._known.get(digest, (0, None))
+        if token is None or now_ms >= until_ms:
+            return None
+        return _admitted(token, secret, digest, now_ms)
+
+    def identify(self, secret: str, now_ms: int) -> Principal:
+        """Whoever this secret belongs to. Asks the store, which may take a while."""
+        digest = digest_of(secret)
+        token = self.store.find(digest) if token_id(secret) is not None else None
+        if token is None:
+            raise Unauthenticated("this token is not known here; ask whoever runs Muster for one")
+        principal = _admitted(token, secret, digest, now_ms)
+        if len(self._known) >= TOKENS_REMEMBERED:
+            self._known.clear()
+        self._known[digest] = (now_ms + TOKENS_REMEMBERED_MS, token)
+        return principal
+
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
+        """Let a token no longer in, from now on."""
+        revoked = self.store.revoke(token, at_ms, audit=audit)
+        self._known.pop(revoked.digest, None)
+        return revoked
+
+
+def _admitted(token: Token, secret: str, digest: str, now_ms: int) -> Principal:
+    is_same = hmac.compare_digest(token.digest, digest) and token.id == token_id(secret)
+    if not is_same or token.revoked_ms is not None:
+        raise Unauthenticated("this token is not known here any more; ask whoever runs Muster for another")
+    if token.expires_ms is not None and now_ms >= token.expires_ms:
+        raise Unauthenticated("this token has expired; ask whoever runs Muster for another")
+    return principal_of(token)

@@ -1,0 +1,61 @@
+"""The token of the person whose machine this is: made at the first start, kept in a file that only they can read."""
+
+import os
+import pwd
+from pathlib import Path
+
+from muster.access.keyring import TokenStore
+from muster.access.secrets import digest_of, new_secret
+from muster.model.access import Binding, Role, Token
+from muster.model.audit import AuditEntry
+
+FILE = "token"
+
+
+def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
+    """The secret in the home's token file, made anew when there is none or it does not open anything any more."""
+    path = home / FILE
+    known = _read(path)
+    if known and _opens(known, store):
+        return known
+    secret = new_secret()
+    name = user_name()
+    entry = AuditEntry(at_ms=now_ms, by=name, action="tokens.create", subject=secret.id, reason="first start")
+    token = Token(
+        id=secret.id, name=name, digest=secret.digest, bindings=(Binding(role=Role.ADMIN),), created_ms=now_ms
+    )
+    store.add(token, audit=(entry,))
+    _write(path, secret.text)
+    return secret.text
+
+
+def user_name() -> str:
+    """What the operating system calls whoever started this."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid-{os.getuid()}"
+
+
+def _opens(secret: str, store: TokenStore) -> bool:
+    token = store.find(digest_of(secret))
+    return token is not None and token.revoked_ms is None and token.expires_ms is None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """Write beside it and rename, so that nobody ever reads half a token, or one that others may read."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(path)

@@ -1,0 +1,96 @@
+"""Who asks, and whether they may. Pure: the same question always has the same answer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from muster.access.permissions import ALLOWED, CLUSTER_ROLES, SEEN_BY_ALL, Permission
+from muster.model.access import EVERY_TEAM, Binding, Token
+from muster.model.ids import TeamPath, TokenId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Somebody who has shown a token."""
+
+    name: str
+    bindings: tuple[Binding, ...]
+    scopes: tuple[str, ...] = ()
+    """The only permissions they have of those their roles give; empty means all of them."""
+    token: TokenId = TokenId("")
+    expires_ms: int | None = None
+
+
+def principal_of(token: Token) -> Principal:
+    """Whoever holds this token."""
+    return Principal(
+        name=token.name,
+        bindings=token.bindings,
+        scopes=token.scopes,
+        token=token.id,
+        expires_ms=token.expires_ms,
+    )
+
+
+def may(principal: Principal, permission: Permission, team: TeamPath = EVERY_TEAM) -> bool:
+    """True when they have this permission on the team; on `EVERY_TEAM`, on the whole cluster."""
+    if not _in_scope(principal, permission):
+        return False
+    if permission in SEEN_BY_ALL:
+        return any(permission in _allowed(binding) for binding in principal.bindings)
+    return any(covers(binding.team, team) and permission in _allowed(binding) for binding in principal.bindings)
+
+
+def may_somewhere(principal: Principal, permission: Permission) -> bool:
+    """True when there is a team, or the cluster, on which they have this permission."""
+    return _in_scope(principal, permission) and any(permission in _allowed(each) for each in principal.bindings)
+
+
+def teams_with(principal: Principal, permission: Permission) -> tuple[TeamPath, ...]:
+    """The teams on which, and below which, they have this permission: `EVERY_TEAM` alone when that is all of them."""
+    if not _in_scope(principal, permission):
+        return ()
+    found = sorted({each.team for each in principal.bindings if permission in _allowed(each)})
+    if EVERY_TEAM in found:
+        return (EVERY_TEAM,)
+    return tuple(team for team in found if not any(covers(other, team) for other in found if other != team))
+
+
+def may_grant(principal: Principal, bindings: Iterable[Binding], scopes: tuple[str, ...]) -> bool:
+    """True when a token with these bindings and scopes allows nothing that its maker may not do and give away."""
+    if principal.scopes and not (scopes and set(scopes) <= set(principal.scopes)):
+        return False
+    return all(_may_bind(principal, binding) for binding in bindings)
+
+
+def may_revoke(principal: Principal, token: Token) -> bool:
+    """True when they could have made this token, whatever it is narrowed to."""
+    return all(_may_bind(principal, binding) for binding in token.bindings)
+
+
+def covers(outer: TeamPath, inner: TeamPath) -> bool:
+    """True when what holds on the one team holds on the other: the same, below it, or the whole cluster."""
+    return outer in (EVERY_TEAM, inner) or inner.startswith(outer + "/")
+
+
+def is_sound(binding: Binding) -> bool:
+    """False for a role of the whole cluster that is bound to a team."""
+    return binding.team == EVERY_TEAM or binding.role not in CLUSTER_ROLES
+
+
+def _may_bind(principal: Principal, binding: Binding) -> bool:
+    if not is_sound(binding) or not _in_scope(principal, Permission.TOKENS_CHANGE):
+        return False
+    return any(
+        Permission.TOKENS_CHANGE in _allowed(own)
+        and covers(own.team, binding.team)
+        and ALLOWED[binding.role] <= ALLOWED[own.role]
+        for own in principal.bindings
+    )
+
+
+def _allowed(binding: Binding) -> frozenset[Permission]:
+    return ALLOWED[binding.role] if is_sound(binding) else frozenset()
+
+
+def _in_scope(principal: Principal, permission: Permission) -> bool:
+    return not principal.scopes or permission in principal.scopes

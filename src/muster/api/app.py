@@ -1,0 +1,54 @@
+"""The application: routes, middlewares and what they share, put together. Fails when a route is open to everybody."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from muster import __version__
+from muster.api import openapi, problems
+from muster.api.body_limit import BodyLimit
+from muster.api.deps import Deps
+from muster.api.failures import Failures
+from muster.api.gate import check_guarded
+from muster.api.routes import events, health, job_changes, jobs, logs, nodes, submissions
+from muster.api.services import Services
+
+_ROUTERS = (
+    submissions.router,
+    jobs.router,
+    job_changes.router,
+    logs.router,
+    events.router,
+    nodes.router,
+    health.router,
+)
+
+
+def create_app(deps: Deps) -> FastAPI:
+    """An application over one control plane."""
+    app = FastAPI(
+        title="Muster",
+        version=__version__,
+        description=openapi.DESCRIPTION,
+        openapi_tags=openapi.TAGS,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.services = Services(deps)
+    for router in _ROUTERS:
+        app.include_router(router)
+    problems.install(app)
+    openapi.install(app)
+    app.add_middleware(BodyLimit, limit_bytes=deps.settings.body_bytes)
+    app.add_middleware(Failures)
+    check_guarded(app)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    services: Services = app.state.services
+    services.close()

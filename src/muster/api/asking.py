@@ -1,0 +1,56 @@
+"""Handing a change to the writer: who may, that it is done, and that the audit says so in the same transaction."""
+
+from typing import TypeVar
+
+from muster.access.permissions import Permission
+from muster.access.principal import may
+from muster.api.gate import Caller
+from muster.api.lookup import team_of, user_of
+from muster.api.services import entry
+from muster.engine.engine import Engine
+from muster.live.inbox import Wish
+from muster.model.access import EVERY_TEAM
+from muster.model.errors import NotFound, Refused
+from muster.model.ids import JobId, TeamPath
+
+T = TypeVar("T")
+
+
+async def change(caller: Caller, action: str, subject: str, wish: Wish[T], *, reason: str = "", **more: str) -> T:
+    """Have it done, and written down who did it; answered once both are durable."""
+
+    def audited(engine: Engine, now_ms: int) -> T:
+        outcome = wish(engine, now_ms)
+        engine.audit(entry(caller.principal, now_ms, action, subject, reason=reason, **more))
+        return outcome
+
+    return await caller.services.ask(audited)
+
+
+async def require(caller: Caller, permission: Permission, team: TeamPath, *, action: str, subject: str) -> None:
+    """Raise unless they have the permission on this team; whoever is refused a change is written down."""
+    if may(caller.principal, permission, team):
+        return
+    await caller.services.note_denial(caller.principal, action, subject)
+    where = "the whole cluster" if team == EVERY_TEAM else f"team {team}"
+    raise Refused(f"{caller.name} may not do this: it needs {permission} on {where}")
+
+
+def visible(caller: Caller, job: str) -> JobId:
+    """The id of a job that they may know of. Others do not exist, as far as they can tell."""
+    team = team_of(caller.deps.control.state, JobId(job))
+    if team is None or not caller.sees(team):
+        raise NotFound(f"there is no job {job}")
+    return JobId(job)
+
+
+async def changeable(caller: Caller, job: str, action: str) -> JobId:
+    """The id of a job that they may change: their own, or one of a team that they lead."""
+    state = caller.deps.control.state
+    known = visible(caller, job)
+    team = team_of(state, known)
+    assert team is not None  # It is visible, so it is there, and jobs stay.
+    is_own = user_of(state, known) == caller.name
+    permission = Permission.JOBS_CHANGE if is_own else Permission.JOBS_CHANGE_OTHERS
+    await require(caller, permission, team, action=action, subject=known)
+    return known

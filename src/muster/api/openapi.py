@@ -1,0 +1,57 @@
+"""The OpenAPI document: what FastAPI knows of the routes, with errors as they really are."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from muster.api.schemas.problems import FieldError, Problem
+
+TAGS = [
+    {"name": "jobs", "description": "Submitting, watching and changing jobs."},
+    {"name": "logs", "description": "What workers printed, and terminals."},
+    {"name": "events", "description": "What happens, as it happens."},
+    {"name": "nodes", "description": "The machines."},
+    {"name": "rules", "description": "Teams and their quotas, tiers, pools and the policy."},
+    {"name": "access", "description": "Who you are, tokens, and who did what."},
+    {"name": "operation", "description": "How the control plane is."},
+]
+
+DESCRIPTION = """Everything that the command line, the dashboard and the client do goes through this.
+
+Errors are problem documents (RFC 9457). Times are RFC 3339 in UTC, durations are seconds, memory is bytes. Lists are
+pages: hand `next` in as `cursor`."""
+
+_OWN = {"HTTPValidationError", "ValidationError"}
+
+
+def install(app: FastAPI) -> None:
+    """Have the document say how errors look."""
+    made = app.openapi
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _corrected(made())
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def _corrected(document: dict[str, Any]) -> dict[str, Any]:
+    schemas = document["components"]["schemas"]
+    for name in _OWN:
+        schemas.pop(name, None)
+    for model in (Problem, FieldError):
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema.pop("$defs", None)
+        schemas[model.__name__] = schema
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            _drop_unused(operation)
+    return document
+
+
+def _drop_unused(operation: dict[str, Any]) -> None:
+    """FastAPI says of every route with parameters that they may be wrong, in a form that is not ours."""
+    answer = operation["responses"].get("422", {})
+    if "application/json" in answer.get("content", {}):
+        del answer["content"]["application/json"]

@@ -1,0 +1,178 @@
+"""Why a job waits, when it may start, and what would become of a job file: answers that take a while.
+
+They are worked out on one thread of their own, from a copy of the situation that the writer hands over, so that neither
+the writer nor other requests wait for them. One answer serves everybody who asks about the same moment.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+from muster.core.explain import Explanation
+from muster.core.offline import Decision, decide
+from muster.core.planning import plan
+from muster.core.run_times import RunTimes
+from muster.core.snapshot import Snapshot
+from muster.engine.engine import Engine
+from muster.live.control_plane import ControlPlane
+from muster.model.errors import TooMany
+from muster.model.ids import JobId
+from muster.model.job import WaitingJob
+from muster.model.limits import ESTIMATE_HORIZON_MS, ESTIMATE_RUNS, ESTIMATE_S, EXPLAINED_MS, QUESTIONS
+from muster.model.plan import Plan
+from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
+from muster.sim.estimates import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
+from muster.sim.luck import Arrival
+
+T = TypeVar("T")
+
+CANDIDATE = JobId("~candidate")
+"""What a job is called that is only tried out; among equals it comes last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the writer hands over."""
+
+    version: int
+    scenario: Scenario
+    run_times: RunTimes
+    """Still learning: copied before it is read at length."""
+    recent: tuple[Arrival, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What would become of a job file."""
+
+    decision: Decision
+    estimate: StartEstimate | None
+
+
+class OutOfTime(Exception):
+    """An estimate took too long."""
+
+
+class Outlook:
+    """Answers questions about the future, one after another."""
+
+    def __init__(self, control: ControlPlane) -> None:
+        self._control = control
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outlook")
+        self._waiting = 0
+        self._explaining = asyncio.Lock()
+        self._explained: dict[JobId, Explanation] = {}
+        self._explained_at: tuple[int, int] | None = None
+        """The version and the time of what was explained last."""
+        self._estimates: dict[JobId, tuple[int, StartEstimate]] = {}
+
+    def close(self) -> None:
+        """Answer nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def explanation(self, job: JobId, now_ms: int) -> Explanation | None:
+        """Why a job waits; None when it does not, or is not considered yet."""
+        async with self._explaining:
+            version = self._control.state.version
+            if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
+                situation = await self._situation()
+                decision = await self._worked_out(lambda: decide(situation.scenario))
+                self._explained = {each.job: each for each in decision.explanations}
+                self._explained_at = (situation.version, now_ms)
+                self._estimates.clear()
+        return self._explained.get(job)
+
+    async def estimate(self, job: JobId) -> StartEstimate | None:
+        """When a waiting job starts; None when too little could be found out in time."""
+        version = self._control.state.version
+        known = self._estimates.get(job)
+        if known is not None and known[0] == version:
+            return known[1]
+        situation = await self._situation()
+        found = await self._worked_out(lambda: _estimate(situation, job))
+        if found is not None:
+            self._estimates[job] = (situation.version, found)
+        return found
+
+    async def trial(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> Trial:
+        """What would become of a job that is submitted now."""
+        situation = await self._situation()
+        scenario = situation.scenario
+        candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
+        tried = replace(situation, scenario=replace(scenario, waiting=(*scenario.waiting, candidate)))
+        return await self._worked_out(lambda: _trial(tried))
+
+    async def _situation(self) -> Situation:
+        if self._control.has_stopped:  # then nobody changes it any more
+            return _handed_over(self._control)
+        return await asyncio.wrap_future(self._control.ask(_hand_over))
+
+    async def _worked_out(self, answer: Callable[[], T]) -> T:
+        if self._waiting >= QUESTIONS:
+            raise TooMany(f"{self._waiting} questions wait already; ask again in a moment")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
+        finally:
+            self._waiting -= 1
+
+
+def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
+    """True while nothing has changed, and for a moment after that."""
+    return (explained[0] == version and now_ms < explained[1] + 60_000) or now_ms < explained[1] + EXPLAINED_MS
+
+
+def _hand_over(engine: Engine, now_ms: int) -> Situation:
+    state = engine.state
+    latest = islice(reversed(state.jobs.values()), RECENT_ARRIVALS)
+    recent = [Arrival(submitted_ms=job.submitted_ms, spec=job.spec) for job in latest]
+    return Situation(
+        version=state.version,
+        scenario=state.snapshot.scenario(now_ms),
+        run_times=state.snapshot.run_times,
+        recent=tuple(reversed(recent)),
+    )
+
+
+def _handed_over(control: ControlPlane) -> Situation:
+    state = control.state
+    snapshot: Snapshot = state.snapshot
+    scenario = snapshot.scenario(state.now_ms)
+    return Situation(version=state.version, scenario=scenario, run_times=snapshot.run_times, recent=())
+
+
+def _trial(situation: Situation) -> Trial:
+    decision = decide(situation.scenario)
+    is_waiting = any(each.job == CANDIDATE for each in decision.explanations)
+    return Trial(decision=decision, estimate=_estimate(situation, CANDIDATE) if is_waiting else None)
+
+
+def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:
+    """Play as many futures as there is time for."""
+    deadline_s = time.monotonic() + ESTIMATE_S
+
+    def in_time(snapshot: Snapshot, now_ms: int) -> Plan:
+        if time.monotonic() > deadline_s:
+            raise OutOfTime
+        return plan(snapshot, now_ms)
+
+    futures: list[dict[JobId, int]] = []
+    played = possible_starts(
+        situation.scenario,
+        situation.run_times.copy(),
+        jobs=(job,),
+        seed=0,
+        horizon_ms=ESTIMATE_HORIZON_MS,
+        recent=situation.recent,
+        planner=in_time,
+    )
+    with suppress(OutOfTime):
+        for future in islice(played, ESTIMATE_RUNS):
+            futures.append(future)  # noqa: PERF402 - those that were played before time was up count
+    return summed_up((job,), futures)[job] if futures else None

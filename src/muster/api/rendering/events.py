@@ -1,0 +1,145 @@
+"""Events as they are sent: what people and dashboards follow, without the files and rules that they carry inside."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from muster.api.lookup import spec_of, user_of
+from muster.api.rendering.times import seconds, time_of
+from muster.api.rendering.workers import worker_bodies
+from muster.engine.state import State
+from muster.formats.units import plain_number
+from muster.model.events import (
+    CheckpointSaved,
+    ClusterChanged,
+    DependencyFailed,
+    DependencyMet,
+    Event,
+    EvictionOrdered,
+    HoldsSet,
+    JobCancelRequested,
+    JobHeld,
+    JobReleased,
+    JobStarted,
+    JobStarved,
+    JobSubmitted,
+    JobUpdated,
+    NodeChanged,
+    NodeLost,
+    ResizeOrdered,
+    RulesChanged,
+    StartFailed,
+    TimerFired,
+    TurnCame,
+    WorkersExited,
+    WorkersStarted,
+)
+from muster.model.ids import JobId, TeamPath
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One event as it goes out: once for everybody who may see it."""
+
+    version: int
+    team: TeamPath | None
+    """Whose it is; None when it concerns everybody."""
+    job: JobId | None
+    frame: bytes
+
+
+def sent(version: int, event: Event, state: State) -> Sent:
+    """The event as a frame of an event stream."""
+    body = event_body(version, event, state)
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    frame = f"id: {version}\nevent: {body['kind']}\ndata: {text}\n\n".encode()
+    return Sent(version=version, team=body["team"], job=body["job"], frame=frame)
+
+
+def event_body(version: int, event: Event, state: State) -> Body:
+    """The event as plain values."""
+    job: JobId | None = getattr(event, "job", None)
+    spec = event.spec if isinstance(event, JobSubmitted) else None if job is None else spec_of(state, job)
+    user = event.by if isinstance(event, JobSubmitted) else "" if job is None else user_of(state, job)
+    return {
+        "version": version,
+        "at": time_of(event.at_ms),
+        "kind": kind_of(type(event).__name__),
+        "job": job,
+        "team": None if spec is None else spec.team,
+        "user": user or None,
+        "by": getattr(event, "by", "") or None,
+        **_details(event),
+    }
+
+
+@cache
+def kind_of(name: str) -> str:
+    """`job_submitted` for `JobSubmitted`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _details(event: Event) -> Body:
+    match event:
+        case JobSubmitted() | JobUpdated() | JobStarted() | EvictionOrdered() | ResizeOrdered():
+            return _decision(event)
+        case WorkersStarted() | WorkersExited() | StartFailed() | CheckpointSaved():
+            return _report(event)
+        case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
+            return {"dependency": dependency}
+        case HoldsSet(holds=holds):
+            return {"holds": len(holds)}
+        case NodeChanged(node=node, because=because):
+            return {"node": node.name, "state": node.state.value, "because": because or None}
+        case NodeLost(node=name, because=because):
+            return {"node": name, "because": because or None}
+        case ClusterChanged(cluster=cluster):
+            return {"nodes": len(cluster.nodes)}
+        case (
+            JobHeld() | JobReleased() | JobCancelRequested() | TurnCame() | JobStarved() | TimerFired() | RulesChanged()
+        ):
+            return {}
+
+
+def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | ResizeOrdered) -> Body:
+    match event:
+        case JobSubmitted(spec=spec):
+            gpus = plain_number(spec.gang_gpu_milli)
+            return {"name": spec.name, "tier": spec.tier, "priority": spec.priority, "gpus": gpus, "held": event.held}
+        case JobUpdated(changes=changes):
+            limit_ms = changes.max_duration_ms
+            told = {
+                "priority": changes.priority,
+                "tier": changes.tier,
+                "max_duration_s": None if limit_ms is None else seconds(limit_ms),
+                "tags": None if changes.tags is None else dict(changes.tags),
+            }
+            return {"changes": {key: value for key, value in told.items() if value is not None}}
+        case JobStarted(workers=workers):
+            return {"attempt": event.attempt, "workers": worker_bodies(workers)}
+        case EvictionOrdered():
+            return {
+                "attempt": event.attempt,
+                "why": event.why.value,
+                "by_time": time_of(event.by_ms),
+                "lost_gpu_s": seconds(event.lost_gpu_ms),
+            }
+        case ResizeOrdered(workers=workers):
+            return {"attempt": event.attempt, "workers": worker_bodies(workers)}
+
+
+def _report(event: WorkersStarted | WorkersExited | StartFailed | CheckpointSaved) -> Body:
+    match event:
+        case WorkersStarted():
+            return {"attempt": event.attempt, "ranks": list(event.ranks)}
+        case WorkersExited():
+            outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told}
+            return {"attempt": event.attempt, "ranks": list(event.ranks), **outcome}
+        case StartFailed():
+            return {"attempt": event.attempt, "ranks": list(event.ranks), "message": event.message or None}
+        case CheckpointSaved():
+            return {"attempt": event.attempt, "cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}

@@ -1,0 +1,121 @@
+"""Jobs, tasks and arrays as they are sent."""
+
+from typing import TypedDict
+
+from muster.api.lookup import user_of
+from muster.api.rendering.times import seconds, time_of
+from muster.api.rendering.workers import gpus_milli, worker_bodies
+from muster.api.schemas.jobs import ArrayPlace, Dependency, Job, Worker
+from muster.core.lifecycle import occupied
+from muster.engine.state import State
+from muster.formats.job_document import job_document
+from muster.formats.units import plain_number
+from muster.model import job as model
+from muster.model.errors import NotFound
+from muster.model.ids import JobId
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec
+
+
+class _Wishes(TypedDict):
+    depends_on: list[Dependency]
+    tags: dict[str, str]
+    max_duration_s: float | None
+    spec: dict[str, object]
+
+
+def job_body(state: State, job: JobId, now_ms: int) -> Job:
+    """A job or an array as it is now."""
+    record = state.jobs.get(job)
+    if record is not None:
+        return _single(state, record, now_ms)
+    if job in state.arrays:
+        return _array(state, job, now_ms)
+    raise NotFound(f"there is no job {job}")
+
+
+def gpu_ms(job: model.Job, now_ms: int) -> int:
+    """GPU time that a job has received until now."""
+    if job.billed_ms is None or not job.state.holds_resources:
+        return job.attained_gpu_ms
+    return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
+
+
+def _single(state: State, job: model.Job, now_ms: int) -> Job:
+    spec = job.spec
+    array = job.array_parent
+    is_placed = job.state.holds_resources
+    return Job(
+        id=job.id,
+        name=spec.name,
+        team=spec.team,
+        user=user_of(state, job.id),
+        tier=spec.tier,
+        priority=spec.priority,
+        state=job.state,
+        reason=job.cause,
+        attempt=job.attempt,
+        workers=[Worker(**each) for each in worker_bodies(job.workers)] if is_placed else [],
+        gpus=plain_number(gpus_milli(job.workers) if is_placed else spec.gang_gpu_milli),
+        submitted=time_of(job.submitted_ms),
+        started=time_of(job.started_ms),
+        first_started=time_of(job.first_started_ms),
+        ended=time_of(job.ended_ms),
+        exit_code=job.exit_code,
+        retries=job.retries_used,
+        preemptions=job.preemptions,
+        node_failures=job.node_failures,
+        gpu_seconds=seconds(gpu_ms(job, now_ms)),
+        checkpointed=time_of(job.checkpointed_ms),
+        array=None if array is None else ArrayPlace(parent=array, index=job.array_index or 0),
+        tasks=None,
+        held=job.held,
+        **_wishes(spec),
+    )
+
+
+def _array(state: State, array: JobId, now_ms: int) -> Job:
+    """All tasks as one: sums, the first start, and the end once there is one."""
+    spec = state.array_specs[array]
+    progress = state.arrays[array].progress()
+    tasks = [state.jobs[task] for task in state.arrays[array].tasks]
+    starts = [task.first_started_ms for task in tasks if task.first_started_ms is not None]
+    ends = [task.ended_ms for task in tasks if task.ended_ms is not None]
+    running = [task for task in tasks if task.state.holds_resources]
+    return Job(
+        id=array,
+        name=spec.name,
+        team=spec.team,
+        user=state.users.get(array, ""),
+        tier=spec.tier,
+        priority=spec.priority,
+        state=progress.state,
+        reason=None,
+        attempt=0,
+        workers=[],
+        gpus=plain_number(sum(gpus_milli(task.workers) for task in running)),
+        submitted=time_of(tasks[0].submitted_ms),
+        started=None,
+        first_started=time_of(min(starts, default=None)),
+        ended=time_of(max(ends, default=None)) if progress.state.is_final else None,
+        exit_code=None,
+        retries=sum(task.retries_used for task in tasks),
+        preemptions=sum(task.preemptions for task in tasks),
+        node_failures=sum(task.node_failures for task in tasks),
+        gpu_seconds=seconds(sum(gpu_ms(task, now_ms) for task in tasks)),
+        checkpointed=None,
+        array=None,
+        tasks=dict(progress.counts),
+        held=all(task.held for task in tasks if not task.state.is_final) and not progress.state.is_final,
+        **_wishes(spec),
+    )
+
+
+def _wishes(spec: JobSpec) -> _Wishes:
+    limit_ms = spec.max_duration_ms
+    return {
+        "depends_on": [Dependency(job=each.job, when=each.when) for each in spec.depends_on],
+        "tags": dict(spec.tags),
+        "max_duration_s": None if limit_ms is None else seconds(limit_ms),
+        "spec": job_document(spec),
+    }

@@ -1,0 +1,66 @@
+"""Nodes as they are sent, with what is in use of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from muster.api.schemas.nodes import Node, NodeUse
+from muster.core.lifecycle import occupied
+from muster.engine.state import State
+from muster.formats.units import plain_number
+from muster.model import node as model
+from muster.model.ids import JobId, NodeName, TeamPath
+from muster.model.resources import GPU_MILLI, UNTRACKED
+
+
+@dataclass(slots=True)
+class Use:
+    """What is in use of one node, and by whom."""
+
+    gpu_milli: int = 0
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    jobs: dict[JobId, TeamPath] = field(default_factory=dict)
+
+
+def uses(state: State) -> dict[NodeName, Use]:
+    """What is in use, by node."""
+    found: dict[NodeName, Use] = {}
+    for job_id in list(state.occupying):
+        job = state.jobs[job_id]
+        requests = {role.name: role.request for role in job.spec.roles}
+        for worker in occupied(job):
+            use = found.setdefault(worker.node, Use())
+            request = requests[worker.role]
+            share_milli = worker.share_milli
+            use.gpu_milli += len(worker.gpus) * GPU_MILLI if share_milli is None else share_milli
+            use.cpu_milli += request.cpu_milli
+            use.memory_bytes += request.memory_bytes
+            use.jobs[job_id] = job.spec.team
+    return found
+
+
+def node_body(state: State, node: model.Node, use: Use | None, sees: Callable[[TeamPath], bool]) -> Node:
+    """A node as somebody sees it who may see the jobs of some teams."""
+    used = use or Use()
+    levels = state.snapshot.cluster.levels
+    return Node(
+        name=node.name,
+        state=node.state,
+        gpus=node.gpus,
+        gpu_type=node.gpu_type or None,
+        cpus=None if node.cpu_milli > UNTRACKED // 2 else plain_number(node.cpu_milli),
+        memory_bytes=_tracked(node.memory_bytes),
+        disk_bytes=_tracked(node.disk_bytes),
+        pool=node.pool,
+        domains=dict(zip(levels, node.domains, strict=False)),
+        bad_gpus=list(node.bad_gpus),
+        used=NodeUse(
+            gpus=plain_number(used.gpu_milli), cpus=plain_number(used.cpu_milli), memory_bytes=used.memory_bytes
+        ),
+        jobs=[job for job, team in used.jobs.items() if sees(team)],
+        because=state.node_notes.get(node.name) or None,
+    )
+
+
+def _tracked(amount: int) -> int | None:
+    return None if amount > UNTRACKED // 2 else amount

@@ -1,0 +1,85 @@
+"""Reasons, estimates and trials as they are sent."""
+
+from muster.api.outlook import CANDIDATE, Trial
+from muster.api.rendering.times import time_of
+from muster.api.rendering.workers import worker_bodies
+from muster.api.schemas import jobs as schemas
+from muster.core.explain import Explanation
+from muster.core.setting import Setting
+from muster.model.job import Job
+from muster.model.plan import Hold, Reason, ReasonCode
+from muster.model.policy import HOUR_MS
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec
+from muster.sim.estimates import StartEstimate
+
+THOUSANDTHS = 1000
+
+
+def why_body(job: Job, explained: Explanation | None, estimate: StartEstimate | None, hold: Hold | None) -> schemas.Why:
+    """Why a job waits."""
+    reasons = () if explained is None else explained.reasons
+    return schemas.Why(
+        job=job.id,
+        state=job.state,
+        position=None if explained is None else explained.position,
+        reasons=[_reason(each) for each in (*reasons, *_not_queued(job))],
+        estimate=_estimate(explained, estimate),
+        hold=None if hold is None else schemas.Promise(start=time_of(hold.start_ms), nodes=list(hold.nodes)),
+    )
+
+
+def dry_run_body(spec: JobSpec, trial: Trial, setting: Setting) -> schemas.DryRun:
+    """What would become of a job."""
+    decision = trial.decision
+    start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
+    explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
+    refused = [each for each in decision.rejected if each.job == CANDIDATE]
+    never = [schemas.Reason(code=each.code, message=each.message, would_help="another job file") for each in refused]
+    reasons = () if explained is None else explained.reasons
+    return schemas.DryRun(
+        placement=None if start is None else [schemas.Worker(**each) for each in worker_bodies(start.workers)],
+        reasons=[*never, *(_reason(each) for each in reasons)],
+        estimate=_estimate(explained, trial.estimate),
+        cost=_cost(spec, setting),
+    )
+
+
+def _reason(reason: Reason) -> schemas.Reason:
+    return schemas.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
+
+
+def _not_queued(job: Job) -> tuple[Reason, ...]:
+    """What keeps a job from the queue that the planner does not know of."""
+    if job.state.is_final or job.state.holds_resources:
+        return ()
+    if job.awaits_turn:
+        message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
+        return (Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending"),)
+    if job.not_before_ms is not None:
+        message = f"it could not be started {job.faults_in_a_row} times in a row and pauses"
+        helps = f"nothing needed: it is tried again at {time_of(job.not_before_ms)}"
+        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps),)
+    return ()
+
+
+def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> schemas.Estimate | None:
+    """What playing the future forward gave, or else the planner's own rough guess."""
+    if estimate is not None:
+        return schemas.Estimate(p50=time_of(estimate.p50_ms), p90=time_of(estimate.p90_ms))
+    if explained is None or explained.p50_ms is None:
+        return None
+    return schemas.Estimate(p50=time_of(explained.p50_ms), p90=time_of(explained.p90_ms))
+
+
+def _cost(spec: JobSpec, setting: Setting) -> schemas.Cost:
+    duration_ms = spec.expected_duration_ms or _limit_ms(spec, setting)
+    tasks = 1 if spec.array is None else len(spec.array.indices)
+    gpu_hours = tasks * spec.gang_gpu_milli * duration_ms / GPU_MILLI / HOUR_MS
+    pools = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+    prices = [setting.pools[pool].price_milli for pool in pools if pool in setting.pools]
+    return schemas.Cost(gpu_hours=gpu_hours, price=gpu_hours * min(prices, default=THOUSANDTHS) / THOUSANDTHS)
+
+
+def _limit_ms(spec: JobSpec, setting: Setting) -> int:
+    return setting.limit_ms(spec) if spec.tier in setting.tier_rank else spec.max_duration_ms or 0

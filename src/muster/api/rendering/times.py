@@ -1,0 +1,20 @@
+"""Moments and lengths of time as they are sent."""
+
+from typing import overload
+
+from muster.formats.units import time_text
+
+
+@overload
+def time_of(moment_ms: int) -> str: ...
+@overload
+def time_of(moment_ms: int | None) -> str | None: ...
+def time_of(moment_ms: int | None) -> str | None:
+    """A moment in RFC 3339; None stays None."""
+    return None if moment_ms is None else time_text(moment_ms)
+
+
+def seconds(duration_ms: int) -> int | float:
+    """A length of time in seconds, whole where possible."""
+    whole, rest = divmod(duration_ms, 1000)
+    return duration_ms / 1000 if rest else whole

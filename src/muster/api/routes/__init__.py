@@ -1,0 +1,1 @@
+"""Thin routes, one file per noun: who may, what is asked, what is answered."""

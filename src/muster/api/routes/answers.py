@@ -1,0 +1,41 @@
+"""How routes describe their errors in the OpenAPI document."""
+
+from typing import Any
+
+from muster.api.problems import MEDIA_TYPE
+
+_MEANINGS = {
+    401: "No token was shown, or one that is not known.",
+    403: "Not allowed.",
+    404: "There is no such thing, or it is not for you to see.",
+    405: "Not possible here.",
+    409: "Something else is already so.",
+    413: "The body is too large.",
+    422: "Wrong as written.",
+    429: "Too many at once.",
+    500: "A fault of Muster.",
+    503: "Not now: the inbox or the disk is full, or the writer has stopped.",
+}
+
+Answers = dict[int | str, dict[str, Any]]
+
+
+def errors(*statuses: int) -> Answers:
+    """What may go wrong with a route, besides what may go wrong with all."""
+    return {
+        status: {
+            "description": _MEANINGS[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in sorted({*statuses, 500})
+    }
+
+
+SEEN = errors(401, 403, 422)
+"""Of a route that only shows something."""
+
+FOUND = errors(401, 403, 404, 422)
+"""Of a route that shows one thing."""
+
+CHANGED = errors(401, 403, 404, 409, 413, 422, 503)
+"""Of a route that changes something."""

@@ -1,0 +1,63 @@
+"""Watching what happens, as server-sent events."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query
+from starlette.responses import Response
+
+from muster.access.permissions import Permission
+from muster.access.principal import teams_with
+from muster.api.asking import visible
+from muster.api.gate import Caller, Needs
+from muster.api.hub import Hub, View
+from muster.api.routes.answers import errors
+from muster.api.schemas.events import EventFilters
+from muster.api.stream import Stream
+from muster.model.ids import TeamPath
+
+router = APIRouter(tags=["events"])
+
+MEDIA_TYPE = "text/event-stream"
+_HEARTBEAT = b": still here\n\n"
+
+
+@router.get(
+    "/v1/events",
+    operation_id="watch_events",
+    summary="Watch what happens",
+    response_class=Response,
+    responses={
+        **errors(401, 403, 404, 422, 429, 503),
+        200: {"description": "Events for ever.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+    },
+)
+async def watch_events(
+    caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))],
+    filters: Annotated[EventFilters, Query()],
+    last_event_id: Annotated[str, Header(max_length=20, description="Resume behind this version.")] = "",
+) -> Response:
+    """Everything that is written to the log from now on, or after a version, as far as you may see it.
+
+    `id` is the version, `event` the kind, `data` a `LogEvent`. A comment comes every 15 seconds. Who is too slow is
+    disconnected, and resumes with `Last-Event-ID`.
+    """
+    view = View(
+        teams=teams_with(caller.principal, Permission.JOBS_SEE),
+        team=None if filters.team is None else TeamPath(filters.team),
+        job=None if filters.job is None else visible(caller, filters.job),
+    )
+    is_number = last_event_id.isascii() and last_event_id.isdigit()
+    after = int(last_event_id) if is_number else filters.after
+    hub = caller.services.hub
+    hub.places.enter()
+    return Stream(_frames(hub, view, after), media_type=MEDIA_TYPE, headers=_HEADERS, on_end=hub.places.leave)
+
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+async def _frames(hub: Hub, view: View, after: int | None) -> AsyncGenerator[bytes, None]:
+    yield b": welcome\n\n"
+    async for chunk in hub.watch(view, after):
+        yield chunk or _HEARTBEAT

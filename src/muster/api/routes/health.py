@@ -1,0 +1,30 @@
+"""Whether the control plane is well: for load balancers and people who wonder."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from muster import __version__
+from muster.api.gate import Open
+from muster.api.routes.answers import errors
+from muster.api.schemas.health import Health
+from muster.api.services import Services
+
+router = APIRouter(tags=["operation"])
+
+
+@router.get(
+    "/healthz",
+    operation_id="check_health",
+    summary="Say whether all is well",
+    responses={**errors(), 503: {"model": Health, "description": "The writer has stopped; people can still read."}},
+)
+async def check_health(services: Annotated[Services, Depends(Open())], response: Response) -> Health:
+    """`degraded` while nothing can be written; with 503 once only a restart helps."""
+    control = services.deps.control
+    if control.has_stopped:
+        response.status_code = 503
+        return Health(status="degraded", version=__version__, reason="the writer has stopped; nothing can be changed")
+    if control.trouble:
+        return Health(status="degraded", version=__version__, reason="nothing can be written at present")
+    return Health(status="ok", version=__version__, reason=None)

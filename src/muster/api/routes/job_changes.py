@@ -1,0 +1,76 @@
+"""Changing jobs: ending, holding, releasing them, and what they asked for."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from muster.access.permissions import Permission
+from muster.api.asking import change, changeable
+from muster.api.gate import Caller, Needs
+from muster.api.rendering.jobs import job_body
+from muster.api.routes.answers import CHANGED
+from muster.api.routes.jobs import JobPath
+from muster.api.schemas.base import Because
+from muster.api.schemas.jobs import Changes, Job
+from muster.engine.engine import Engine
+from muster.model.ids import JobId, TierName
+from muster.model.spec import JobChanges
+
+router = APIRouter(tags=["jobs"])
+
+MayChange = Annotated[Caller, Depends(Needs(Permission.JOBS_CHANGE))]
+
+
+@router.post("/v1/jobs/{job}/cancel", operation_id="cancel_job", summary="End a job", responses=CHANGED)
+async def cancel_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
+    """End a job, or every task of an array. One that runs is told to leave, and killed when it does not."""
+    return await _changed(
+        caller, job, "jobs.cancel", body, lambda engine, known, now_ms: engine.cancel(known, now_ms, by=caller.name)
+    )
+
+
+@router.post("/v1/jobs/{job}/hold", operation_id="hold_job", summary="Keep a job from starting", responses=CHANGED)
+async def hold_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
+    """Keep a job from starting until it is released. One that runs goes on running."""
+    return await _changed(
+        caller, job, "jobs.hold", body, lambda engine, known, now_ms: engine.hold(known, now_ms, by=caller.name)
+    )
+
+
+@router.post("/v1/jobs/{job}/release", operation_id="release_job", summary="Let a held job start", responses=CHANGED)
+async def release_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
+    """Let a held job start when its time has come."""
+    return await _changed(
+        caller, job, "jobs.release", body, lambda engine, known, now_ms: engine.release(known, now_ms, by=caller.name)
+    )
+
+
+@router.patch("/v1/jobs/{job}", operation_id="update_job", summary="Change what a job asked for", responses=CHANGED)
+async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
+    """Change its priority, tier, limit or tags; what is left out stays as it is."""
+    limit_s = body.max_duration_s
+    changes = JobChanges(
+        priority=body.priority,
+        tier=None if body.tier is None else TierName(body.tier),
+        max_duration_ms=None if limit_s is None else max(round(limit_s * 1000), 1),
+        tags=None if body.tags is None else tuple(sorted(body.tags.items())),
+    )
+    because = Because(reason=body.reason)
+    return await _changed(
+        caller,
+        job,
+        "jobs.update",
+        because,
+        lambda engine, known, now_ms: engine.update(known, now_ms, changes, by=caller.name),
+    )
+
+
+async def _changed(
+    caller: Caller, job: str, action: str, because: Because | None, act: Callable[[Engine, JobId, int], bool]
+) -> Job:
+    """The job after somebody who may has changed it."""
+    known = await changeable(caller, job, action)
+    reason = "" if because is None else because.reason
+    await change(caller, action, known, lambda engine, now_ms: act(engine, known, now_ms), reason=reason)
+    return job_body(caller.deps.control.state, known, caller.deps.clock.now_ms())

@@ -1,0 +1,100 @@
+"""What workers printed: a part of it, or all of it as it comes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from muster.access.permissions import Permission
+from muster.api.asking import visible
+from muster.api.gate import Caller, Needs
+from muster.api.lookup import single
+from muster.api.ports import LogChunk
+from muster.api.routes.answers import errors
+from muster.api.routes.jobs import JobPath
+from muster.api.schemas.logs import LogRange
+from muster.api.services import Services
+from muster.api.stream import Stream
+from muster.model.errors import NotFound
+from muster.model.ids import JobId
+from muster.model.limits import LOG_CHUNK_BYTES
+
+router = APIRouter(tags=["logs"])
+
+MEDIA_TYPE = "application/octet-stream"
+_INTEGER = {"schema": {"type": "integer"}}
+_HEADERS = {
+    "Muster-Log-Start": {"description": "Where this begins.", **_INTEGER},
+    "Muster-Log-End": {"description": "Where to go on.", **_INTEGER},
+    "Muster-Log-Attempt": {"description": "Whose it is.", **_INTEGER},
+    "Muster-Log-Complete": {"description": "`true` when nothing comes after it.", "schema": {"type": "string"}},
+}
+
+
+@router.get(
+    "/v1/jobs/{job}/logs",
+    operation_id="read_log",
+    summary="Read what a worker printed",
+    response_class=Response,
+    responses={
+        **errors(401, 403, 404, 422, 429, 503),
+        200: {
+            "description": "The bytes as they were printed.",
+            "content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+            "headers": _HEADERS,
+        },
+    },
+)
+async def read_log(
+    caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))],
+    job: JobPath,
+    part: Annotated[LogRange, Query()],
+) -> Response:
+    """A part of what one worker printed; with `follow`, all from there on until the worker is gone."""
+    record = single(caller.deps.control.state, visible(caller, job))
+    attempt = record.attempt if part.attempt is None else part.attempt
+    if not 1 <= attempt <= record.attempt:
+        wanted = "has not started yet" if not record.attempt else f"has had {record.attempt} attempts, counted from 1"
+        raise NotFound(f"there is no log: {job} {wanted}")
+    source = _Source(caller.services, record.id, attempt, part.rank)
+    first = await source.read(part.offset, part.limit)
+    headers = _headers(first, attempt)
+    if not part.follow:
+        return Response(first.data, media_type=MEDIA_TYPE, headers=headers)
+    del headers["Muster-Log-End"], headers["Muster-Log-Complete"]
+    caller.services.followers.enter()
+    followed = source.follow(first)
+    return Stream(followed, media_type=MEDIA_TYPE, headers=headers, on_end=caller.services.followers.leave)
+
+
+class _Source:
+    """The log of one worker."""
+
+    def __init__(self, services: Services, job: JobId, attempt: int, rank: int) -> None:
+        self._services = services
+        self._worker = (job, attempt, rank)
+
+    async def read(self, offset: int, limit: int) -> LogChunk:
+        return await asyncio.to_thread(self._services.deps.logs.read, *self._worker, offset, limit)
+
+    async def follow(self, chunk: LogChunk) -> AsyncGenerator[bytes, None]:
+        """What is printed from a chunk on, until the worker is gone or the server stops."""
+        yield chunk.data
+        while not chunk.is_complete:
+            if not chunk.data and await self._services.is_closing_within(self._services.deps.settings.log_poll_s):
+                return
+            chunk = await self.read(chunk.end, LOG_CHUNK_BYTES)
+            if chunk.data:
+                yield chunk.data
+
+
+def _headers(chunk: LogChunk, attempt: int) -> dict[str, str]:
+    return {
+        "Muster-Log-Start": str(chunk.start),
+        "Muster-Log-End": str(chunk.end),
+        "Muster-Log-Attempt": str(attempt),
+        "Muster-Log-Complete": "true" if chunk.is_complete else "false",
+        "Cache-Control": "no-store",
+    }

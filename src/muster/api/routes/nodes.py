@@ -1,0 +1,112 @@
+"""Nodes: what there is, and setting one aside."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from muster.access.permissions import Permission
+from muster.api.asking import change, require
+from muster.api.gate import Caller, Needs
+from muster.api.paging import cursor_of, text_place
+from muster.api.rendering.nodes import node_body, uses
+from muster.api.routes.answers import CHANGED, FOUND, SEEN
+from muster.api.schemas.base import Because, Page, Paging
+from muster.api.schemas.nodes import Node
+from muster.engine.engine import Engine
+from muster.formats.wire import ID_CHARS
+from muster.model import node as model
+from muster.model.access import EVERY_TEAM
+from muster.model.errors import Conflict, NotFound
+from muster.model.events import NodeChanged
+from muster.model.ids import NodeName
+
+router = APIRouter(tags=["nodes"])
+
+NodePath = Annotated[str, Path(min_length=1, max_length=ID_CHARS, description="Its name.", examples=["n1"])]
+Sees = Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]
+MayChange = Annotated[Caller, Depends(Needs(Permission.NODES_CHANGE))]
+
+
+@router.get("/v1/nodes", operation_id="list_nodes", summary="List nodes", responses=SEEN)
+async def list_nodes(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Node]:
+    """All nodes, in the order they are configured in."""
+    state = caller.deps.control.state
+    nodes = list(state.nodes.values())
+    start = _start(nodes, text_place("nodes", paging.cursor))
+    shown = nodes[start : start + paging.limit]
+    in_use = uses(state)
+    items = [node_body(state, node, in_use.get(node.name), caller.sees) for node in shown]
+    is_last = start + len(shown) >= len(nodes)
+    return Page(items=items, next=None if is_last or not shown else cursor_of("nodes", shown[-1].name))
+
+
+@router.get("/v1/nodes/{node}", operation_id="show_node", summary="Show a node", responses=FOUND)
+async def show_node(caller: Sees, node: NodePath) -> Node:
+    """A node, and what is in use of it."""
+    return _shown(caller, NodeName(node))
+
+
+@router.post("/v1/nodes/{node}/drain", operation_id="drain_node", summary="Set a node aside", responses=CHANGED)
+async def drain_node(caller: MayChange, node: NodePath, body: Because | None = None) -> Node:
+    """Let nothing new start on a node. What runs there may end in its own time."""
+    name = _known(caller, node)
+    reason = "" if body is None else body.reason
+    await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="nodes.drain", subject=name)
+
+    def drain(engine: Engine, now_ms: int) -> None:
+        known = _present(engine, name)
+        is_empty = not engine.state.jobs_on(name)
+        state = model.NodeState.DRAINED if is_empty else model.NodeState.DRAINING
+        if known.state not in (model.NodeState.DRAINED, model.NodeState.DRAINING):
+            changed = replace(known, state=state)
+            engine.observe(NodeChanged(at_ms=now_ms, node=changed, because=reason or "drained", by=caller.name))
+
+    await change(caller, "nodes.drain", name, drain, reason=reason)
+    return _shown(caller, name)
+
+
+@router.post("/v1/nodes/{node}/undrain", operation_id="undrain_node", summary="Use a node again", responses=CHANGED)
+async def undrain_node(caller: MayChange, node: NodePath, body: Because | None = None) -> Node:
+    """Let work start on a node again that was set aside, by somebody or because it was suspect."""
+    name = _known(caller, node)
+    reason = "" if body is None else body.reason
+    await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="nodes.undrain", subject=name)
+
+    def undrain(engine: Engine, now_ms: int) -> None:
+        known = _present(engine, name)
+        if known.state is not model.NodeState.READY:
+            changed = replace(known, state=model.NodeState.READY)
+            engine.observe(NodeChanged(at_ms=now_ms, node=changed, because=reason, by=caller.name))
+
+    await change(caller, "nodes.undrain", name, undrain, reason=reason)
+    return _shown(caller, name)
+
+
+def _known(caller: Caller, node: str) -> NodeName:
+    if node not in caller.deps.control.state.nodes:
+        raise NotFound(f"there is no node {node}")
+    return NodeName(node)
+
+
+def _present(engine: Engine, name: NodeName) -> model.Node:
+    known = engine.state.nodes.get(name)
+    if known is None:
+        raise NotFound(f"there is no node {name}")
+    if known.state is model.NodeState.DOWN:
+        raise Conflict(f"{name} is down; it comes back by itself once it can be reached")
+    return known
+
+
+def _shown(caller: Caller, name: NodeName) -> Node:
+    state = caller.deps.control.state
+    node = state.nodes.get(name)
+    if node is None:
+        raise NotFound(f"there is no node {name}")
+    return node_body(state, node, uses(state).get(name), caller.sees)
+
+
+def _start(nodes: list[model.Node], after: str | None) -> int:
+    if after is None:
+        return 0
+    return next((place for place, node in enumerate(nodes, start=1) if node.name == after), len(nodes))

@@ -1,0 +1,173 @@
+"""Submitting jobs, also once more, and trying what would become of one."""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from muster.access.permissions import Permission
+from muster.api.asking import require, visible
+from muster.api.gate import Caller, Needs
+from muster.api.lookup import spec_of
+from muster.api.rendering.jobs import job_body
+from muster.api.rendering.outlooks import dry_run_body
+from muster.api.routes.answers import CHANGED, errors
+from muster.api.routes.jobs import JobPath
+from muster.api.schemas.base import Because
+from muster.api.schemas.jobs import DryRun, Job, Submission
+from muster.api.services import entry
+from muster.core.admission import Rejected
+from muster.core.dependencies import Fate, fate
+from muster.engine.engine import Engine, Submitted
+from muster.engine.state import State
+from muster.formats.document import Document, parse_document
+from muster.formats.job_document import job_document
+from muster.formats.job_file import job_from_document
+from muster.formats.wire import closest
+from muster.model.errors import Conflict, InvalidInput, NeverRuns
+from muster.model.ids import JobId
+from muster.model.scenario import Rules
+from muster.model.spec import DEFAULT_TEAM, JobSpec
+
+router = APIRouter(tags=["jobs"])
+
+Submits = Annotated[Caller, Depends(Needs(Permission.JOBS_SUBMIT))]
+Key = Annotated[
+    str, Header(alias="Idempotency-Key", max_length=200, description="Sending the same again under it is safe.")
+]
+INLINE_CHARS = 16 * 1024
+"""Job files up to this size are read at once; longer ones on a thread, as that takes a moment."""
+
+
+@router.post(
+    "/v1/jobs",
+    operation_id="submit_job",
+    summary="Submit a job",
+    status_code=201,
+    responses={
+        **errors(401, 403, 409, 413, 422, 429, 503),
+        200: {"model": Job | DryRun, "description": "The same request was made before, or it was a dry run."},
+    },
+)
+async def submit_job(
+    caller: Submits,
+    body: Submission,
+    response: Response,
+    key: Key = "",
+    dry_run: Annotated[bool, Query(description="Decide, and change nothing.")] = False,
+) -> Job | DryRun:
+    """Let a job in. It is in the log when this is answered."""
+    spec = await _read(body)
+    await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
+    if dry_run:
+        response.status_code = 200
+        return await _tried(caller, spec)
+    fingerprint = _fingerprint(spec, held=body.held)
+
+    def submit(engine: Engine, now_ms: int) -> Submitted:
+        _check_team(spec, engine.rules)
+        answer = engine.submit(spec, now_ms, held=body.held, by=caller.name, key=key, fingerprint=fingerprint)
+        return _entered(caller, engine, now_ms, answer, "jobs.submit")
+
+    submitted = await caller.services.ask(submit)
+    response.status_code = 201 if submitted.is_new else 200
+    response.headers["Location"] = f"/v1/jobs/{submitted.job}"
+    return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
+
+
+@router.post(
+    "/v1/jobs/{job}/retry",
+    operation_id="retry_job",
+    summary="Submit a job once more",
+    status_code=201,
+    responses=CHANGED,
+)
+async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) -> Job:
+    """The tasks of an array that failed, or a job that has ended, as a new job."""
+    known = visible(caller, job)
+    spec = spec_of(caller.deps.control.state, known)
+    assert spec is not None  # It is visible, so it is there.
+    await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.retry", subject=known)
+
+    def retry(engine: Engine, now_ms: int) -> Submitted:
+        answer = _submitted_again(engine, known, now_ms, caller.name)
+        reason = "" if body is None else body.reason
+        return _entered(caller, engine, now_ms, answer, "jobs.retry", of=known, reason=reason)
+
+    submitted = await caller.services.ask(retry)
+    return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
+
+
+async def _read(body: Submission) -> JobSpec:
+    if body.text is None:
+        return job_from_document(Document(file=body.file, value=body.job), environment={})
+    text = body.text
+
+    def read() -> JobSpec:
+        return job_from_document(parse_document(text, file=body.file), environment={})
+
+    return read() if len(text) <= INLINE_CHARS else await asyncio.to_thread(read)
+
+
+def _fingerprint(spec: JobSpec, *, held: bool) -> str:
+    text = json.dumps([job_document(spec), held], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_team(spec: JobSpec, rules: Rules) -> None:
+    known = [team.path for team in rules.teams]
+    if known and spec.team not in known and spec.team != DEFAULT_TEAM:
+        hint = closest(spec.team, known)
+        raise InvalidInput(f"there is no team {spec.team}" + (f"; {hint}" if hint else ""))
+
+
+def _entered(
+    caller: Caller,
+    engine: Engine,
+    now_ms: int,
+    answer: Submitted | Rejected,
+    action: str,
+    *,
+    reason: str = "",
+    of: str = "",
+) -> Submitted:
+    """What became of it, written down; raises when the job was not let in."""
+    if isinstance(answer, Rejected):
+        raise NeverRuns(answer.code, answer.message)
+    if answer.is_new:
+        more = {"of": of} if of else {}
+        engine.audit(entry(caller.principal, now_ms, action, answer.job, reason=reason, **more))
+    return answer
+
+
+def _submitted_again(engine: Engine, job: JobId, now_ms: int, by: str) -> Submitted | Rejected:
+    state = engine.state.state_of(job)
+    if job in engine.state.arrays:
+        answer = engine.retry_failed(job, now_ms, by=by)
+        if answer is None:
+            raise Conflict(f"no task of {job} has failed, so there is nothing to try again")
+        return answer
+    if state is None or not state.is_final:
+        raise Conflict(f"{job} has not ended; cancel it first, or wait for its end")
+    return engine.submit(engine.job(job).spec, now_ms, by=by)
+
+
+async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
+    state = caller.deps.control.state
+    _check_team(spec, state.snapshot.rules)
+    trial = await caller.services.outlook.trial(replace(spec, array=None, depends_on=()), _unmet(spec, state))
+    return dry_run_body(spec, trial, state.snapshot.setting)
+
+
+def _unmet(spec: JobSpec, state: State) -> tuple[JobId, ...]:
+    unmet = []
+    for dependency in spec.depends_on:
+        job_state = state.state_of(dependency.job)
+        if job_state is None:
+            raise InvalidInput(f"depends on {dependency.job}, which does not exist; submit that job first")
+        if fate(job_state, dependency.when) is not Fate.MET:
+            unmet.append(dependency.job)
+    return tuple(unmet)

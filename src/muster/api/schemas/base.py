@@ -1,0 +1,43 @@
+"""What all schemas have in common."""
+
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from muster.model.limits import PAGE_ITEMS, PAGE_ITEMS_MAX
+
+T = TypeVar("T")
+
+CURSOR_CHARS = 300
+REASON_CHARS = 1000
+
+
+class Schema(BaseModel):
+    """A body: no unknown fields, and nothing changes once it is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Time = Annotated[
+    str, Field(json_schema_extra={"format": "date-time"}, examples=["2026-01-01T00:00:00Z"], description="In UTC.")
+]
+
+
+class Page(Schema, Generic[T]):
+    """A part of a list."""
+
+    items: list[T]
+    next: str | None = Field(description="Hand this in as `cursor` for the next part; null when this was the last.")
+
+
+class Paging(Schema):
+    """Which part of a list."""
+
+    limit: int = Field(default=PAGE_ITEMS, ge=1, le=PAGE_ITEMS_MAX, description="How many at most.")
+    cursor: str | None = Field(default=None, max_length=CURSOR_CHARS, description="The `next` of the part before.")
+
+
+class Because(Schema):
+    """Why somebody does something; it goes into the audit."""
+
+    reason: str = Field(default="", max_length=REASON_CHARS, examples=["the learning rate was wrong"])

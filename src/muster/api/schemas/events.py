@@ -1,0 +1,33 @@
+"""Events as they are sent."""
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from muster.api.schemas.base import Schema, Time
+from muster.formats.wire import ID_CHARS
+
+
+class LogEvent(Schema):
+    """One fact of the log. What else there is to say depends on the kind."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Any] = Field(init=False)
+
+    version: int = Field(description="Its number in the log; resume after it.")
+    at: Time
+    kind: str = Field(examples=["job_started"])
+    job: str | None = Field(description="The job or the array it is about.")
+    team: str | None
+    user: str | None = Field(description="Who submitted the job.")
+    by: str | None = Field(description="Who asked for this.")
+
+
+class EventFilters(Schema):
+    """Which events to watch."""
+
+    after: int | None = Field(
+        default=None, ge=0, le=2**62, description="Begin behind this version; without it, with what comes next."
+    )
+    job: str | None = Field(default=None, max_length=ID_CHARS, description="Of this job or array only.")
+    team: str | None = Field(default=None, max_length=ID_CHARS, description="Of this team and those below it only.")

@@ -1,0 +1,15 @@
+"""Whether the control plane is well."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from muster.api.schemas.base import Schema
+
+
+class Health(Schema):
+    """How the control plane is."""
+
+    status: Literal["ok", "degraded"]
+    version: str = Field(description="Of Muster.", examples=["0.1.0"])
+    reason: str | None = Field(description="What is wrong, in a few words; the server's log says more.")

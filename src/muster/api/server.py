@@ -1,0 +1,125 @@
+"""Listening, and stopping in good order: streams that are open end first, what is being answered is answered."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from muster.api.services import Services
+from muster.model.errors import InvalidInput, Unavailable
+from muster.model.limits import CONNECTIONS_WAITING, KEEP_ALIVE_S, STOP_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where to listen, and how."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 takes any that is free."""
+    certificate: Path | None = None
+    key: Path | None = None
+    is_insecure_allowed: bool = False
+    """Listen for other machines without TLS, because something in front of it does that."""
+
+
+def serve(app: FastAPI, listening: Listening, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
+    """Serve until somebody sends SIGINT or SIGTERM. `on_listening` is told the address once requests are taken."""
+    asyncio.run(serve_on(app, bound(listening), listening, on_listening=on_listening))
+
+
+async def serve_on(
+    app: FastAPI,
+    listener: socket.socket,
+    listening: Listening,
+    *,
+    on_listening: Callable[[str], None] = lambda _: None,
+) -> None:
+    """The same on a socket that listens already, inside a loop that runs already."""
+    scheme = "http" if listening.certificate is None else "https"
+    server = _Server(_config(app, listening), f"{scheme}://{_authority(listener)}", on_listening)
+    await server.serve(sockets=[listener])
+
+
+def bound(listening: Listening) -> socket.socket:
+    """A socket that listens; raises when that would show tokens to the network, or when the port is taken."""
+    _check_safe(listening)
+    try:
+        found = socket.getaddrinfo(listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(CONNECTIONS_WAITING)
+    except OSError as error:
+        where = f"{listening.host}:{listening.port}"
+        raise Unavailable(f"cannot listen on {where}: {error.strerror or error}; is Muster running already?") from error
+    return listener
+
+
+def _check_safe(listening: Listening) -> None:
+    if (listening.certificate is None) != (listening.key is None):
+        raise InvalidInput("TLS needs a certificate and its key; give both or neither")
+    if is_loopback(listening.host) or listening.certificate is not None or listening.is_insecure_allowed:
+        return
+    raise InvalidInput(
+        f"listening on {listening.host} without TLS would show every token to the network; give a certificate and a "
+        "key, listen on 127.0.0.1, or say --insecure-bind if something in front of Muster does TLS"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """True when only this machine can reach it."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="websockets-sansio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_S,
+        ssl_certfile=listening.certificate,
+        ssl_keyfile=listening.key,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, and ends the streams before it waits for requests to end."""
+
+    def __init__(self, config: uvicorn.Config, url: str, on_listening: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._url = url
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_listening(self._url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        app = self.config.app
+        assert isinstance(app, FastAPI)
+        services: Services = app.state.services
+        services.close()
+        await super().shutdown(sockets)
+
+
+def _authority(listener: socket.socket) -> str:
+    host, port, *_ = listener.getsockname()
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

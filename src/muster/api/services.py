@@ -1,0 +1,90 @@
+"""What the routes share besides the ports: who is known, who watches, what was found out lately."""
+
+import asyncio
+import logging
+from typing import TypeVar
+
+from muster.access.keyring import Keyring
+from muster.access.permissions import Permission
+from muster.access.principal import Principal
+from muster.api.deps import Deps
+from muster.api.hub import Hub
+from muster.api.job_list import JobList
+from muster.api.outlook import Outlook
+from muster.api.places import Places
+from muster.engine.engine import Engine
+from muster.live.inbox import Wish
+from muster.model.audit import AuditEntry
+from muster.model.errors import Unavailable
+from muster.model.limits import LOG_FOLLOWERS
+
+T = TypeVar("T")
+
+_log = logging.getLogger("muster.api")
+
+READ_ONLY = frozenset(
+    {Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE, Permission.AUDIT_SEE},
+)
+"""Who may not look is told so, and that is all; who may not change something is remembered."""
+
+
+class Services:
+    """One application's."""
+
+    def __init__(self, deps: Deps) -> None:
+        self.deps = deps
+        self.keyring = Keyring(deps.tokens)
+        self.job_list = JobList(deps.control)
+        self.hub = Hub(deps)
+        self.outlook = Outlook(deps.control)
+        self.closing = asyncio.Event()
+        """Set when the server stops: whatever streams, ends."""
+        self.followers = Places(LOG_FOLLOWERS, "logs")
+
+    def close(self) -> None:
+        """End all streams, so that the server can stop."""
+        self.closing.set()
+        self.hub.close()
+        self.outlook.close()
+
+    async def is_closing_within(self, wait_s: float) -> bool:
+        """Wait so long; True at once when the server stops meanwhile."""
+        try:
+            await asyncio.wait_for(self.closing.wait(), wait_s)
+        except TimeoutError:
+            return False
+        return True
+
+    async def ask(self, wish: Wish[T]) -> T:
+        """Have something done by the writer; answered once it is durable."""
+        return await asyncio.wrap_future(self.deps.control.ask(wish))
+
+    async def note_denial(self, principal: Principal, action: str, subject: str) -> None:
+        """Have it written that somebody was refused a change."""
+        if action in READ_ONLY:
+            return
+
+        def note(engine: Engine, now_ms: int) -> None:
+            engine.audit(entry(principal, now_ms, action, subject, outcome="denied"))
+
+        try:
+            await self.ask(note)
+        except Unavailable:
+            _log.warning("a denial could not be written down", extra={"by": principal.name, "action": action})
+
+
+def entry(
+    principal: Principal,
+    now_ms: int,
+    action: str,
+    subject: str,
+    *,
+    outcome: str = "done",
+    reason: str = "",
+    **more: str,
+) -> AuditEntry:
+    """What the audit says of one act."""
+    detail = {"outcome": outcome, "token": principal.token, **more}
+    return AuditEntry(
+        at_ms=now_ms, by=principal.name, action=action, subject=subject, detail=tuple(detail.items()), reason=reason
+    )

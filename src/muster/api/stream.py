@@ -1,0 +1,59 @@
+"""A response that goes on until there is nothing more to say, the client has gone, or it no longer listens."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from muster.model.limits import SEND_S
+
+
+class Stream(Response):
+    """Sends chunks as they come."""
+
+    def __init__(
+        self,
+        chunks: AsyncGenerator[bytes, None],
+        *,
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(None, media_type=media_type, headers=headers)
+        del self.headers["content-length"]
+        self._chunks = chunks
+        self._on_end = on_end
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until it is over, listening for the client's leaving at the same time."""
+        sending = asyncio.ensure_future(self._send_all(send))
+        leaving = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+            await asyncio.wait((sending, leaving))
+            self._on_end()
+        if not sending.cancelled():
+            sending.result()
+
+    async def _send_all(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        await send(start)
+        async with aclosing(self._chunks) as chunks:
+            async for chunk in chunks:
+                try:
+                    await asyncio.wait_for(
+                        send({"type": "http.response.body", "body": chunk, "more_body": True}), SEND_S
+                    )
+                except TimeoutError:
+                    return  # it does not listen any more; the server hangs up on an answer without an end
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

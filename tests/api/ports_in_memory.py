@@ -1,0 +1,151 @@
+"""The ports of the API in memory: tokens, audit, event pages, logs and terminals that a test can look into."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from queue import Queue
+from threading import Lock
+
+from muster.model.access import Token
+from muster.model.audit import AuditEntry
+from muster.model.errors import Conflict, NotFound, Unavailable
+from muster.model.events import Event
+from muster.model.ids import JobId, TokenId
+from muster.model.job import Job
+from muster.store.base import EVERYTHING, AuditFilter, AuditRecord, AuditVerdict
+from muster.store.memory import MemoryLog
+
+
+class Tokens:
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._tokens: dict[TokenId, Token] = {}
+        self.asked = 0
+
+    def add(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
+        if token.id in self._tokens:
+            raise Conflict(f"there is a token {token.id}")
+        self._tokens[token.id] = token
+        self._store.audit.extend(audit)
+
+    def find(self, digest: str) -> Token | None:
+        self.asked += 1
+        return next((token for token in self._tokens.values() if token.digest == digest), None)
+
+    def all(self) -> Sequence[Token]:
+        return tuple(self._tokens.values())
+
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
+        if token not in self._tokens:
+            raise NotFound(f"there is no token {token}")
+        revoked = self._tokens[token]
+        if revoked.revoked_ms is None:
+            revoked = self._tokens[token] = replace(revoked, revoked_ms=at_ms)
+        self._store.audit.extend(audit)
+        return revoked
+
+
+class Store(MemoryLog):
+    """Events and audit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.audit: list[AuditEntry] = []
+        self.is_full = False
+
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),
+        audit: Sequence[AuditEntry] = (),
+    ) -> int:
+        if self.is_full:
+            raise Unavailable("the disk is full")
+        version = super().append(events, expected_version, jobs=jobs, audit=audit)
+        self.audit.extend(audit)
+        return version
+
+
+class Audit:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
+        found = enumerate(list(self._store.audit)[after_seq:], start=after_seq + 1)
+        wanted = [(seq, entry) for seq, entry in found if filters.by in (None, entry.by)]
+        return [AuditRecord(seq=seq, entry=entry, version=0, chain="00") for seq, entry in wanted][:limit]
+
+    def verify(self) -> AuditVerdict:
+        return AuditVerdict(entries=len(self._store.audit), events=self._store.version)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    start: int
+    data: bytes
+    end: int
+    is_complete: bool
+
+
+class Logs:
+    """What workers printed, by (job, attempt, rank)."""
+
+    def __init__(self) -> None:
+        self._printed: dict[tuple[str, int, int], bytes] = {}
+        self._gone: set[tuple[str, int, int]] = set()
+        self._lock = Lock()
+
+    def print(self, data: bytes, *, job: str, attempt: int = 1, rank: int = 0, is_last: bool = False) -> None:
+        with self._lock:
+            key = (job, attempt, rank)
+            self._printed[key] = self._printed.get(key, b"") + data
+            if is_last:
+                self._gone.add(key)
+
+    def read(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> Chunk:
+        with self._lock:
+            key = (job, attempt, rank)
+            if key not in self._printed:
+                raise NotFound(f"{job} has no worker {rank} in attempt {attempt}")
+            text = self._printed[key]
+            start = min(offset, len(text)) if offset >= 0 else max(len(text) + offset, 0)
+            data = text[start : start + limit]
+            end = start + len(data)
+            return Chunk(start=start, data=data, end=end, is_complete=key in self._gone and end == len(text))
+
+
+class Sitting:
+    """An attached terminal that repeats what is typed in capitals."""
+
+    def __init__(self) -> None:
+        self._shown: Queue[bytes] = Queue()
+        self.sizes: list[tuple[int, int]] = []
+        self.is_open = True
+
+    def read(self) -> bytes:
+        return self._shown.get()
+
+    def type(self, data: bytes) -> None:
+        self._shown.put(data.upper())
+        if data == b"exit\n":
+            self._shown.put(b"")
+
+    def resize(self, rows: int, columns: int) -> None:
+        self.sizes.append((rows, columns))
+
+    def close(self) -> None:
+        self.is_open = False
+        self._shown.put(b"")
+
+
+class Terminals:
+    def __init__(self, jobs: Iterable[str] = ()) -> None:
+        self.jobs = list(jobs)
+        self.sittings: list[Sitting] = []
+
+    def attach(self, job: JobId) -> Sitting:
+        if job not in self.jobs:
+            raise NotFound(f"{job} has no terminal")
+        self.sittings.append(Sitting())
+        return self.sittings[-1]

@@ -1,0 +1,159 @@
+"""A control plane with an application over it, and people with tokens."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from muster.access.secrets import new_secret
+from muster.api.app import create_app
+from muster.api.deps import Deps, Settings
+from muster.backends.fake import FakeBackend, Script
+from muster.live.control_plane import Configuration, ControlPlane
+from muster.model.access import Binding, Role, Token
+from muster.model.ids import JobId, TeamPath
+from muster.model.node import ClusterSpec
+from muster.model.scenario import Rules
+from muster.store.memory import MemoryStates
+from tests.api.ports_in_memory import Audit, Logs, Store, Terminals, Tokens
+from tests.builders import NOW_MS, a_cluster, a_node, a_team
+
+DEADLINE_S = 20.0
+
+RULES = Rules(
+    teams=(
+        a_team("nlp", guaranteed={"*": 8}),
+        a_team("nlp/pre"),
+        a_team("vision"),
+        a_team("default"),
+    )
+)
+CLUSTER = a_cluster(*(a_node(f"n{number}", gpus=8) for number in range(1, 5)))
+
+PEOPLE: dict[str, tuple[Binding, ...]] = {
+    "viewer": (Binding(role=Role.VIEWER, team=TeamPath("nlp")),),
+    "member": (Binding(role=Role.MEMBER, team=TeamPath("nlp")),),
+    "colleague": (Binding(role=Role.MEMBER, team=TeamPath("nlp")),),
+    "lead": (Binding(role=Role.LEAD, team=TeamPath("nlp")),),
+    "other": (Binding(role=Role.LEAD, team=TeamPath("vision")),),
+    "operator": (Binding(role=Role.OPERATOR),),
+    "admin": (Binding(role=Role.ADMIN),),
+}
+
+
+class TestClock:
+    """Goes on by a millisecond at each look, and further when told to."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self._now_ms = NOW_MS
+
+    def now_ms(self) -> int:
+        self._now_ms += 1
+        return self._now_ms
+
+    def advance(self, by_ms: int) -> None:
+        self._now_ms += by_ms
+
+
+class Backend(FakeBackend):
+    """Jobs run until they are told otherwise."""
+
+    def acknowledge(self) -> None:
+        pass
+
+
+@dataclass
+class World:
+    """Everything a test may look at."""
+
+    control: ControlPlane
+    store: Store
+    backend: Backend
+    tokens: Tokens
+    logs: Logs
+    terminals: Terminals
+    clock: TestClock
+    app: FastAPI
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    def let_in(self, name: str, bindings: tuple[Binding, ...], **fields: Any) -> str:
+        """Give somebody a token, and return its secret."""
+        secret = new_secret()
+        token = Token(
+            id=secret.id,
+            name=fields.pop("name", name),
+            digest=secret.digest,
+            bindings=bindings,
+            created_ms=NOW_MS,
+            **fields,
+        )
+        self.tokens.add(token)
+        self.secrets[name] = secret.text
+        return secret.text
+
+    @asynccontextmanager
+    async def client(self, who: str | None = "admin") -> AsyncIterator[httpx.AsyncClient]:
+        """Somebody who speaks to the application without a network between."""
+        headers = {} if who is None else {"Authorization": f"Bearer {self.secrets[who]}"}
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://muster", headers=headers) as client:
+            yield client
+
+
+@contextmanager
+def a_world(
+    *, cluster: ClusterSpec = CLUSTER, rules: Rules = RULES, settings: Settings | None = None, starts: bool = True
+) -> Iterator[World]:
+    """A running control plane with everybody in `PEOPLE` let in."""
+    store, clock, logs, terminals = Store(), TestClock(), Logs(), Terminals()
+    backend = Backend(now_ms=NOW_MS)
+    control = ControlPlane(
+        log=store,
+        states=MemoryStates(),
+        backend=backend,
+        clock=clock,
+        configuration=Configuration(cluster=cluster, rules=rules),
+    )
+    tokens = Tokens(store)
+    deps = Deps(
+        control=control,
+        tokens=tokens,
+        audit=Audit(store),
+        events=store,
+        logs=logs,
+        terminals=terminals,
+        clock=clock,
+        settings=settings or Settings(),
+    )
+    app = create_app(deps)
+    world = World(control, store, backend, tokens, logs, terminals, clock, app)
+    for name, bindings in PEOPLE.items():
+        world.let_in(name, bindings)
+    if starts:
+        control.start()
+    try:
+        yield world
+    finally:
+        control.stop()
+        app.state.services.close()
+
+
+def job_file(name: str = "train", *, team: str = "nlp", gpus: float = 1, **fields: Any) -> dict[str, Any]:
+    """A job file as JSON."""
+    return {"name": name, "team": team, "resources": {"gpus": gpus}, "run": "python train.py", **fields}
+
+
+FOREVER = Script(run_ms=None)
+
+
+async def submitted(client: httpx.AsyncClient, **fields: Any) -> JobId:
+    """The id of a job that was let in."""
+    held = fields.pop("held", False)
+    answer = await client.post("/v1/jobs", json={"job": job_file(**fields), "held": held})
+    assert answer.status_code == 201, answer.text
+    return JobId(answer.json()["id"])
