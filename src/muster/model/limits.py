@@ -294,3 +294,13 @@ KEEP_ALIVE_S = 30
 
 STOP_S = 10
 """How long requests that are being answered may hold up a stop."""
+
+TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
+"""Ten years: longer than anybody remembers what a token was for."""
+
+METRIC_TEAMS = 100
+"""Teams that figures tell apart: each is a time series per tier, and a monitoring system stores them all."""
+
+SERVER_LOG_BYTES = 16 * 1024 * 1024
+SERVER_LOGS = 4
+"""One file of the server's log, and how many full ones are kept: a week of a busy control plane."""

@@ -3,6 +3,7 @@
 import os
 import socket
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from pathlib import Path
 
 from muster.model.errors import NotFound
@@ -50,7 +51,9 @@ class Attachment:
         self._channel.sendall(line({"resize": [rows, columns]}))
 
     def close(self) -> None:
-        """Leave; the worker goes on."""
+        """Leave; the worker goes on. Whoever waits for output on another thread is told that there is no more."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
 
 
