@@ -43,7 +43,7 @@ class ProblemResponse(JSONResponse):
 
 def install(app: FastAPI) -> None:
     """Have every error that a route or the framework raises answered with a problem document."""
-    app.add_exception_handler(MusterError, _of_ours)  # type: ignore[arg-type]  # it is called for websockets too
+    app.add_exception_handler(MusterError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_the_framework)
 
