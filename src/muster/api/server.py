@@ -29,10 +29,16 @@ class Listening:
     """Listen for other machines without TLS, because something in front of it does that."""
 
 
-def serve(app: FastAPI, listening: Listening, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
+def serve(
+    app: FastAPI,
+    listener: socket.socket,
+    listening: Listening,
+    *,
+    on_listening: Callable[[str], None] = lambda _: None,
+) -> None:
     """Serve until somebody sends SIGINT or SIGTERM. `on_listening` is told the address once requests are taken."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve_on(app, bound(listening), listening, on_listening=on_listening))
+        runner.run(serve_on(app, listener, listening, on_listening=on_listening))
 
 
 async def serve_on(
@@ -42,7 +48,7 @@ async def serve_on(
     *,
     on_listening: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """The same on a socket that listens already, inside a loop that runs already."""
+    """The same inside a loop that runs already."""
     scheme = "http" if listening.certificate is None else "https"
     server = _Server(_config(app, listening), f"{scheme}://{_authority(listener)}", on_listening)
     await server.serve(sockets=[listener])

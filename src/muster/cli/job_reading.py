@@ -1,13 +1,13 @@
 """Job files -> what is sent: checked here, with what the command line changes and what only this machine knows."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from muster.client.job_source import completed
-from muster.formats.document import Document, InvalidDocument, read_document
+from muster.formats.document import Document, InvalidDocument, read_document, read_text
 from muster.formats.ranges import worker_range, worker_range_value
+from muster.formats.sbatch_file import import_sbatch
 from muster.formats.units import BadValue, gpu_milli, plain_number
 from muster.model.errors import InvalidInput
 
@@ -30,10 +30,14 @@ class ReadJob:
 
     file: str
     document: dict[str, Any]
+    held: bool = False
+    """The file itself asks that it not start."""
+    notes: tuple[str, ...] = ()
+    """What in the file is not part of the job, and what happens instead."""
 
 
 def read_jobs(
-    files: Sequence[str], changes: Overrides, *, sbatch: bool = False, partitions: Iterable[str] = ()
+    files: Sequence[str], changes: Overrides, *, sbatch: bool = False, tiers: Mapping[str, str] | None = None
 ) -> list[ReadJob]:
     """The jobs in all files, or one error that names every mistake in every file."""
     if files.count("-") > 1:
@@ -42,8 +46,7 @@ def read_jobs(
     wrong: list[InvalidDocument] = []
     for file in files:
         try:
-            document = changed(read_document(file), changes)
-            found.append(ReadJob(file=document.file, document=completed(document, environment=os.environ)))
+            found.append(_read_script(file, changes, tiers or {}) if sbatch else _read_file(file, changes))
         except InvalidDocument as error:
             wrong.append(error)
     if len(wrong) == 1:
@@ -51,6 +54,23 @@ def read_jobs(
     if wrong:
         raise InvalidInput("\n".join(map(str, wrong)))
     return found
+
+
+def _read_file(file: str, changes: Overrides) -> ReadJob:
+    document = changed(read_document(file), changes)
+    return ReadJob(file=document.file, document=completed(document))
+
+
+def _read_script(file: str, changes: Overrides, tiers: Mapping[str, str]) -> ReadJob:
+    """The job that a batch script describes; what could not be taken over is kept as notes."""
+    name, text = read_text(file)
+    script = import_sbatch(text, file=name, tiers=tiers)
+    try:
+        document = completed(changed(script.document, changes))
+    except InvalidDocument as error:
+        raise script.placed(error) from None
+    notes = tuple(f"{name}:{note.line}: {note.text}" for note in script.notes)
+    return ReadJob(file=name, document=document, held=script.held, notes=notes)
 
 
 def changed(document: Document, changes: Overrides) -> Document:

@@ -13,14 +13,22 @@ import typer
 from typer.core import TyperGroup
 
 from muster import __version__
+from muster.cli.access import audit, login, token, whoami
+from muster.cli.attach import attach
 from muster.cli.changes import cancel, hold, release, retry, update
+from muster.cli.events import events
 from muster.cli.exits import Exit, exit_of_error
+from muster.cli.export import export
 from muster.cli.jobs import ps, show, why
 from muster.cli.logs import logs
 from muster.cli.nodes import drain, nodes, undrain
 from muster.cli.plan import plan
+from muster.cli.run import PASSED_ON, run
+from muster.cli.server import down, up
 from muster.cli.simulate import simulate
 from muster.cli.submit import submit
+from muster.cli.teams import quota, teams
+from muster.cli.top import top
 from muster.cli.wait import wait
 from muster.model.errors import MusterError
 
@@ -52,13 +60,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Jobs": (submit, ps, show, why, logs, wait, cancel, hold, release, update, retry),
-    "Cluster": (nodes, drain, undrain),
+    "Jobs": (submit, run, attach, ps, show, why, logs, wait, cancel, hold, release, update, retry),
+    "Cluster": (top, nodes, drain, undrain, teams, events, export),
+    "Server and access": (up, down, login, whoami, audit),
     "Without a server": (plan, simulate),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(_command)
+        settings = PASSED_ON if _command is run else None
+        app.command(rich_help_panel=_panel, context_settings=settings)(_command)
+app.add_typer(quota, rich_help_panel="Cluster")
+app.add_typer(token, rich_help_panel="Server and access")
 
 
 def _print_version(wanted: bool) -> None:

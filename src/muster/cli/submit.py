@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from muster.cli.amounts import pair
 from muster.cli.connection import connect
 from muster.cli.exits import Exit
 from muster.cli.options import Output, Printed, Quiet
@@ -35,9 +36,9 @@ Key = Annotated[
     str | None, typer.Option(metavar="KEY", help="Submitting again under the same key is the same submission.")
 ]
 Sbatch = Annotated[bool, typer.Option("--sbatch", help="The files are batch scripts with #SBATCH lines.")]
-Partitions = Annotated[
+TierOf = Annotated[
     list[str] | None,
-    typer.Option("--partition-tier", metavar="P=TIER", help="With --sbatch: the tier of a partition; repeatable."),
+    typer.Option(metavar="NAME=TIER", help="With --sbatch: the tier of a partition or QOS; repeatable."),
 ]
 PrintOnly = Annotated[bool, typer.Option("--print", help="Print the job file that would be submitted; no more.")]
 
@@ -56,7 +57,7 @@ def submit(
     follow: FollowIt = False,
     key: Key = None,
     sbatch: Sbatch = False,
-    partition_tier: Partitions = None,
+    tier_of: TierOf = None,
     print_only: PrintOnly = False,
     output: Printed = Output.TABLE,
     quiet: Quiet = False,
@@ -66,7 +67,10 @@ def submit(
 
     _check_use(files, follow=follow, key=key)
     changes = Overrides(name=name, team=team, tier=tier, priority=priority, gpus=gpus, workers=workers)
-    jobs = read_jobs(files, changes, sbatch=sbatch, partitions=partition_tier or ())
+    tiers = dict(pair(each, "--tier-of") for each in tier_of or ())
+    jobs = read_jobs(files, changes, sbatch=sbatch, tiers=tiers)
+    for each in (told for job in jobs for told in job.notes):
+        note(each)
     if print_only:
         _print_files(jobs, output)
         return
@@ -95,7 +99,7 @@ def _submitted(client: "Client", jobs: "Sequence[ReadJob]", *, held: bool, key: 
     done: list[Job] = []
     for job in jobs:
         try:
-            done.append(client.submit(job.document, held=held, key=key))
+            done.append(client.submit(job.document, held=held or job.held, key=key))
         except Exception:
             if done:
                 note(f"submitted before this went wrong: {' '.join(each.id for each in done)}")

@@ -29,7 +29,7 @@ from muster.client.answers import (
     Why,
 )
 from muster.client.building import build
-from muster.client.streams import follow_log, read_events, read_log
+from muster.client.streams import follow_log, read_events, read_log, read_past_events
 from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
 from muster.model.errors import TimedOut
 
@@ -196,9 +196,15 @@ class Client:
         read = follow_log if follow else read_log
         return read(self._wire, f"{_job_path(job)}/logs", query)
 
-    def events(self, after: int | None = None, *, job: str | None = None, team: str | None = None) -> Iterator[Event]:
-        """What happens, as it happens: after a version, or from now on. Broken connections are taken up again."""
-        return read_events(self._wire, {"after": after, "job": job, "team": team})
+    def events(
+        self, after: int | None = None, *, job: str | None = None, team: str | None = None, follow: bool = True
+    ) -> Iterator[Event]:
+        """What happens, as it happens: after a version, or from now on. Broken connections are taken up again.
+
+        Without `follow` it ends with what has happened so far.
+        """
+        read = read_events if follow else read_past_events
+        return read(self._wire, {"after": after, "job": job, "team": team})
 
     def nodes(self) -> Iterator[Node]:
         """All nodes."""

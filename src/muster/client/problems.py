@@ -23,6 +23,7 @@ from muster.model.errors import (
     Unavailable,
     Unreachable,
 )
+from muster.model.plan import ReasonCode
 
 _KINDS: tuple[type[MusterError], ...] = (
     InvalidInput,
@@ -35,13 +36,15 @@ _KINDS: tuple[type[MusterError], ...] = (
     Unavailable,
 )
 _BY_CODE = {kind.code: kind for kind in _KINDS}
-_BY_STATUS = {kind.http_status: kind for kind in _KINDS}
+_BY_STATUS = {kind.http_status: kind for kind in reversed(_KINDS)}
+_NEVER_RUNS = tuple(ReasonCode)
+"""A job that can never run as things are configured is refused, and the code says why."""
 
 
 def problem(response: httpx.Response, *, file: str = "the request") -> MusterError:
     """The error that a response means; `file` is what the request was made from."""
     document = _document(response)
-    kind = _BY_CODE.get(str(document.get("code")), _kind(response.status_code))
+    kind = _kind(str(document.get("code")), response.status_code)
     errors = document.get("errors")
     if isinstance(errors, list) and errors and issubclass(kind, InvalidInput):
         return kind("\n".join(_each(errors, str(document.get("file") or file))))
@@ -60,7 +63,11 @@ def unreachable(error: httpx.TransportError, url: str) -> Unreachable:
             return Unreachable(f"the server at {url} broke off its answer ({error}); try again")
 
 
-def _kind(status: int) -> type[MusterError]:
+def _kind(code: str, status: int) -> type[MusterError]:
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if code in _NEVER_RUNS:
+        return Refused
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= httpx.codes.INTERNAL_SERVER_ERROR:

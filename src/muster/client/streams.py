@@ -6,12 +6,14 @@ from typing import Any
 
 from muster.client.answers import Event, Log
 from muster.client.building import build
-from muster.client.transport import Query, Transport, backoff_s
+from muster.client.transport import Query, Silent, Transport, backoff_s
 from muster.model.errors import TooMany, Unavailable
 
 RECONNECTS = 8
 """In a row, without anything received: two minutes, in which a control plane restarts or is replaced."""
 LOG_PIECE_BYTES = 1 << 20
+QUIET_S = 1.0
+"""A stream that catches up never pauses for so long."""
 
 
 def read_events(transport: Transport, query: Query) -> Iterator[Event]:
@@ -31,6 +33,15 @@ def read_events(transport: Transport, query: Query) -> Iterator[Event]:
         transport.sleep(backoff_s(max(1, failed)))
 
 
+def read_past_events(transport: Transport, query: Query) -> Iterator[Event]:
+    """Events that have happened: the stream is left once it has nothing more to say at once."""
+    try:
+        with transport.stream("/v1/events", query=query, silence_s=QUIET_S) as response:
+            yield from parsed_events(response.iter_lines())
+    except Silent:
+        return
+
+
 def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
     """The events of an SSE stream; signs of life are left out."""
     data: list[str] = []
@@ -44,37 +55,43 @@ def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
 
 def read_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
     """All of a log that is there, piece by piece."""
-    limit = query.get("limit")
-    while True:
-        size = LOG_PIECE_BYTES if limit is None else min(limit, LOG_PIECE_BYTES)
+    left = query.get("limit")
+    while left is None or left > 0:
+        size = LOG_PIECE_BYTES if left is None else min(left, LOG_PIECE_BYTES)
         piece = _piece(transport.send("GET", path, query={**query, "limit": size}))
         if piece.text:
             yield piece
-        limit = None if limit is None else limit - len(piece.text)
-        if len(piece.text) < size or limit == 0:
+        if piece.complete or not piece.text:
             return
-        query = {**query, "offset": piece.end, "attempt": piece.attempt}
+        left = None if left is None else left - len(piece.text)
+        query = {**query, "offset": piece.end, "attempt": piece.attempt or None}
 
 
 def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
-    """A log as it grows, until its worker is gone."""
+    """A log as it grows, until its worker is gone. A server that stops in between is waited for."""
     failed = 0
     while True:
+        failed += 1
         try:
-            with transport.stream(path, query={**query, "follow": True}) as response:
+            with transport.stream(path, query={**query, "limit": None, "follow": True}) as response:
                 piece = _piece(response, text=b"")
                 query = {**query, "attempt": piece.attempt or None, "offset": piece.start}
                 for text in response.iter_bytes():
-                    failed = 0
-                    start = query["offset"]
+                    failed, start = 0, query["offset"]
                     query["offset"] = start + len(text)
                     yield Log(text=text, start=start, end=start + len(text), attempt=piece.attempt, complete=False)
+            if _is_over(transport, path, query):
                 return
         except (TooMany, Unavailable):
-            failed += 1
             if failed > RECONNECTS:
                 raise
-            transport.sleep(backoff_s(failed))
+        transport.sleep(backoff_s(max(1, failed)))
+
+
+def _is_over(transport: Transport, path: str, query: dict[str, Any]) -> bool:
+    """True when nothing comes after what was read: a stream also ends when the server does."""
+    rest = _piece(transport.send("GET", path, query={**query, "limit": 1}))
+    return rest.complete and not rest.text
 
 
 def _piece(response: Any, *, text: bytes | None = None) -> Log:

@@ -100,18 +100,34 @@ class Transport:
 
     @contextmanager
     def stream(
-        self, path: str, *, query: Query | None = None, headers: Mapping[str, str] | None = None
-    ) -> Iterator[Any]:
+        self,
+        path: str,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        silence_s: float = SILENCE_S,
+    ) -> Iterator[httpx.Response]:
         """An answer that is read as it comes. It is not repeated: whoever reads knows how far they came."""
-        timeout = httpx.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S)
+        timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S, read=silence_s)
+        begun = False
         try:
             with self._http.stream("GET", path, params=_given(query), headers=headers, timeout=timeout) as response:
                 if not response.is_success:
                     response.read()
                     raise problem(response)
+                begun = True
                 yield response
+        except httpx.ReadTimeout as error:
+            raise Silent(self.address.url) if begun else unreachable(error, self.address.url) from None
         except httpx.TransportError as error:
             raise unreachable(error, self.address.url) from None
+
+
+class Silent(Unreachable):
+    """A stream has said nothing for too long."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"the server at {url} has fallen silent; try again, and look at its server.log")
 
 
 def backoff_s(tried: int) -> float:

@@ -45,6 +45,12 @@ class Document:
 
 def read_document(source: str | Path) -> Document:
     """The document in a file, or on standard input when the name is `-`."""
+    file, text = read_text(source)
+    return parse_document(text, file=file)
+
+
+def read_text(source: str | Path) -> tuple[str, str]:
+    """What messages call a file, and its text; standard input when the name is `-`."""
     file = str(source)
     raw = _standard_input() if file == STANDARD_INPUT else _file_bytes(Path(source))
     file = "standard input" if file == STANDARD_INPUT else file
@@ -55,7 +61,7 @@ def read_document(source: str | Path) -> Document:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         _refuse(file, "not UTF-8 text", line=line, hint="save it as UTF-8")
-    return parse_document(text, file=file)
+    return file, text
 
 
 def parse_document(text: str, *, file: str) -> Document:

@@ -152,11 +152,15 @@ STORE_READERS = 8
 STORE_BUSY_MS = 5_000
 """How long a connection waits for a lock on the file: longer than any transaction of the one writer takes."""
 
+STORE_CLAIM_MS = 1_000
+"""How long a new writer waits for the last one to be gone: a server notices that a process has died within this."""
+
 STORE_WAL_BYTES = 64 * 1024 * 1024
 """What SQLite's write-ahead log shrinks to after a large transaction, such as a saved state."""
 
 STORE_CHECKED_BYTES = 512 * 1024 * 1024
-"""Up to this size the structure of a SQLite file is checked whenever it is opened; beyond, only when asked to."""
+"""Up to this size the structure of a whole SQLite file is checked whenever it is opened, which takes two seconds where
+nothing of it is in memory; beyond, that of the log only when asked for."""
 
 STORE_PAGE_ROWS = 2_000
 """Rows read in one transaction: few enough to hold, and short enough not to keep old pages of the file alive."""

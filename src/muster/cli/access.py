@@ -1,0 +1,166 @@
+"""`muster login`, `muster token`, `muster audit`: who may do what, and who did."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from muster.cli.amounts import seconds
+from muster.cli.connection import connect
+from muster.cli.options import Output, Printed, Quiet
+from muster.cli.screen import note, screen, show, show_ids, show_json, table
+from muster.cli.wording import moment
+from muster.model.errors import InvalidInput
+
+# ruff: noqa: PLC0415
+
+token = typer.Typer(name="token", help="Make, list and revoke tokens.", no_args_is_help=True)
+
+Url = Annotated[str | None, typer.Argument(metavar="URL", help="The address of a server.")]
+TokenFile = Annotated[
+    str | None, typer.Option("--token-file", metavar="FILE", help="Where the token is; - is standard input.")
+]
+Forget = Annotated[bool, typer.Option("--forget", help="Use the server on this machine again.")]
+Holder = Annotated[str, typer.Argument(metavar="NAME", help="Who will use it.")]
+Role = Annotated[str, typer.Option(metavar="ROLE", help="viewer, member, lead, operator or admin.")]
+OnTeam = Annotated[str, typer.Option("--team", metavar="TEAM", help="On this team and below; * is the whole cluster.")]
+Expires = Annotated[str | None, typer.Option("--expires", metavar="TIME", help="Worth nothing after this long: 90d.")]
+TokenIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of tokens.")]
+Verify = Annotated[bool, typer.Option("--verify", help="Check that nothing was changed, dropped or put in between.")]
+Last = Annotated[int, typer.Option("-n", "--tail", min=1, metavar="N", help="At most so many.")]
+
+
+def login(url: Url = None, token_file: TokenFile = None, forget: Forget = False) -> None:
+    """Use another server from now on. The token is checked, and kept where only you can read it."""
+    from muster.client import Client
+    from muster.client.address import LOGIN_FILE, checked_url, home_folder, is_loopback
+
+    path = home_folder() / LOGIN_FILE
+    if forget:
+        path.unlink(missing_ok=True)
+        note("forgotten; commands use the server on this machine")
+        return
+    if url is None:
+        raise InvalidInput("which server? muster login URL --token-file FILE")
+    address = checked_url(url)
+    if address.startswith("http:") and not is_loopback(address):
+        note(f"{address} is not encrypted: whoever is in between can read your token")
+    secret = _secret(token_file)
+    with Client(address, secret) as client:
+        who = client.whoami()
+    _write_private(path, {"url": address, "token": secret, "name": who.name})
+    note(f"logged in to {address} as {who.name}")
+
+
+def _secret(file: str | None) -> str:
+    """The token from a file, from standard input, or typed without being seen."""
+    if file is None:
+        text = typer.prompt("Token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
+    elif file == "-":
+        text = sys.stdin.read()
+    else:
+        try:
+            text = Path(file).read_text("utf-8")
+        except (OSError, UnicodeError) as error:
+            raise InvalidInput(f"{file}: the token cannot be read: {error}") from None
+    secret = str(text).strip()
+    if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise InvalidInput("that is no token: it is one line of letters and digits")
+    return secret
+
+
+def _write_private(path: Path, record: dict[str, Any]) -> None:
+    """Write a file that nobody else can read, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        json.dump(record, stream)
+    draft.replace(path)
+
+
+@token.command("create")
+def create_token(
+    name: Holder,
+    role: Role = "member",
+    team: OnTeam = "*",
+    expires: Expires = None,
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """Make a token. Its secret is shown now, and never again."""
+    wishes: dict[str, Any] = {"name": name, "bindings": [{"role": role, "team": team}]}
+    if expires is not None:
+        wishes["expires_in_s"] = seconds(expires, "--expires")
+    with connect() as client:
+        made = client.create_token(**wishes)
+    if output is Output.JSON:
+        show_json(made.document)
+    elif quiet:
+        typer.echo(made.secret)
+    else:
+        until = f" until {moment(made.expires)}" if made.expires else ""
+        note(f"{made.id} lets {name} in as {role} on {team}{until}; keep its secret, it is not shown again")
+        typer.echo(made.secret)
+
+
+@token.command("list")
+def list_tokens(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """List tokens, without their secrets."""
+    with connect() as client:
+        found = list(client.tokens())
+    if output is Output.JSON:
+        show_json([each.document for each in found])
+    elif quiet:
+        show_ids(each.id for each in found)
+    else:
+        made = table("id", "name", "may", "made", "expires")
+        for each in found:
+            made.add_row(each.id, each.name, bindings_text(each.bindings), moment(each.created), moment(each.expires))
+        show(made, screen())
+
+
+@token.command("revoke")
+def revoke_token(ids: TokenIds) -> None:
+    """Let tokens be worth nothing from now on."""
+    with connect() as client:
+        for each in ids:
+            client.revoke_token(each)
+            show(f"{each} is revoked")
+
+
+def whoami(output: Printed = Output.TABLE) -> None:
+    """Say which server is used, and as whom."""
+    with connect() as client:
+        who = client.whoami()
+    if output is Output.JSON:
+        show_json({"url": client.url, **who.document})
+    else:
+        until = f", until {moment(who.expires)}" if who.expires else ""
+        show(f"{who.name} at {client.url}: {bindings_text(who.bindings)}{until}")
+
+
+def bindings_text(bindings: tuple[Any, ...]) -> str:
+    """`member on nlp, viewer on *`."""
+    return ", ".join(
+        f"{each.get('role')} on {each.get('team')}" if isinstance(each, dict) else str(each) for each in bindings
+    )
+
+
+def audit(verify: Verify = False, tail: Last = 50, output: Printed = Output.TABLE) -> None:
+    """Show who did what, and with --verify that nothing of it was changed."""
+    with connect() as client:
+        verdict = client.verify_audit() if verify else None
+        found = [] if verify else list(client.audit(limit=tail))
+    if output is Output.JSON:
+        show_json(verdict if verify else [each.document for each in found])
+    elif verdict is not None:
+        show(", ".join(f"{key.replace('_', ' ')}: {value}" for key, value in verdict.items()))
+    else:
+        made = table("number", "when", "who", "did", "to", "because", numbers=("number",), cut=("because",))
+        for each in found:
+            made.add_row(str(each.seq), moment(each.at), each.by, each.action, each.subject, str(each.detail or ""))
+        show(made, screen())

@@ -1,0 +1,113 @@
+"""`muster up` and `muster down`: the server on this machine."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.cli.options import Output, Printed
+from muster.cli.screen import note, screen, show, show_json
+from muster.model.errors import InvalidInput
+
+# ruff: noqa: PLC0415
+
+Home = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept; else ~/.muster.")]
+Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Where to listen; 0 takes any that is free.")]
+Host = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen; else on this machine only.")]
+Nodes = Annotated[str | None, typer.Option(metavar="NxG", help="Divide this machine: 4x8 is 4 nodes with 8 GPUs.")]
+Config = Annotated[Path | None, typer.Option(metavar="FILE", help="muster.toml: the real thing.")]
+Database = Annotated[str | None, typer.Option(metavar="URL", help="A PostgreSQL instead of a file under home.")]
+Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
+Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
+
+
+def up(
+    home: Home = None,
+    port: Port = None,
+    host: Host = None,
+    nodes: Nodes = None,
+    config: Config = None,
+    database: Database = None,
+    detach: Detach = False,
+    output: Printed = Output.TABLE,
+) -> None:
+    """Start Muster on this machine: API and dashboard on one port, and an engine that runs real processes."""
+    from muster.client.address import home_folder
+
+    folder = (home or home_folder()).expanduser().resolve()
+    options = {"home": folder, "port": port, "host": host, "nodes": nodes, "config": config, "database": database}
+    command = serve_command({name: str(value) for name, value in options.items() if value is not None})
+    if not detach:
+        sys.stdout.flush()
+        # The server takes the place of this process: signals and the terminal are its own.
+        os.execv(command[0], command)
+    from muster.cli.server_process import find_server, start_detached
+
+    running = find_server(folder)
+    server = running or start_detached(command, folder)
+    if output is Output.JSON:
+        show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(folder / "token")})
+    else:
+        _tell(server.url, folder, was_running=running is not None, is_default=home is None)
+
+
+def serve_command(options: dict[str, str]) -> list[str]:
+    """What starts the server, with the same options."""
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    return [sys.executable, "-m", "muster.main", "serve", *flags]
+
+
+def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    made.add_row("url", Text(url, style="bold"))
+    made.add_row("token", str(folder / "token"))
+    made.add_row("log", str(folder / "server.log"))
+    if not is_default:
+        made.add_row("first", f"export MUSTER_HOME={folder}")
+    made.add_row("try", "muster run -- echo hello")
+    made.add_row("", "muster submit examples/job.yaml --dry-run")
+    made.add_row("", "muster top")
+    show(Text("Muster was running already" if was_running else "Muster is running", style="green"))
+    show(made, screen())
+    login = _login_elsewhere(folder)
+    if login:
+        note(f"commands go to {login}, where you are logged in; `muster login --forget` brings them here")
+
+
+def _login_elsewhere(folder: Path) -> str:
+    from muster.client.address import LOGIN_FILE, read_record
+
+    said = os.environ.get("MUSTER_URL") or read_record(folder / LOGIN_FILE).get("url")
+    return str(said or "")
+
+
+def down(home: Home = None, jobs: Jobs = False) -> None:
+    """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
+    from muster.cli.server_process import find_server, run_down, stop
+    from muster.client.address import home_folder
+
+    folder = (home or home_folder()).expanduser().resolve()
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is not there; --home says where else")
+    server = find_server(folder)
+    if server is not None:
+        stop(server)
+    if jobs:
+        run_down(_down_command(folder))
+        show("Muster is down, and all jobs are ended")
+    elif server is None:
+        note(f"no server is running for {folder}")
+    else:
+        show("Muster is down; jobs go on, and `muster up` finds them again")
+
+
+def _down_command(folder: Path) -> Sequence[str]:
+    return [sys.executable, "-m", "muster.main", "down", "--jobs", "--home", str(folder)]

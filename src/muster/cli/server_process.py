@@ -1,0 +1,131 @@
+"""The process of the server on this machine: found by its record, started, stopped.
+
+`server.json` under home says where it listens and which process it is: `{"url", "pid", "start_ticks"}`. Pids are used
+again; with the time at which a process was started they are not.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from muster.client import Client
+from muster.client.address import SERVER_FILE, read_record
+from muster.model.errors import MusterError, TimedOut, Unavailable
+
+T = TypeVar("T")
+
+START_S = 60.0
+"""A first start makes a database; a later one folds the log. Either takes seconds."""
+STOP_S = 60.0
+"""Requests are answered and the state is saved before it leaves."""
+POLL_S = 0.05
+LOG_LINES = 12
+ANSWER_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that runs on this machine."""
+
+    url: str
+    pid: int
+    start_ticks: int
+
+
+def find_server(home: Path) -> Server | None:
+    """The server that runs for this home, if there is one."""
+    record = read_record(home / SERVER_FILE)
+    url, pid, started = record.get("url"), record.get("pid"), record.get("start_ticks")
+    if not isinstance(url, str) or not isinstance(pid, int):
+        return None
+    ticks = start_ticks(pid)
+    if ticks is None or (isinstance(started, int) and started != ticks):
+        return None
+    return Server(url=url, pid=pid, start_ticks=ticks)
+
+
+def start_detached(command: Sequence[str], home: Path) -> Server:
+    """Start a server in the background, and return it once it answers."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = home / "server.log"
+    with log.open("ab") as output:
+        begin = output.tell()
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, close_fds=True
+        )
+
+    def answers() -> Server | None:
+        server = find_server(home)
+        if server is not None and server.pid == process.pid and _is_well(server):
+            return server
+        if process.poll() is not None:
+            raise Unavailable(
+                f"the server ended at once, with exit code {process.returncode}; {_last_words(log, begin)}"
+            )
+        return None
+
+    server = _poll(answers, START_S)
+    if server is None:
+        # It may still come; whoever looks next finds it by its record.
+        raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(log, begin)}")
+    return server
+
+
+def stop(server: Server) -> None:
+    """Ask a server to leave, and return once it is gone."""
+    with suppress(ProcessLookupError):
+        os.kill(server.pid, signal.SIGTERM)
+
+    def is_gone() -> bool | None:
+        return start_ticks(server.pid) != server.start_ticks or None
+
+    if _poll(is_gone, STOP_S) is None:
+        raise TimedOut(f"the server (process {server.pid}) has not stopped after {STOP_S:.0f} s; it is still at it")
+
+
+def run_down(command: Sequence[str]) -> None:
+    """Have the supervisors of all nodes ended."""
+    if subprocess.run(command, check=False).returncode != 0:
+        raise Unavailable("not all jobs could be ended; what went wrong is said above")
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process was started, counted from boot; None when there is none, or only its remains."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name stands in brackets and may contain anything, also brackets.
+    values = text[text.rindex(b")") + 2 :].split()
+    return None if values[0] in (b"Z", b"X") else int(values[19])
+
+
+def _is_well(server: Server) -> bool:
+    try:
+        with Client(server.url, timeout=ANSWER_S, tries=1) as client:
+            client.health()
+    except MusterError:
+        return False
+    return True
+
+
+def _poll(look: Callable[[], T | None], patience_s: float) -> T | None:
+    until = time.monotonic() + patience_s
+    while (found := look()) is None and time.monotonic() < until:
+        time.sleep(POLL_S)
+    return found
+
+
+def _last_words(log: Path, begin: int) -> str:
+    """What the server said last since it was started."""
+    with log.open("rb") as stream:
+        stream.seek(begin)
+        lines = stream.read().decode("utf-8", errors="replace").splitlines()
+    said = "\n".join(f"  {line}" for line in lines[-LOG_LINES:])
+    return f"its last words, from {log}:\n{said}" if said else f"it said nothing; see {log}"
