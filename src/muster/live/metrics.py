@@ -90,7 +90,7 @@ class Metrics:
             try:
                 for _, event in events:
                     self._count(event, control)
-            except Exception:  # a figure is not worth the writer
+            except Exception:  # noqa: BLE001 - a figure is not worth the writer
                 _log.exception("events could not be counted")
 
     def _count(self, event: Event, control: ControlPlane) -> None:
