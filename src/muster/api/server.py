@@ -51,6 +51,7 @@ async def serve_on(
     """The same inside a loop that runs already."""
     scheme = "http" if listening.certificate is None else "https"
     server = _Server(_config(app, listening), f"{scheme}://{_authority(listener)}", on_listening)
+    app.state.server = server
     await server.serve(sockets=[listener])
 
 
