@@ -133,3 +133,27 @@ def test_the_job_file_can_be_printed_instead(terminal: Terminal, server: FakeSer
     text = terminal.shows("submit", "job.yaml", "--print", "--name", "other")
     assert text == (f"name: other\nworkers: 1\nresources: {{gpus: 2}}\nrun: python train.py\nworkdir: {folder}\n")
     assert not server.requests
+
+
+def test_a_batch_script_is_submitted_as_a_job(terminal: Terminal, server: FakeServer) -> None:
+    script = "#!/bin/sh\n#SBATCH -J old-one -p gpu --gpus=2 --hold\n#SBATCH -o out.txt\necho hello\n"
+    Path("old.sbatch").write_text(script, "utf-8")
+    result = terminal.type("submit", "--sbatch", "old.sbatch", "--tier-of", "gpu=exploratory", "-q")
+    assert (result.exit_code, result.stdout) == (0, "job-1\n")
+    assert result.stderr == "muster: old.sbatch:3: --output is ignored: `muster logs` shows what workers print\n"
+    (sent,) = server.bodies("POST", "/v1/jobs")
+    assert (sent["job"]["tier"], sent["job"]["run"], sent["held"]) == ("exploratory", "echo hello", True)
+
+
+def test_a_wrong_batch_script_is_refused_with_its_line(terminal: Terminal, server: FakeServer) -> None:
+    Path("old.sbatch").write_text("#!/bin/sh\n#SBATCH --account=a//b\necho hello\n", "utf-8")
+    result = terminal.type("submit", "--sbatch", "old.sbatch")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("muster: old.sbatch:2: team: 'a//b' is not the path of a team")
+    assert not server.requests
+
+
+def test_a_folder_in_a_batch_script_is_seen_from_here(terminal: Terminal, server: FakeServer, folder: Path) -> None:
+    Path("old.sbatch").write_text("#!/bin/sh\n#SBATCH --chdir=runs/1\necho hello\n", "utf-8")
+    terminal.shows("submit", "--sbatch", "old.sbatch", "-q")
+    assert server.bodies("POST", "/v1/jobs")[0]["job"]["workdir"] == str(folder / "runs" / "1")
