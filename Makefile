@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 0..10000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench soak proof format clean
+.PHONY: help demo test services check lint bench soak proof format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,9 +16,17 @@ help: ## Say what can be made
 demo: $(READY) ## Plan a small cluster and explain every decision
 	$(BIN)/muster plan examples/demo.yaml --explain
 
-test: lint ## Everything: linters, types, contracts, all tests, coverage
+test: services lint ## Everything: linters, types, contracts, all tests, coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch --ignore tests/simulation
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/simulation
+
+services: ## Install what the tests need beside Python, or say what is missing
+	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql; \
+	else \
+		echo "The tests start a PostgreSQL server of their own, and there is none: apt install postgresql" >&2; exit 1; \
+	fi
 
 check: lint ## What to run before each commit; under three minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
@@ -29,8 +37,9 @@ lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## Measure how fast the core decides
+bench: $(READY) ## Measure how fast the core decides, and the store writes and starts
 	$(BIN)/python -m benchmarks.core
+	$(BIN)/python -m benchmarks.store
 
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)

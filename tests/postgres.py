@@ -67,14 +67,14 @@ def _started(folder: Path, identity: dict[str, str]) -> Iterator["subprocess.Pop
     assert made.returncode == 0, made.stderr
     settings = ("fsync=off", "listen_addresses=", f"unix_socket_directories={folder}", "max_connections=200")
     # The server is told when this process dies, however that happens.
-    serve = ["setpriv", "--pdeathsig", "INT", binaries / "postgres", "-D", data]
+    serve = ["setpriv", "--pdeathsig", "QUIT", binaries / "postgres", "-D", data]
     serve += [part for setting in settings for part in ("-c", setting)]
     with log.open("wb") as output:
         process = subprocess.Popen(serve, stdout=output, stderr=output, cwd="/", **identity)  # type: ignore[call-overload]
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGQUIT)
         process.wait(DEADLINE_S)
 
 

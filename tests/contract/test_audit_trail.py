@@ -53,6 +53,13 @@ def test_entries_of_an_append_that_was_refused_are_not_there(store: SqlStore) ->
     assert store.audit.entries(0, 10) == []
 
 
+def test_text_that_no_database_keeps_does_not_stop_an_append(store: SqlStore) -> None:
+    entry = AuditEntry(at_ms=1, by="a\0b", action="x", subject="y", detail=(("k\ud800", "\0"),), reason="\udfff")
+    store.log.append([], expected_version=0, audit=[entry])
+    (kept,) = store.audit.entries(0, 10)
+    assert (kept.entry.by, kept.entry.detail, kept.entry.reason) == ("a\ufffdb", (("k?", "\ufffd"),), "?")
+
+
 def test_an_untouched_store_is_whole(store: SqlStore) -> None:
     assert store.audit.verify().is_whole
     store.log.append([TimerFired(at_ms=1, job=JobId("job-1"))], expected_version=0, audit=[an_entry(), an_entry()])

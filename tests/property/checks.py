@@ -10,12 +10,13 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, Worker
-from muster.model.plan import Plan, Why
+from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import Policy
 from muster.model.scenario import Scenario
 from tests.property.apply import carried_out, later, next_event_ms
 
 PREEMPTIONS = (Why.TIER, Why.RECLAIM)
+MINIMAL = (*PREEMPTIONS, Why.TURN)
 
 
 def planned(scenario: Scenario) -> Plan:
@@ -67,7 +68,7 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
     """With everybody else gone who is told to leave, a preemptor does not fit beside any one of its victims."""
     made = planned(scenario)
     for eviction in made.evictions:
-        if eviction.why in PREEMPTIONS:
+        if eviction.why in MINIMAL:
             victim = next(job for job in scenario.running if job.id == eviction.job)
             assert not _fits_beside(scenario, made, eviction.for_job, victim), f"{eviction.job} need not leave"
     for resize in made.resizes:
@@ -83,7 +84,7 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
 def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: RunningJob) -> bool:
     """True when the preemptor starts in a world without the other victims, where promises are as good as taken.
 
-    A victim on whose GPUs somebody else was promised a place must leave for that one, whoever asked first.
+    A victim on whose GPUs, CPUs or memory somebody else was promised a place must leave for that one, whoever asked.
     """
     others = [hold for hold in made.holds if hold.job != preemptor]
     if any(_share_a_gpu(stays.workers, hold.workers) for hold in others):
@@ -98,6 +99,9 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
         if job.id == stays.id or job.id not in gone
     ]
     running += [_as_running(scenario, start.job, start.workers) for start in made.starts]
+    soon = [hold for hold in others if hold.basis is Basis.DEPARTURES]
+    if _is_overbooked(scenario, [*running, *(_as_running(scenario, hold.job, hold.workers) for hold in soon)]):
+        return False
     running += [_as_running(scenario, hold.job, hold.workers) for hold in others]
     alone = replace(
         scenario,
@@ -113,6 +117,18 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
 def _share_a_gpu(some: tuple[Worker, ...], others: tuple[Worker, ...]) -> bool:
     taken = {(worker.node, gpu) for worker in some for gpu in worker.gpus}
     return any((worker.node, gpu) in taken for worker in others for gpu in worker.gpus)
+
+
+def _is_overbooked(scenario: Scenario, running: Sequence[RunningJob]) -> bool:
+    for node in scenario.cluster.nodes:
+        there = [job.spec.role(each.role).request for job in running for each in job.workers if each.node == node.name]
+        if (
+            sum(request.cpu_milli for request in there) > node.cpu_milli
+            or sum(request.memory_bytes for request in there) > node.memory_bytes
+            or sum(request.disk_bytes for request in there) > node.disk_bytes
+        ):
+            return True
+    return False
 
 
 def _as_running(scenario: Scenario, job: JobId, workers: tuple[Worker, ...]) -> RunningJob:

@@ -94,6 +94,7 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
         os.write(ready, b"1")
         os.close(ready)
     supervisor.run()
+    premises.ground.remove()
     (folder / "supervisor.json").unlink(missing_ok=True)
 
 

@@ -7,6 +7,7 @@ without, and `Ground` says so.
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,12 @@ class Ground:
         if MEMORY in self.unified_controllers:
             return "cgroup2"
         return "cgroup1" if MEMORY in self.folders else "none"
+
+    def remove(self) -> None:
+        """Give the folders back, as far as nothing is left below them."""
+        for folder in self.folders.values():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
     def limits(self, controller: str) -> bool:
         """True when this resource can be limited."""
@@ -120,8 +127,10 @@ def _delegated(folder: Path) -> frozenset[str]:
 def make_cgroup(ground: Ground, name: str, allowance: Allowance) -> "Cgroup":
     """Make the groups of one worker, with its limits."""
     settings = _settings(ground, allowance)
-    # The first is the one by which everything inside is known: version 2 has the surest way to kill.
-    tracking = next(key for key in (UNIFIED, FREEZER, PIDS, MEMORY, CPU) if key in ground.folders)
+    # The first is the one by which everything inside is known. Entering a group is dear, so one that is needed anyway
+    # is preferred; each of the first three can keep what is inside from forking while it is killed.
+    known = (*(key for key in settings if key in (UNIFIED, PIDS)), UNIFIED, FREEZER, PIDS, MEMORY, CPU)
+    tracking = next(key for key in known if key in ground.folders)
     folders = []
     for key in dict.fromkeys((tracking, *settings)):
         folder = ground.folders[key] / name
@@ -165,11 +174,23 @@ class Cgroup:
             return
         if _written(self._tracking / "cgroup.kill", "1"):
             return
-        _written(self._tracking / "cgroup.freeze", "1") or _written(self._tracking / "freezer.state", "FROZEN")
+        self._freeze()
         for pid in self.members():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, 9)
-        _written(self._tracking / "cgroup.freeze", "0") or _written(self._tracking / "freezer.state", "THAWED")
+                os.kill(pid, signal.SIGKILL)
+        self._thaw()
+
+    def _freeze(self) -> None:
+        """Keep what is inside from forking, in the way that this group has."""
+        for file, value in (("pids.max", "0"), ("cgroup.freeze", "1"), ("freezer.state", "FROZEN")):
+            if self._tracking is not None and _written(self._tracking / file, value):
+                return
+
+    def _thaw(self) -> None:
+        """Let what was killed while frozen die. A limit on forks may stay."""
+        for file, value in (("cgroup.freeze", "0"), ("freezer.state", "THAWED")):
+            if self._tracking is not None and _written(self._tracking / file, value):
+                return
 
     def ran_out_of_memory(self) -> bool:
         """True when the kernel has killed something inside for want of memory."""
@@ -232,8 +253,11 @@ def _pids(amount: int) -> list[tuple[str, str]]:
 
 def _written(file: Path, value: str) -> bool:
     try:
-        with open(file, "w") as opened:  # never creates: these folders take no files of others
-            opened.write(value)
+        handle = os.open(file, os.O_WRONLY | os.O_CLOEXEC)  # never creates a file
+        try:
+            os.write(handle, value.encode())
+        finally:
+            os.close(handle)
     except OSError:
         return False
     return True

@@ -15,6 +15,7 @@ from muster.model.job import JobState, Placement, Worker
 from muster.model.plan import Plan
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
+from muster.store.base import EventLog
 from muster.store.memory import MemoryLog
 from tests.builders import a_scenario, flat
 
@@ -67,10 +68,10 @@ class World:
         scenario: Scenario | None = None,
         *,
         decisions: Decisions | None = None,
-        log: MemoryLog | None = None,
+        log: EventLog | None = None,
         backend: FakeBackend | None = None,
     ) -> None:
-        self.log = log or MemoryLog()
+        self.log: EventLog = log or MemoryLog()
         self.backend = backend or FakeBackend()
         self.scenario = scenario or a_small_cluster()
         self.decisions = decisions

@@ -1,5 +1,6 @@
 """Somebody at the terminal of a worker. Waits, so it is for threads and programs of their own."""
 
+import contextlib
 import os
 import socket
 from base64 import b64decode, b64encode
@@ -35,7 +36,10 @@ class Attachment:
                 if output := b64decode(message.get("output", "")):
                     return output
                 continue
-            data = self._channel.recv(READ_BYTES)
+            try:
+                data = self._channel.recv(READ_BYTES)
+            except OSError:  # closed from this side while reading
+                data = b""
             if not data:
                 self.over = "the supervisor has closed the connection"
             self._coming += data
@@ -50,7 +54,9 @@ class Attachment:
         self._channel.sendall(line({"resize": [rows, columns]}))
 
     def close(self) -> None:
-        """Leave; the worker goes on."""
+        """Leave, and let whoever reads go; the worker goes on."""
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
 
 

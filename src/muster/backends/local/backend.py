@@ -5,6 +5,7 @@ supervisors until `acknowledge` says that they are recorded: whoever polls commi
 """
 
 import os
+import signal
 import threading
 import time
 from collections import deque
@@ -44,7 +45,7 @@ class LocalBackend:
         options: Sequence[str] = (),
     ) -> None:
         self._home = home
-        self._on_news = on_news
+        self.on_news = on_news
         self._commands: deque[Command] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
@@ -109,15 +110,8 @@ class LocalBackend:
 
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
-        folders = [self._home / "nodes" / name for name in self._links]
-        living = [found for folder in folders if (found := whereabouts(folder)) is not None]
         self.close()
-        for found in living:
-            if is_same(found.pid, found.start_ticks):
-                os.kill(found.pid, 15)
-        give_up_s = time.monotonic() + timeout_s
-        while any(is_same(found.pid, found.start_ticks) for found in living) and time.monotonic() < give_up_s:
-            time.sleep(0.005)
+        end_supervisors((self._home / "nodes" / name for name in self._links), timeout_s)
 
     def _ring(self) -> None:
         os.eventfd_write(self._bell, 1)
@@ -145,7 +139,7 @@ class LocalBackend:
             link.flush()
         if self._has_news:
             self._has_news = False
-            self._on_news()
+            self.on_news()
 
     def _dispatch(self, command: Command) -> None:
         """Send a command to the nodes it means."""
@@ -213,6 +207,17 @@ class LocalBackend:
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.append((node, number, event))
         self._has_news = True
+
+
+def end_supervisors(folders: Iterable[Path], timeout_s: float = 30.0) -> None:
+    """End the supervisors that keep these folders with everything that they run, and wait until they are gone."""
+    living = [found for folder in folders if (found := whereabouts(folder)) is not None]
+    for found in living:
+        if is_same(found.pid, found.start_ticks):
+            os.kill(found.pid, signal.SIGTERM)
+    give_up_s = time.monotonic() + timeout_s
+    while any(is_same(found.pid, found.start_ticks) for found in living) and time.monotonic() < give_up_s:
+        time.sleep(0.005)
 
 
 def _now_ms() -> int:

@@ -14,6 +14,9 @@ try:
 except ImportError:  # an extra, of use only where there are such GPUs
     pynvml = None
 
+DISK_GRAIN_BYTES = 64 << 30
+"""Disk is offered in steps of this, so that a node is not a new one with every file that is written."""
+
 MEMORY_KEPT_PERCENT = 10
 """Of memory, kept from jobs for the system and for Muster itself."""
 
@@ -53,26 +56,18 @@ def whole(machine: Machine) -> tuple[Node, ...]:
             gpu_type=GpuType(machine.gpu_type),
             cpu_milli=machine.cpus * 1000,
             memory_bytes=_usable(machine.memory_bytes),
-            disk_bytes=machine.disk_bytes,
+            disk_bytes=machine.disk_bytes // DISK_GRAIN_BYTES * DISK_GRAIN_BYTES,
         ),
     )
 
 
-def divided(machine: Machine, nodes: int, gpus: int) -> tuple[Node, ...]:
-    """The machine as virtual nodes n1, n2, … with this many GPU slots each and equal parts of everything else.
+def divided(nodes: int, gpus: int) -> tuple[Node, ...]:
+    """The machine as virtual nodes n1, n2, … with this many GPU slots each.
 
-    The slots have no type: they stand for whatever GPUs a job asks for, and are numbers and not devices.
+    The slots have no type: they stand for whatever GPUs a job asks for, and are numbers and not devices. Everything
+    else is as pretended as they are, so that a job file for a real cluster can be tried: nothing is counted.
     """
-    return tuple(
-        Node(
-            name=NodeName(f"n{number}"),
-            gpus=gpus,
-            cpu_milli=machine.cpus * 1000 // nodes,
-            memory_bytes=_usable(machine.memory_bytes) // nodes,
-            disk_bytes=machine.disk_bytes // nodes,
-        )
-        for number in range(1, nodes + 1)
-    )
+    return tuple(Node(name=NodeName(f"n{number}"), gpus=gpus) for number in range(1, nodes + 1))
 
 
 def _usable(memory_bytes: int) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.states import Ask
-from muster.core.footprint import footprint_of
+from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Choice, Gang, RolePart, demand_of, running_gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, one_node, place, seat
@@ -33,6 +33,18 @@ def shrink(desk: Desk, victims: Sequence[Victim], for_job: JobId) -> None:
         desk.resizes[job_id] = Resize(
             job=job_id, from_workers=len(job.workers), to_workers=len(kept), workers=kept, for_job=for_job
         )
+
+
+def keep_after_all(desk: Desk, job_id: JobId, workers: Placement) -> None:
+    """Let an elastic job keep some of the workers that it was to give up."""
+    job, resize = desk.snapshot.running[job_id], desk.resizes[job_id]
+    gone = beyond(given_up(job, resize.workers), workers)
+    if not gone:
+        desk.pardon(job_id)
+        return
+    kept = _renumbered(beyond(job.workers, gone))
+    desk.projected.charge(job.spec.team, demand_of_running(job.spec, workers, desk.setting.tree))
+    desk.resizes[job_id] = replace(resize, to_workers=len(kept), workers=kept)
 
 
 def given_up(job: RunningJob, kept: Placement) -> Placement:

@@ -1,61 +1,100 @@
-"""A second look at all victims of a cycle: who was made superfluous by a later preemptor's victims may stay."""
+"""A second look at all victims of a cycle: who need not leave after all may stay.
+
+A later preemptor's victims may have made an earlier one's superfluous, and a gang that accepts several GPU types may
+need fewer victims in another way than the one that was found first.
+"""
+
+from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.footprint import footprint_of
-from muster.core.gang import Choice
+from muster.core.gang import Choice, running_gang
 from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.preemption import Preemption
-from muster.core.planning.resizing import given_up
+from muster.core.planning.resizing import given_up, keep_after_all
 from muster.model.ids import JobId
+from muster.model.job import Placement
 from muster.model.limits import SPARING_TRIES
 from muster.model.plan import Basis, Why
 
 
+class _Asked(NamedTuple):
+    """Somebody who is told to leave, or to give up some workers, for a job."""
+
+    lost_gpu_ms: int
+    job: JobId
+    for_job: JobId
+    workers: Placement = ()
+    """The workers that are given up; empty when the whole job leaves."""
+
+
 def spare_again(desk: Desk, preemption: Preemption) -> None:
-    """Let victims stay whom a later preemptor's victims made superfluous, the dearest first."""
-    told = [
-        (eviction.lost_gpu_ms, job_id, eviction.for_job)
+    """Let everybody stay who is asked in vain, the dearest first, until nobody is or enough was tried."""
+    tries = SPARING_TRIES
+    spared = _may_be_superfluous(desk)
+    while spared:
+        spared = False
+        for asked in _all_asked(desk):
+            if not tries:
+                return
+            tries -= 1
+            spared = _try_to_spare(desk, preemption, asked) or spared
+
+
+def _may_be_superfluous(desk: Desk) -> bool:
+    """False for what a single search has found: it spared all whom it could, in the one way that there is."""
+    preemptors = {asked.for_job: None for asked in _all_asked(desk)}
+    choices = [desk.snapshot.queue.class_of[job_id].gang.choices for job_id in preemptors if job_id in desk.promises]
+    return len(preemptors) > 1 or any(len(ways) > 1 for ways in choices)
+
+
+def _all_asked(desk: Desk) -> list[_Asked]:
+    """Everybody who leaves or shrinks for another job in this plan, who loses most first."""
+    found = [
+        _Asked(eviction.lost_gpu_ms, job_id, eviction.for_job)
         for job_id, eviction in desk.evictions.items()
         if eviction.why in (Why.TIER, Why.RECLAIM, Why.TURN)
     ]
-    told += [(0, job_id, resize.for_job) for job_id, resize in desk.resizes.items() if resize.for_job is not None]
-    if len({for_job: None for _, _, for_job in told}) > 1:
-        told.sort(key=lambda entry: (-entry[0], entry[1]))
-        for _, job_id, for_job in told[:SPARING_TRIES]:
-            promise = desk.promises.get(for_job)
-            if promise is not None:
-                _try_to_spare(desk, preemption, job_id, promise)
+    for job_id, resize in desk.resizes.items():
+        if resize.for_job is not None:
+            gone = given_up(desk.snapshot.running[job_id], resize.workers)
+            size = _group_size(desk, job_id)
+            found += [_Asked(0, job_id, resize.for_job, gone[at : at + size]) for at in range(0, len(gone), size)]
+    return sorted(found, key=lambda asked: (-asked.lost_gpu_ms, asked.job))
 
 
-def _try_to_spare(desk: Desk, preemption: Preemption, victim: JobId, promise: Promise) -> None:
-    """Seat a preemptor, and whoever else counts on a victim's GPUs, without that victim; or change nothing."""
-    stays = _would_stay(desk, victim)
+def _group_size(desk: Desk, job_id: JobId) -> int:
+    """How many workers an elastic job gives up together."""
+    job = desk.snapshot.running[job_id]
+    role = job.spec.elastic_role
+    return next(part.group for part in running_gang(job, desk.setting).parts if role and part.role == role.name)
+
+
+def _try_to_spare(desk: Desk, preemption: Preemption, asked: _Asked) -> bool:
+    """Seat the preemptor without that victim, alone or with the others who count on its GPUs; or change nothing."""
+    promise = desk.promises.get(asked.for_job)
+    if promise is None or not _is_preemptors(desk, promise) or not _is_still_asked(desk, asked):
+        return False
+    stays = _would_stay(desk, asked)
     nodes = {use.node: None for use in stays}
     beside = [
         other
         for other in desk.promises.values()
-        if other is promise or (other.hold.made_ms == desk.now_ms and any(use.node in nodes for use in other.footprint))
+        if other is not promise
+        and other.hold.made_ms == desk.now_ms
+        and any(use.node in nodes for use in other.footprint)
     ]
-    preemptors = [other for other in beside if _is_preemptors(desk, other)]
-    scratch = preemption.departed()
-    mark = scratch.mark()
-    for other in beside:
-        scratch.give(other.footprint)
-    scratch.take(stays)
-    seatings = _seat_all(desk, preemption, scratch, preemptors)
-    scratch.rollback(mark)
-    if len(seatings) < len(preemptors):
-        return
-    for other in beside:
-        desk.retract(other.hold.job)
-    desk.pardon(victim)
-    preemption.forget_leavers()
-    for other, (choice, seating) in zip(preemptors, seatings, strict=True):
-        limit_ms = other.end_ms - other.hold.start_ms
-        gone_ms = desk.gone_ms(seating.footprint)
-        desk.promise(other.hold.job, other.team, other.tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
-    preemption.unpromised += [other.hold.job for other in beside if not _is_preemptors(desk, other)]
+    others = [other for other in beside if _is_preemptors(desk, other)]
+    resting = [other for other in beside if not _is_preemptors(desk, other)]
+    return _seat_anew(desk, preemption, asked, stays, [promise], resting) or (
+        bool(others) and _seat_anew(desk, preemption, asked, stays, [promise, *others], resting)
+    )
+
+
+def _is_still_asked(desk: Desk, asked: _Asked) -> bool:
+    """False once the same job was spared in another way."""
+    return asked.job in (desk.resizes if asked.workers else desk.evictions)
 
 
 def _is_preemptors(desk: Desk, promise: Promise) -> bool:
@@ -63,38 +102,128 @@ def _is_preemptors(desk: Desk, promise: Promise) -> bool:
     return promise.hold.basis is Basis.DEPARTURES and promise.hold.job in desk.snapshot.queue.class_of
 
 
-def _seat_all(
-    desk: Desk, preemption: Preemption, scratch: Capacity, promises: list[Promise]
-) -> list[tuple[Choice, Seating]]:
-    """New seats for promised gangs one after another, as far as they can be found."""
-    seated: list[tuple[Choice, Seating]] = []
-    for promise in promises:
-        found = _seat_somehow(desk, preemption, scratch, promise)
+def _would_stay(desk: Desk, asked: _Asked) -> Footprint:
+    """What a victim would go on using if it were spared."""
+    if not asked.workers:
+        return desk.snapshot.footprints[asked.job]
+    return footprint_of(desk.snapshot.running[asked.job].spec, asked.workers, desk.setting.tree)
+
+
+def _seat_anew(
+    desk: Desk,
+    preemption: Preemption,
+    asked: _Asked,
+    stays: Footprint,
+    moving: list[Promise],
+    resting: list[Promise],
+) -> bool:
+    """Promise the moving gangs other seats, one after another, and let the victim stay; or change nothing.
+
+    `resting` are promises that rest on limits and were made with the victim gone: they have to be made again.
+    """
+    if not _could_sit(desk, preemption, stays, moving, resting):
+        return False
+    order = list(desk.promises)
+    for other in (*moving, *resting):
+        desk.retract(other.hold.job)
+    seated: list[Promise] = []
+    for other in moving:
+        found = _seat_beside(desk, preemption, asked, stays, other)
         if found is None:
             break
-        scratch.take(found[1].footprint)
-        seated.append(found)
-    return seated
+        seated.append(other)
+        _promise_again(desk, other, *found)
+    if len(seated) < len(moving):
+        for other in seated:
+            desk.retract(other.hold.job)
+        for other in (*moving, *resting):
+            desk.restore(other)
+        desk.promises = {job_id: desk.promises[job_id] for job_id in order}
+        return False
+    if asked.workers:
+        keep_after_all(desk, asked.job, asked.workers)
+    else:
+        desk.pardon(asked.job)
+    preemption.forget_leavers()
+    for other in moving:
+        # With the victim staying there may be nobody to wait for any more.
+        anew = desk.retract(other.hold.job)
+        _promise_again(desk, other, anew.choice, Seating(anew.hold.workers, anew.footprint))
+    preemption.unpromised += [other.hold.job for other in resting]
+    return True
+
+
+def _could_sit(
+    desk: Desk, preemption: Preemption, stays: Footprint, moving: list[Promise], resting: list[Promise]
+) -> bool:
+    """False when one of the gangs has no room even by itself: most tries end here, before any promise is touched."""
+    scratch = preemption.departed()
+    mark = scratch.mark()
+    for other in (*moving, *resting):
+        scratch.give(other.footprint)
+    scratch.take(stays)
+    could = all(
+        any(fits(scratch, group.gang, choice, group.gang.widest) for choice in group.gang.choices)
+        for group in (desk.snapshot.queue.class_of[other.hold.job] for other in moving)
+    )
+    scratch.rollback(mark)
+    return could
+
+
+def _promise_again(desk: Desk, promise: Promise, choice: Choice, seating: Seating) -> None:
+    desk.promise(
+        promise.hold.job,
+        promise.team,
+        promise.tier,
+        promise.end_ms - promise.hold.start_ms,
+        choice,
+        seating,
+        desk.gone_ms(seating.footprint),
+        Basis.DEPARTURES,
+        promise.hold.moved_because,
+    )
+
+
+def _seat_beside(
+    desk: Desk, preemption: Preemption, asked: _Asked, stays: Footprint, promise: Promise
+) -> tuple[Choice, Seating] | None:
+    """Seats for a gang whose promise was taken back while somebody stays who was to leave."""
+    scratch = preemption.departed()
+    if _in_the_way(desk, scratch, stays):
+        return None
+    mark = scratch.mark()
+    scratch.take(stays)
+    found = _seat_somehow(desk, preemption, asked, scratch, promise)
+    scratch.rollback(mark)
+    return found
+
+
+def _in_the_way(desk: Desk, scratch: Capacity, stays: Footprint) -> bool:
+    """True when somebody else was promised what would not come free."""
+    return any(
+        any(promise.hold.basis is Basis.DEPARTURES for _, (promise, _) in desk.promised_on(use.node))
+        and not scratch.holds((use,))
+        for use in stays
+    )
 
 
 def _seat_somehow(
-    desk: Desk, preemption: Preemption, scratch: Capacity, promise: Promise
+    desk: Desk, preemption: Preemption, asked: _Asked, scratch: Capacity, promise: Promise
 ) -> tuple[Choice, Seating] | None:
-    group = desk.snapshot.queue.class_of[promise.hold.job]
-    job = desk.snapshot.queue.jobs[promise.hold.job]
+    """Seats in the way that was promised, or in another."""
+    job_id = promise.hold.job
+    group, job = desk.snapshot.queue.class_of[job_id], desk.snapshot.queue.jobs[job_id]
     widest = desk.widest(group.gang, job.spec, job.submitted_ms)
+    reclaims = any(
+        entry.for_job == job_id and entry.why is Why.RECLAIM and entry.job != asked.job
+        for entry in desk.evictions.values()
+    )
     for choice in dict.fromkeys((promise.choice, *group.gang.choices)):
+        if reclaims and choice.demand != promise.choice.demand:
+            # Its team took back GPUs of a type: it may not be owed as many of another.
+            continue
         if fits(scratch, group.gang, choice, widest) and preemption.quota_allows(group, choice):
             seating = place(scratch, group.gang, choice, widest)
             if seating is not None:
                 return choice, seating
     return None
-
-
-def _would_stay(desk: Desk, victim: JobId) -> Footprint:
-    """What a victim would go on using if it were spared."""
-    resize = desk.resizes.get(victim)
-    if resize is None:
-        return desk.snapshot.footprints[victim]
-    job = desk.snapshot.running[victim]
-    return footprint_of(job.spec, given_up(job, resize.workers), desk.setting.tree)

@@ -40,12 +40,20 @@ class SqlAuditTrail:
 
 def add_entries(connection: Connection, head: Head, entries: Sequence[AuditEntry]) -> Head:
     """Write the entries, as caused by what the log now ends with, and say where the audit ends with them."""
-    rows = (
-        (entry.at_ms, entry.by, entry.action, entry.subject, encode(entry.detail), entry.reason, head.version)
-        for entry in entries
-    )
+    rows = (_row(entry, head.version) for entry in entries)
     seq, chain = AUDIT.add(connection, (head.audit_seq, head.audit_chain), rows)
     return replace(head, audit_seq=seq, audit_chain=chain)
+
+
+def _row(entry: AuditEntry, version: int) -> Sequence[object]:
+    by, action, subject, reason = map(_storable, (entry.by, entry.action, entry.subject, entry.reason))
+    detail = encode(tuple((_storable(key), _storable(value)) for key, value in entry.detail))
+    return (entry.at_ms, by, action, subject, detail, reason, version)
+
+
+def _storable(text: str) -> str:
+    """The text as any database keeps it: what people give as a reason must not keep the rest from being written."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _record(row: Row[Any]) -> AuditRecord:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
-from muster.model.errors import Corrupted, MusterError, Unavailable
+from muster.model.errors import Corrupted, InvalidInput, MusterError, Unavailable
 
 SQLITE_FULL = 13
 SQLITE_NOT_NOW = {
@@ -41,6 +42,10 @@ def in_own_words(database: str) -> Iterator[None]:
         if meaning is None:
             raise
         raise meaning from error
+    except UnicodeDecodeError as error:
+        raise _damaged(database, error) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"text that is no Unicode cannot be kept: {error.reason}") from error
     except NoConnectionLeft as error:
         raise Unavailable(f"{database}: all connections are in use; try again in a moment") from error
 
@@ -65,6 +70,8 @@ def _sqlite_meaning(code: int | None, database: str, cause: BaseException | None
 
 
 def _postgres_meaning(state: str | None, database: str, cause: BaseException | None) -> MusterError | None:
+    if state is None and isinstance(cause, psycopg.DataError):
+        return InvalidInput(f"PostgreSQL cannot keep this text: {_first_line(cause)}")
     if state is None or state.startswith(POSTGRES_NOT_NOW):
         trouble = "the disk is full" if state == POSTGRES_FULL else "it does not answer"
         return _not_now(database, trouble, cause, is_full=state == POSTGRES_FULL)

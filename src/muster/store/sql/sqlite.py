@@ -10,6 +10,9 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.limits import STORE_BUSY_MS, STORE_CHECKED_BYTES, STORE_READERS, STORE_WAL_BYTES
+from muster.store.sql.schema import metadata
+
+READ_AHEAD_BYTES = 1 << 20
 
 PRAGMAS = (
     f"busy_timeout = {STORE_BUSY_MS}",
@@ -52,12 +55,18 @@ class Sqlite:
         """Nothing to do: the lock was taken before the file was opened, and is held since."""
 
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
-        """What SQLite's own check says; a quick one only while the file is small enough for it to be quick."""
-        if not thorough and self._path.stat().st_size > STORE_CHECKED_BYTES:
-            return ()
-        check = "integrity_check" if thorough else "quick_check"
-        found = connection.exec_driver_sql(f"PRAGMA {check}(10)").scalars().all()
-        return () if found == ["ok"] else tuple(str(each) for each in found)
+        """What SQLite's own checks say.
+
+        The quick one is for every start, so it leaves the log out where that is long: its rows are counted and chained
+        anyway, and checked as they are read.
+        """
+        if thorough:
+            return _findings(connection, "integrity_check")
+        if self._path.stat().st_size <= STORE_CHECKED_BYTES:
+            _read_through(self._path)
+            return _findings(connection, "quick_check")
+        others = (table for table in metadata.tables if table != "events")
+        return tuple(each for table in others for each in _findings(connection, f"quick_check({table})"))
 
     def release(self) -> None:
         """Give the lock back."""
@@ -77,6 +86,18 @@ class Sqlite:
         except OSError:
             self.release()
             raise
+
+
+def _findings(connection: Connection, check: str) -> tuple[str, ...]:
+    found = connection.exec_driver_sql(f"PRAGMA {check}").scalars().all()
+    return () if found == ["ok"] else tuple(str(each) for each in found)
+
+
+def _read_through(path: Path) -> None:
+    """Have the file in memory: from front to back that takes a tenth of what it takes page by page."""
+    with path.open("rb", buffering=0) as file:
+        while file.read(READ_AHEAD_BYTES):
+            pass
 
 
 def _locked(path: Path, name: str) -> int:

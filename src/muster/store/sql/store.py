@@ -25,7 +25,7 @@ def open_store(url: str, *, write: bool) -> "SqlStore":
     For writing it is made if there is none, and brought to the newest schema. Raises `Refused` when another process
     has it open for writing, `TooNew` when a newer Muster made it, `Corrupted` when it is damaged.
     """
-    database = Database(_host(url, write=write), write=write)
+    database = Database(host_of(url, write=write), write=write)
     try:
         _prepare(database, write=write)
     except BaseException:
@@ -63,7 +63,8 @@ class SqlStore:
         self.close()
 
 
-def _host(url: str, *, write: bool) -> Host:
+def host_of(url: str, *, write: bool) -> Host:
+    """The kind of database that the address is of."""
     try:
         parsed: URL = make_url(url)
     except ArgumentError:

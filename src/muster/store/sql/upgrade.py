@@ -47,24 +47,24 @@ def _migrate(connection: Connection, found: str | None, name: str) -> None:
     from alembic import command  # noqa: PLC0415
 
     _check_known(found, name)
-    configuration = _configuration()
-    configuration.attributes["connection"] = connection
-    command.upgrade(configuration, "head")
+    command.upgrade(migrations(connection), "head")
 
 
 def _check_known(found: str | None, name: str) -> None:
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 
-    known = [each.revision for each in ScriptDirectory.from_config(_configuration()).walk_revisions()]
+    known = [each.revision for each in ScriptDirectory.from_config(migrations()).walk_revisions()]
     if found is not None and found not in known:
         message = f"{name} has schema {found!r}, and this Muster knows none after {REVISION!r}"
         raise TooNew(f"{message}: use the newer Muster that wrote it, or restore an older copy")
 
 
-def _configuration() -> "Config":
+def migrations(connection: Connection | None = None) -> "Config":
+    """What alembic needs to know to find the migrations, and to run them on a connection."""
     from alembic.config import Config  # noqa: PLC0415
 
     configuration = Config()
+    configuration.attributes["connection"] = connection
     configuration.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     configuration.set_main_option("path_separator", "os")
     return configuration

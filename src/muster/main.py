@@ -1,0 +1,205 @@
+"""The composition root: the only place that names concrete adapters.
+
+python -m muster.main serve --home DIR …     what `muster up` runs
+python -m muster.main down --home DIR        ends the supervisors of a home with everything that they run
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.access.local_token import local_token
+from muster.api.app import create_app
+from muster.api.deps import Deps
+from muster.api.server import Listening, bound, serve
+from muster.backends.local.backend import LocalBackend, end_supervisors
+from muster.backends.local.inventory import divided, this_machine, whole
+from muster.backends.local.output import LocalOutput
+from muster.formats.cluster_file import cluster_from_text
+from muster.formats.server_file import ServerSettings, read_server_file
+from muster.live.clock import SystemClock
+from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.logging import log_to
+from muster.live.metrics import Metrics
+from muster.model.errors import MusterError
+from muster.model.node import ClusterSpec, Node
+from muster.store.sql.store import SqlStore, open_store
+from muster.worker.processes import entry
+
+DEFAULT_PORT = 8470
+SERVER_FILE = "server.json"
+LOG_FILE = "server.log"
+
+_log = logging.getLogger("muster.main")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `serve` was asked for: the command line first, then the configuration file, then what is usual."""
+
+    home: Path
+    listening: Listening
+    database: str
+    nodes: str | None
+    settings: ServerSettings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the commands; errors that are meant are one line and an exit code."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        if parsed.command == "down":
+            return _down(_home(parsed.home))
+        return _serve(_options(parsed))
+    except MusterError as error:
+        sys.stderr.write(f"muster: {error}\n")
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m muster.main")
+    commands = parser.add_subparsers(dest="command", required=True)
+    serving = commands.add_parser("serve")
+    serving.add_argument("--home", default="~/.muster")
+    serving.add_argument("--host")
+    serving.add_argument("--port", type=int)
+    serving.add_argument("--nodes")
+    serving.add_argument("--config")
+    serving.add_argument("--database")
+    serving.add_argument("--tls-certificate")
+    serving.add_argument("--tls-key")
+    serving.add_argument("--insecure-bind", action="store_true")
+    ending = commands.add_parser("down")
+    ending.add_argument("--home", default="~/.muster")
+    return parser
+
+
+def _options(given: argparse.Namespace) -> Options:
+    settings = ServerSettings() if given.config is None else read_server_file(given.config)
+    home = _home(given.home)
+    return Options(
+        home=home,
+        listening=Listening(
+            host=given.host or settings.host or "127.0.0.1",
+            port=next(port for port in (given.port, settings.port, DEFAULT_PORT) if port is not None),
+            certificate=Path(given.tls_certificate) if given.tls_certificate else settings.tls_certificate,
+            key=Path(given.tls_key) if given.tls_key else settings.tls_key,
+            is_insecure_allowed=given.insecure_bind or settings.insecure_bind,
+        ),
+        database=given.database or settings.database or f"sqlite:///{home / 'muster.db'}",
+        nodes=given.nodes or settings.nodes,
+        settings=settings,
+    )
+
+
+def _home(named: str) -> Path:
+    """Muster's folder, closed to others."""
+    home = Path(named).expanduser().resolve()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home
+
+
+def _serve(options: Options) -> int:
+    nodes = _nodes(options)
+    log_to(options.home / LOG_FILE)
+    # Taken first: whoever finds the port or the database in use must not have touched anything.
+    listener = bound(options.listening)
+    with (
+        closing(listener),
+        open_store(options.database, write=True) as store,
+        _control(options, nodes, store) as (control, deps),
+        ExitStack() as announced,
+    ):
+        local_token(options.home, store.tokens, deps.clock.now_ms())
+        control.start()
+
+        def say(url: str) -> None:
+            announced.enter_context(_announced(options.home, url))
+            _greet(options, url, nodes)
+
+        serve(create_app(deps), listener, options.listening, on_listening=say)
+    return 0
+
+
+def _nodes(options: Options) -> tuple[Node, ...]:
+    if options.nodes is None:
+        return whole(this_machine(options.home))
+    size = cluster_from_text(options.nodes)
+    return divided(len(size.nodes), size.nodes[0].gpus)
+
+
+@contextmanager
+def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
+    """The control plane over its store and its workers; when it ends the workers go on."""
+    clock, metrics = SystemClock(), Metrics()
+    backend = LocalBackend(options.home, nodes)
+    try:
+        control = ControlPlane(
+            log=store.log,
+            states=store.states,
+            backend=backend,
+            clock=clock,
+            configuration=Configuration(cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules),
+            on_turn=metrics.on_turn,
+        )
+        metrics.watch(control)
+        backend.on_news = control.nudge
+        yield (
+            control,
+            Deps(
+                control=control,
+                tokens=store.tokens,
+                audit=store.audit,
+                events=store.log,
+                logs=LocalOutput(options.home),
+                terminals=backend,
+                clock=clock,
+                metrics=metrics,
+            ),
+        )
+        control.stop()
+    finally:
+        backend.close()
+
+
+@contextmanager
+def _announced(home: Path, url: str) -> Iterator[None]:
+    """Say in a file where the server is, for as long as it is there."""
+    path = home / SERVER_FILE
+    own = entry(os.getpid())
+    record = {"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks}
+    draft = path.with_suffix(".new")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(record), "utf-8")
+    draft.replace(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
+    gpus = sum(node.gpus for node in nodes)
+    sys.stdout.write(
+        f"Muster is up at {url}, with {len(nodes)} node{'s' * (len(nodes) != 1)} and {gpus} GPUs.\n"
+        f"Its files and your token are in {options.home}. Stop it with Ctrl-C or `muster down`; jobs go on running.\n"
+    )
+    sys.stdout.flush()
+
+
+def _down(home: Path) -> int:
+    """End every supervisor of a home with everything that it runs."""
+    nodes = home / "nodes"
+    names = sorted(path.name for path in nodes.iterdir() if path.is_dir()) if nodes.is_dir() else []
+    end_supervisors(home / "nodes" / name for name in names)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

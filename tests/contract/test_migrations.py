@@ -1,0 +1,83 @@
+"""The schema that migrations make is the one that the code expects, whichever version a database comes from."""
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, MetaData, inspect
+
+from muster.store.sql import SqlStore, open_store
+from muster.store.sql.database import Database
+from muster.store.sql.schema import REVISION, VERSION_TABLE, metadata
+from muster.store.sql.store import host_of
+from muster.store.sql.upgrade import bring_up_to_date, migrations
+from tests.crash.contents import read_all
+
+SCRIPTS = ScriptDirectory.from_config(migrations())
+REVISIONS = [each.revision for each in reversed(list(SCRIPTS.walk_revisions()))]
+
+
+def test_the_newest_migration_is_the_one_that_is_expected() -> None:
+    assert SCRIPTS.get_current_head() == REVISION
+    assert REVISIONS[-1] == REVISION
+
+
+def test_migrations_make_what_the_code_expects(store: SqlStore) -> None:
+    with store._database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_an_upgraded_database_is_like_a_new_one(url: str, store: SqlStore, revision: str) -> None:
+    with store._database.reading() as connection:
+        expected = reflected(connection)
+    rebuild(store, revision)
+    store.close()
+    with open_store(url, write=True) as upgraded, upgraded._database.reading() as connection:
+        assert reflected(connection) == expected
+        assert upgraded.audit.verify().is_whole
+        assert read_all(upgraded)[0] == 0
+
+
+def rebuild(store: SqlStore, revision: str) -> None:
+    """Make the database what a Muster of that time would have made."""
+    with store._database.writing("rebuild") as connection:
+        everything = MetaData()
+        everything.reflect(connection)
+        everything.drop_all(connection)
+        command.upgrade(migrations(connection), revision)
+
+
+def reflected(connection: Connection) -> dict[str, object]:
+    """Everything that the database says about its tables."""
+    inspector = inspect(connection)
+    return {
+        table: (
+            [
+                {**column, "type": str(column["type"].compile(connection.dialect))}
+                for column in inspector.get_columns(table)
+            ],
+            inspector.get_pk_constraint(table),
+            sorted(inspector.get_indexes(table), key=str),
+            inspector.get_foreign_keys(table),
+        )
+        for table in sorted(inspector.get_table_names())
+    }
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str) -> None:
+    database = Database(host_of(url, write=True), write=True)
+    with pytest.raises(ZeroDivisionError):
+        migrate_and_fail(database)
+    with database.reading() as connection:
+        assert inspect(connection).get_table_names() == []
+    database.close()
+
+
+def migrate_and_fail(database: Database) -> None:
+    with database.writing("upgrade") as connection:
+        bring_up_to_date(connection, database.name)
+        assert inspect(connection).get_table_names() != []
+        raise ZeroDivisionError

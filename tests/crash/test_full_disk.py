@@ -1,0 +1,133 @@
+"""A disk that is full stops writing and nothing else; once there is room, writing goes on."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from muster.model.audit import AuditEntry
+from muster.model.errors import Unavailable
+from muster.model.events import Event, StartFailed
+from muster.model.ids import JobId
+from muster.store.sql import SqlStore, open_store
+from tests.postgres import Server
+
+ENTRY = AuditEntry(at_ms=1, by="ann", action="jobs.submit", subject="job-1")
+LARGE = 300
+"""Events that fill a small disk after a few appends."""
+
+
+def events(count: int) -> list[Event]:
+    return [
+        StartFailed(at_ms=1, job=JobId("job-1"), attempt=1, generation=1, ranks=(0,), message="x" * 1_000)
+        for _ in range(count)
+    ]
+
+
+def fill_up(store: SqlStore) -> int:
+    """Append until there is no room; the version the log had then."""
+    version = store.log.version
+    for _ in range(200):
+        try:
+            version = store.log.append(events(LARGE), version, audit=[ENTRY])
+        except Unavailable as refused:
+            told = str(refused)
+            break
+    else:
+        pytest.fail("there was always room")
+    assert "disk is full" in told
+    assert "make room" in told
+    return version
+
+
+def check_unharmed(store: SqlStore, version: int) -> None:
+    assert store.log.version == version
+    assert len(list(store.log.read())) == version
+    assert len(store.audit.entries(0, 1_000)) == version // LARGE
+    assert store.audit.verify().is_whole
+
+
+def test_a_file_that_may_not_grow_is_refused_and_unharmed(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/muster.db", write=True) as store:
+        with limited(store, pages=600):
+            version = fill_up(store)
+            check_unharmed(store, version)
+            with pytest.raises(Unavailable):
+                store.states.save_state(version, "layout", bytes(4_000_000))
+            assert store.states.load_state("layout") is None
+        assert store.log.append(events(LARGE), version, audit=[ENTRY]) == version + LARGE
+        check_unharmed(store, version + LARGE)
+
+
+@contextmanager
+def limited(store: SqlStore, *, pages: int) -> Iterator[None]:
+    """Keep the file from growing, as a full disk would, by SQLite's own means."""
+    with store._database.writing("limit") as connection:
+        _limit(connection, pages)
+    yield
+    with store._database.writing("limit") as connection:
+        _limit(connection, 1 << 30)
+
+
+def _limit(connection: Connection, pages: int) -> None:
+    connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}").close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few megabytes; whoever may not mount one gets along without."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=6m,mode=0777", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small file system takes root; the test above fills a file without one")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_file_on_a_full_disk_is_refused_and_unharmed(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(2_000_000))
+    with open_store(f"sqlite:///{small_disk}/muster.db", write=True) as store:
+        version = fill_up(store)
+        check_unharmed(store, version)
+        ballast.unlink()
+        assert store.log.append(events(LARGE), version, audit=[ENTRY]) == version + LARGE
+        check_unharmed(store, version + LARGE)
+    with open_store(f"sqlite:///{small_disk}/muster.db", write=True) as store:
+        check_unharmed(store, version + LARGE)
+
+
+def test_a_full_postgres_is_refused_and_unharmed(small_disk: Path, postgres: Server) -> None:
+    ballast = small_disk / "ballast"
+    space = small_disk / "space"
+    space.mkdir()
+    if os.geteuid() == 0:
+        os.chown(space, *_identity(postgres))
+        for above in (small_disk, small_disk.parent, small_disk.parent.parent, small_disk.parent.parent.parent):
+            above.chmod(0o755)
+    ballast.write_bytes(bytes(2_000_000))
+    postgres.run(f"CREATE TABLESPACE small LOCATION '{space}'")
+    url = postgres.new_url()
+    with open_store(url, write=True) as store:
+        with store._database.writing("move") as connection:
+            connection.exec_driver_sql("ALTER TABLE events SET TABLESPACE small")
+        version = fill_up(store)
+        check_unharmed(store, version)
+        ballast.unlink()
+        assert store.log.append(events(LARGE), version, audit=[ENTRY]) == version + LARGE
+        check_unharmed(store, version + LARGE)
+        with store._database.writing("move") as connection:
+            connection.exec_driver_sql("ALTER TABLE events SET TABLESPACE pg_default")
+    postgres.run("DROP TABLESPACE small")
+
+
+def _identity(server: Server) -> tuple[int, int]:
+    owner = server.folder.stat()
+    return owner.st_uid, owner.st_gid
