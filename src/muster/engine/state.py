@@ -124,10 +124,10 @@ def fold(state: State, event: Event) -> Outcome:
         case HoldsSet(holds=holds):
             state.snapshot.hold(holds)
             outcome = Outcome()
-        case NodeChanged(node=node):
-            outcome = _change_node(state, node)
+        case NodeChanged():
+            outcome = _hear_of_node(state, event)
             if outcome.is_change:
-                state.node_notes[node.name] = event.because
+                state.node_notes[event.node.name] = event.because
         case NodeLost():
             outcome = _lose_node(state, event)
         case RulesChanged():
@@ -159,6 +159,14 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     for move in moves:
         _place(state, move, event.at_ms)
     return Outcome(moves=moves)
+
+
+def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
+    before = state.nodes.get(event.node.name)
+    outcome = _change_node(state, event.node)
+    if before is None or before.bad_gpus == event.node.bad_gpus:
+        return outcome
+    return Outcome(moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
 
 
 def _change_node(state: State, node: Node) -> Outcome:
@@ -225,7 +233,7 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     return Outcome(moves=outcome.moves, is_change=is_news or outcome.is_change)
 
 
-def _move_all(state: State, event: JobEvent | NodeLost, jobs: Iterable[JobId]) -> Outcome:
+def _move_all(state: State, event: JobEvent | NodeChanged | NodeLost, jobs: Iterable[JobId]) -> Outcome:
     moves = []
     for job in jobs:
         before = state.jobs[job]

@@ -16,6 +16,7 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.link import Link, Listener, whereabouts
 from muster.backends.local.ports import free_port
+from muster.failpoints import failpoint
 from muster.model.errors import InvariantViolated, NotFound
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
@@ -152,7 +153,9 @@ class LocalBackend:
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
             if link is not None and not link.is_lost:
+                failpoint("send.before")
                 link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
+                failpoint("send.after")
         if unplaced and isinstance(command, SignalStop | KillWorkers):
             self._deny(command, unplaced)
 
