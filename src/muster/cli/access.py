@@ -11,7 +11,7 @@ import typer
 from muster.cli.amounts import seconds
 from muster.cli.connection import connect
 from muster.cli.options import Output, Printed, Quiet
-from muster.cli.screen import note, screen, show, show_ids, show_json, table
+from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import moment
 from muster.model.errors import InvalidInput
 
@@ -117,7 +117,9 @@ def list_tokens(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     elif quiet:
         show_ids(each.id for each in found)
     else:
-        made = table("id", "name", "may", "made", "expires")
+        from muster.cli.sheet import Sheet
+
+        made = Sheet("id", "name", "may", "made", "expires", cut=("name", "may"))
         for each in found:
             made.add_row(each.id, each.name, bindings_text(each.bindings), moment(each.created), moment(each.expires))
         show(made, screen())
@@ -160,7 +162,9 @@ def audit(verify: Verify = False, tail: Last = 50, output: Printed = Output.TABL
     elif verdict is not None:
         show(", ".join(f"{key.replace('_', ' ')}: {value}" for key, value in verdict.items()))
     else:
-        made = table("number", "when", "who", "did", "to", "because", numbers=("number",), cut=("because",))
+        from muster.cli.sheet import Sheet
+
+        made = Sheet("number", "when", "who", "did", "to", "because", numbers=("number",), cut=("because",))
         for each in found:
             made.add_row(str(each.seq), moment(each.at), each.by, each.action, each.subject, str(each.detail or ""))
         show(made, screen())

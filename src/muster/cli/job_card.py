@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.job_list import cause_text, dependency_name, outcome, tasks_text
-from muster.cli.screen import is_plain, table
+from muster.cli.screen import is_plain
+from muster.cli.sheet import Sheet
 from muster.cli.wording import amount, between, count, duration, gpu_hours, job_state, moment, ranks
 from muster.client.answers import Job, Worker
 
@@ -79,9 +80,9 @@ def _who(job: Job) -> Iterator[Line]:
 def _when(job: Job, present: datetime) -> Iterator[Line]:
     yield "submitted", f"{moment(job.submitted)}  {between(job.submitted, present)} ago"
     if job.started is not None:
-        waited = between(job.submitted, job.first_started or job.started)
-        again = f", attempt {job.attempt}" if job.attempt > 1 else ""
-        yield "started", f"{moment(job.started)}  first after {waited}{again}"
+        waited = f"waited {between(job.submitted, job.first_started or job.started)}"
+        again = f"attempt {job.attempt}; the first {waited}" if job.attempt > 1 else waited
+        yield "started", f"{moment(job.started)}  {again}"
     if job.ended is not None:
         ran = f"  ran {between(job.started, job.ended)}" if job.started else ""
         yield "ended", f"{moment(job.ended)}{ran}"
@@ -115,7 +116,7 @@ def _what(job: Job, _: datetime) -> Iterator[Line]:
 
 def _workers(workers: tuple[Worker, ...]) -> RenderableType:
     """Workers with neighbours of one role on one node in one line."""
-    made = table("rank", "role", "node", "GPUs")
+    made = Sheet("rank", "role", "node", "GPUs")
     groups = [list(group) for _, group in groupby(workers, key=lambda each: (each.node, each.role, each.share))]
     for group in groups[:WORKERS_SHOWN]:
         first = group[0]

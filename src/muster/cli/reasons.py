@@ -22,7 +22,7 @@ _NOT_WAITING = {
 
 def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
     """All reasons, what would help, the place in the queue, the promise and the estimate."""
-    place = f"  number {why.position} in its tier" if why.position is not None else ""
+    place = f"  number {why.position} in the queue" if why.position is not None else ""
     parts: list[RenderableType] = [
         Text.assemble((why.job, "bold"), "  ", job_state(why.state, plain=is_plain(console)), place)
     ]
