@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,16 +59,19 @@ async def serve_on(
 def bound(listening: Listening) -> socket.socket:
     """A socket that listens; raises when that would show tokens to the network, or when the port is taken."""
     _check_safe(listening)
-    try:
-        found = socket.getaddrinfo(listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(CONNECTIONS_WAITING)
-    except OSError as error:
-        where = f"{listening.host}:{listening.port}"
-        raise Unavailable(f"cannot listen on {where}: {error.strerror or error}; is Muster running already?") from error
+    with ExitStack() as undo:
+        try:
+            found = socket.getaddrinfo(listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = found[0]
+            listener = undo.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(CONNECTIONS_WAITING)
+        except OSError as error:
+            where = f"{listening.host}:{listening.port}"
+            reason = error.strerror or error
+            raise Unavailable(f"cannot listen on {where}: {reason}; is Muster running already?") from error
+        undo.pop_all()
     return listener
 
 

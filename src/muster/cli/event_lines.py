@@ -122,7 +122,11 @@ def _otherwise(kind: str, said: Document) -> str:
 
 def count_gpus(number: Any) -> str:
     """`1 GPU`, `0.25 GPUs`."""
-    return f"{amount(number)} {'GPU' if number == 1 else 'GPUs'}" if isinstance(number, int | float) else "no GPU"
+    return (
+        f"{amount(number)} {'GPU' if number == 1 else 'GPUs'}"
+        if number and isinstance(number, int | float)
+        else "no GPU"
+    )
 
 
 def _pairs(entries: Document) -> str:

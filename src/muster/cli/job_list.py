@@ -35,7 +35,7 @@ def job_list(jobs: Sequence[Job], console: Console, present: datetime) -> Sheet:
 def time_in_state(job: Job, present: datetime) -> str:
     """How long it has waited, has run, or ran."""
     if job.is_final:
-        return between(job.started or job.submitted, job.ended or present)
+        return between(job.started or job.first_started or job.submitted, job.ended or present)
     return between(job.started or job.submitted, present)
 
 

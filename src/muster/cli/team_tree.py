@@ -87,9 +87,11 @@ def _in_order(teams: Iterable[Team]) -> Iterator[tuple[Text, Team]]:
 
 
 def _types(team: Team) -> list[str]:
-    named = [*team.guaranteed, *team.limit, *(key for key, value in team.used.items() if value)]
-    return sorted(dict.fromkeys(named)) or [ANY_TYPE]
+    used = [key for key, value in team.used.items() if value and key != ANY_TYPE]
+    return sorted(dict.fromkeys([*team.guaranteed, *team.limit, *used])) or [ANY_TYPE]
 
 
 def _used(team: Team, gpu_type: str) -> float:
-    return sum(team.used.values()) if gpu_type == ANY_TYPE else team.used.get(gpu_type, 0)
+    if gpu_type in team.used:
+        return team.used[gpu_type]
+    return sum(team.used.values()) if gpu_type == ANY_TYPE else 0

@@ -25,7 +25,7 @@ exec /bin/sh -c "$run"
 _PYTHON = re.compile(
     r"""(?P<before>(?:[A-Za-z_]\w*=[^\s'"$`\\]*\s+)*)  # variables for this command only
         (?:python[\d.]*\s+(?:-u\s+)?)?              # torchrun brings its own interpreter
-        (?P<script>-m\s+[\w.]+|[\w./~-]+\.py)
+        (?P<script>-m\s+(?!torch\.distributed\b)[\w.]+|[\w./~-]+\.py)
         (?P<arguments>(?:\s.*)?)""",
     re.VERBOSE,
 )

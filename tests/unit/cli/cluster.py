@@ -86,7 +86,12 @@ def _nodes() -> list[Json]:
 
 
 def _teams() -> list[Json]:
-    borrows = {"guaranteed": {"h100": 64}, "limit": {"h100": 128}, "used": {"h100": 96}, "borrowed": {"h100": 32}}
+    borrows = {
+        "guaranteed": {"h100": 64},
+        "limit": {"h100": 128},
+        "used": {"h100": 96, "*": 96},
+        "borrowed": {"h100": 32},
+    }
     two_types = {"guaranteed": {"h100": 32, "a100": 8}, "limit": {"*": 64}, "used": {"h100": 3}}
     return [
         a_team("nlp", **borrows, weight=2, running=3, waiting=12, usage_gpu_s=8_640_000),
@@ -137,8 +142,8 @@ def _answers() -> dict[str, Any]:
         "GET /v1/tokens": {"items": [{**token, **times}], "next": None},
         "POST /v1/tokens": {**token, **times, "secret": "muster_1a2b3c_s3cret"},
         "GET /v1/whoami": {"name": "ada", "bindings": [{"role": "admin", "team": "*"}], "expires": None},
-        "GET /v1/audit": {"items": [{**entry, "reason": "fan broken", "detail": {}}], "next": None},
-        "GET /v1/audit/verify": {"ok": True, "entries": 7, "events": 1050},
+        "GET /v1/audit": {"items": [{**entry, "reason": "fan broken", "detail": {"outcome": "done"}}], "next": None},
+        "GET /v1/audit/verify": {"whole": True, "entries": 7, "events": 1050, "problems": []},
         "GET /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 64}, "limit": {"h100": 128}, "weight": 2},
         "PUT /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 80}, "limit": {"h100": 128}, "used": {"h100": 96}},
     }

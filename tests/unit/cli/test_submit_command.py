@@ -83,7 +83,9 @@ def test_a_key_is_passed_on(terminal: Terminal, server: FakeServer) -> None:
 
 def test_a_dry_run_says_where_and_what_it_costs(terminal: Terminal, server: FakeServer) -> None:
     text = terminal.shows("submit", "job.yaml", "--dry-run")
-    assert text == ("train  job.yaml\nwould start now on n1, GPUs 0-1\n  costs up to 4.0 GPU-h, 8.00 at list price\n")
+    assert text == (
+        "train  job.yaml\nwould start now on n1 with 2 GPUs (0-1)\n  costs up to 4.0 GPU-h, 8.00 at list price\n"
+    )
     assert json.loads(terminal.shows("submit", "job.yaml", "--dry-run", "-o", "json"))["cost"]["gpu_hours"] == 4.0
     assert not server.jobs
 
