@@ -5,7 +5,6 @@ python -m muster.main down --home DIR        ends the supervisors of a home with
 """
 
 import argparse
-import asyncio
 import json
 import logging
 import os
@@ -18,7 +17,7 @@ from pathlib import Path
 from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
-from muster.api.server import Listening, bound, serve_on
+from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
@@ -26,6 +25,8 @@ from muster.formats.cluster_file import cluster_from_text
 from muster.formats.server_file import ServerSettings, read_server_file
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.logging import log_to
+from muster.live.metrics import Metrics
 from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
 from muster.store.sql.store import SqlStore, open_store
@@ -33,6 +34,7 @@ from muster.worker.processes import entry
 
 DEFAULT_PORT = 8470
 SERVER_FILE = "server.json"
+LOG_FILE = "server.log"
 
 _log = logging.getLogger("muster.main")
 
@@ -75,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--insecure-bind", action="store_true")
     ending = commands.add_parser("down")
     ending.add_argument("--home", default="~/.muster")
+    ending.add_argument("--jobs", action="store_true", help="what it does anyway; said by `muster down --jobs`")
     return parser
 
 
@@ -105,6 +108,7 @@ def _home(named: str) -> Path:
 
 def _serve(options: Options) -> int:
     nodes = _nodes(options)
+    log_to(options.home / LOG_FILE)
     # Taken first: whoever finds the port or the database in use must not have touched anything.
     listener = bound(options.listening)
     with (
@@ -120,7 +124,7 @@ def _serve(options: Options) -> int:
             announced.enter_context(_announced(options.home, url))
             _greet(options, url, nodes)
 
-        asyncio.run(serve_on(create_app(deps), listener, options.listening, on_listening=say))
+        serve(create_app(deps), listener, options.listening, on_listening=say)
     return 0
 
 
@@ -134,7 +138,7 @@ def _nodes(options: Options) -> tuple[Node, ...]:
 @contextmanager
 def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane over its store and its workers; when it ends the workers go on."""
-    clock = SystemClock()
+    clock, metrics = SystemClock(), Metrics()
     backend = LocalBackend(options.home, nodes)
     try:
         control = ControlPlane(
@@ -143,7 +147,9 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             configuration=Configuration(cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules),
+            on_turn=metrics.on_turn,
         )
+        metrics.watch(control)
         backend.on_news = control.nudge
         yield (
             control,
@@ -155,6 +161,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
                 logs=LocalOutput(options.home),
                 terminals=backend,
                 clock=clock,
+                metrics=metrics,
             ),
         )
         control.stop()

@@ -1,6 +1,7 @@
 """A control plane with an application over it, and people with tokens."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -141,6 +142,25 @@ def a_world(
     finally:
         control.stop()
         app.state.services.close()
+
+
+def played(
+    scenario: Callable[[World, httpx.AsyncClient], Awaitable[None]], *, who: str | None = "member", **fields: Any
+) -> None:
+    """Play a scenario in a world of its own, as somebody."""
+
+    async def play(world: World) -> None:
+        async with world.client(who) as client:
+            await scenario(world, client)
+
+    with a_world(**fields) as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+async def eventually(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Look until it is so; whoever plays the scenario has a deadline."""
+    while not await is_so():
+        await asyncio.sleep(0.001)
 
 
 def job_file(name: str = "train", *, team: str = "nlp", gpus: float = 1, **fields: Any) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """What the routes stand on: the ports of one control plane, put together by `main`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
+from muster.live.metrics import Metrics
 from muster.model.limits import BODY_BYTES, HEARTBEAT_S, LOG_POLL_S, WATCHERS
 from muster.store.base import AuditTrail, EventPages, TokenStore
 
@@ -31,4 +32,5 @@ class Deps:
     logs: LogSource
     terminals: Terminals
     clock: Clock
+    metrics: Metrics = field(default_factory=Metrics)
     settings: Settings = Settings()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -91,9 +91,12 @@ def _place(error: InvalidFile) -> FieldError:
     )
 
 
-async def _of_ours(_: Request, error: Exception) -> ProblemResponse:
+async def _of_ours(connection: Request | WebSocket, error: Exception) -> ProblemResponse:
     assert isinstance(error, MusterError)
-    return ProblemResponse(problem_of(error))
+    response = ProblemResponse(problem_of(error))
+    if isinstance(connection, WebSocket):
+        await connection.send_denial_response(response)
+    return response
 
 
 async def _of_validation(_: Request, error: Exception) -> ProblemResponse:

@@ -80,8 +80,9 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     if record.state.is_final or record.state.holds_resources:
         return why_body(record, None, None, None)
     outlook = caller.services.outlook
-    explained = await outlook.explanation(record.id, caller.deps.clock.now_ms())
-    estimate = None if explained is None or explained.p50_ms is None else await outlook.estimate(record.id)
+    now_ms = caller.deps.clock.now_ms()
+    explained = await outlook.explanation(record.id, now_ms)
+    estimate = None if explained is None or explained.p50_ms is None else await outlook.estimate(record.id, now_ms)
     return why_body(record, explained, estimate, state.snapshot.holds.get(record.id))
 
 

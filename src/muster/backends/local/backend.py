@@ -104,10 +104,12 @@ class LocalBackend:
 
     def close(self) -> None:
         """Stop talking. Supervisors and everything they run go on."""
+        if self._is_closing:
+            return
         self._is_closing = True
-        self._ring()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+        os.eventfd_write(self._bell, 1)
+        self._thread.join()
+        os.close(self._bell)
 
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
@@ -115,7 +117,8 @@ class LocalBackend:
         end_supervisors((self._home / "nodes" / name for name in self._links), timeout_s)
 
     def _ring(self) -> None:
-        os.eventfd_write(self._bell, 1)
+        if not self._is_closing:
+            os.eventfd_write(self._bell, 1)
 
     def _run(self) -> None:
         for link in self._links.values():
@@ -123,6 +126,7 @@ class LocalBackend:
         self._loop.run()
         for link in self._links.values():
             link.close()
+        self._loop.close()
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
