@@ -34,7 +34,12 @@ class Paging(Schema):
     """Which part of a list."""
 
     limit: int = Field(default=PAGE_ITEMS, ge=1, le=PAGE_ITEMS_MAX, description="How many at most.")
-    cursor: str | None = Field(default=None, max_length=CURSOR_CHARS, description="The `next` of the part before.")
+    cursor: str | None = Field(
+        default=None,
+        max_length=CURSOR_CHARS,
+        pattern=r"^[A-Za-z0-9_-]+$",
+        description="The `next` of the part before.",
+    )
 
 
 class Because(Schema):
