@@ -26,6 +26,8 @@ Time = Annotated[
 class Page(Schema, Generic[T]):
     """A part of a list."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"description": "A part of a list."})
+
     items: list[T]
     next: str | None = Field(description="Hand this in as `cursor` for the next part; null when this was the last.")
 

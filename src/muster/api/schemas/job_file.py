@@ -79,7 +79,7 @@ _ROLE: Part = {
         "description": "How many, or from `4..16` for an elastic job.",
         "oneOf": [
             _whole(1, GANG_WORKERS),
-            {"type": "string", "pattern": r"^[1-9][0-9]{0,1}\.\.[1-9][0-9]{2}$"},
+            {"type": "string", "pattern": r"^[1-9]\.\.[1-9][0-9]{1,2}$"},
         ],
         "examples": [2, "4..16"],
     },
