@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--insecure-bind", action="store_true")
     ending = commands.add_parser("down")
     ending.add_argument("--home", default="~/.muster")
+    ending.add_argument("--jobs", action="store_true", help="what it does anyway; said by `muster down --jobs`")
     return parser
 
 

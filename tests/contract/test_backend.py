@@ -3,7 +3,9 @@
 A `World` is a backend whose time and nodes the tests can move; an adapter to a real engine brings its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -23,6 +25,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
 from muster.model.node import Node
+from tests.contract.local_world import LocalWorld
 from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
 
 RUNS_ON = Script(run_ms=None)
@@ -46,12 +49,23 @@ class World(Backend, Protocol):
         ...
 
 
-WORLDS: dict[str, Callable[[], World]] = {"fake": FakeBackend}
+@contextmanager
+def a_local_world(home: Path) -> Iterator[World]:
+    with closing(LocalWorld(home)) as world:
+        yield world
+
+
+WORLDS: dict[str, Callable[[Path], AbstractContextManager[World]]] = {
+    "fake": lambda _: nullcontext(FakeBackend()),
+    "local": a_local_world,
+}
+"""How each is made, given a folder of its own."""
 
 
 @pytest.fixture(params=sorted(WORLDS))
-def world(request: pytest.FixtureRequest) -> World:
-    return WORLDS[request.param]()
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with WORLDS[request.param](tmp_path) as world:
+        yield world
 
 
 def start(*ranks: int, attempt: int = 1, generation: int = 1) -> StartWorkers:
@@ -196,7 +210,8 @@ def test_a_lost_node_is_reported_and_its_workers_are_not(world: World) -> None:
     assert heard(world) == up(0, attempt=2, generation=4)
 
 
-def test_an_attempt_behaves_by_its_script_and_the_last_one_goes_on(world: World) -> None:
+def test_an_attempt_of_the_fake_behaves_by_its_script_and_the_last_one_goes_on() -> None:
+    world = FakeBackend()
     world.script(JOB, Script(run_ms=1, exit_code=3, oom=True), Script(run_ms=2))
     world.send(start(0))
     world.advance(1)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from muster.failpoints import VARIABLE
 from muster.model.errors import Refused
 from muster.store.sql import open_store
-from muster.store.sql.failpoints import VARIABLE
 from tests.crash.appending import BATCH, LAYOUT, batch, body, record
 from tests.postgres import Server
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from muster.backends.base import Backend
 from muster.engine.engine import Engine
 from muster.engine.state import State
+from muster.failpoints import failpoint
 from muster.live import saved_states
 from muster.live.clock import Clock
 from muster.live.feed import Feed
@@ -167,9 +168,12 @@ class ControlPlane:
             reports = self._backend.poll()
             engine.observe(*reports)
         written_s = time.perf_counter()
+        failpoint("reply.before")
         for letter in letters:
             letter.reply()
+        failpoint("reply.after")
         self._backend.acknowledge()
+        failpoint("acknowledge.after")
         has_planned = engine.tick(now_ms) is not None
         turn = Turn(
             wishes=len(letters),

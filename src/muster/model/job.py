@@ -52,6 +52,7 @@ class Cause(StrEnum):
     CANCELLED = "cancelled"
     PREEMPTED = "preempted"
     NODE_FAILURE = "node_failure"
+    """A node was lost, or a GPU of the gang had gone bad when one of its workers failed."""
     START_FAILURE = "start_failure"
     """The engine underneath could not start the workers."""
     DEPENDENCY = "dependency"
@@ -207,6 +208,8 @@ class Job:
     """When those that leave in a resize are killed."""
     starved: bool = False
     """It gave way to others and then waited too long. Kept for life: it has paid its share."""
+    bad_ranks: tuple[int, ...] = ()
+    """Workers of the present attempt on a GPU that is known to be bad: when the gang fails, that is why."""
     billed_ms: int | None = None
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
     user: str = ""

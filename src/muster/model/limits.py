@@ -158,9 +158,9 @@ STORE_CLAIM_MS = 1_000
 STORE_WAL_BYTES = 64 * 1024 * 1024
 """What SQLite's write-ahead log shrinks to after a large transaction, such as a saved state."""
 
-STORE_CHECKED_BYTES = 512 * 1024 * 1024
-"""Up to this size the structure of a whole SQLite file is checked whenever it is opened, which takes two seconds where
-nothing of it is in memory; beyond, that of the log only when asked for."""
+STORE_CHECKED_BYTES = 64 * 1024 * 1024
+"""Up to this size a whole SQLite file is checked whenever it is opened, which takes a second where nothing of it is in
+memory; beyond, the log only when asked for, because a start with a million events must stay well below five."""
 
 STORE_PAGE_ROWS = 2_000
 """Rows read in one transaction: few enough to hold, and short enough not to keep old pages of the file alive."""

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     home = Path(options.home).resolve()
     folder = home / "nodes" / options.node
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.umask(0o077)
+    umask = os.umask(0o077)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         ground=find_ground(_ground_name(home, options.node)),
         processes_max=options.max_processes,
         variables=dict(os.environ),
+        umask=umask,
     )
     _serve(premises, folder, ready)
     return 0

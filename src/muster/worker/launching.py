@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.model.spec import Launch
-from muster.worker.cgroups import Allowance
 from muster.worker.environment import Place, place_in_gang, processes_per_worker
 
 SHELL = "/bin/sh"
@@ -26,7 +25,7 @@ exec /bin/sh -c "$run"
 _PYTHON = re.compile(
     r"""(?P<before>(?:[A-Za-z_]\w*=[^\s'"$`\\]*\s+)*)  # variables for this command only
         (?:python[\d.]*\s+(?:-u\s+)?)?              # torchrun brings its own interpreter
-        (?P<script>-m\s+[\w.]+|[\w./~-]+\.py)
+        (?P<script>-m\s+(?!torch\.distributed\b)[\w.]+|[\w./~-]+\.py)
         (?P<arguments>(?:\s.*)?)""",
     re.VERBOSE,
 )
@@ -38,12 +37,13 @@ def shell_command(*, folder: str, limits: str, setup: str, run: str, groups: Seq
     return [SHELL, "-c", _PREAMBLE, "muster", folder, limits, setup, run, *groups]
 
 
-def rlimits(allowance: Allowance) -> str:
-    """What a shell is to set where there are no control groups for memory.
+def limits_line(umask: int, memory_bytes: int | None) -> str:
+    """What the shell sets for itself: permissions, and memory where no control group limits it.
 
     Data and not address space: frameworks reserve far more addresses than they use. It counts for each process alone.
     """
-    return "" if allowance.memory_bytes is None else f"ulimit -d {max(allowance.memory_bytes >> 10, 1)}"
+    memory = "" if memory_bytes is None else f" && ulimit -d {max(memory_bytes >> 10, 1)}"
+    return f"umask {umask:04o}{memory}"
 
 
 def run_line(start: StartWorkers, worker: Worker, place: Place) -> str:

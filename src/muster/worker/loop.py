@@ -71,6 +71,10 @@ class Loop:
         """Return from `run` after this round."""
         self._is_stopped = True
 
+    def close(self) -> None:
+        """Watch nothing any more; for when it will not be run again."""
+        self._selector.close()
+
     def run(self) -> None:
         """Do what is due, for as long as nobody stops it."""
         while not self._is_stopped:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 MASK = b"***"
 
@@ -61,8 +62,7 @@ class Mask:
 
 
 def _pieces(word: bytes) -> list[bytes]:
-    """The word itself, or pieces that cover it and of which none is short."""
-    if len(word) < 2 * PIECE_BYTES:
-        return [word]
-    starts = range(0, len(word) - PIECE_BYTES, PIECE_BYTES)
-    return [word[start : start + PIECE_BYTES] for start in starts] + [word[-PIECE_BYTES:]]
+    """The word itself, or pieces one after another of which none is short."""
+    count = max(len(word) // PIECE_BYTES, 1)
+    ends = [index * len(word) // count for index in range(count + 1)]
+    return [word[start:end] for start, end in pairwise(ends)]

@@ -14,7 +14,7 @@ from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.cgroups import MEMORY, PIDS, Allowance, Cgroup, Ground, make_cgroup
 from muster.worker.environment import Place, environment, hostfile, inherited
-from muster.worker.launching import SHELL, rlimits, run_line, shell_command
+from muster.worker.launching import SHELL, limits_line, run_line, shell_command
 from muster.worker.secret_files import SecretMissing, secrets_of
 
 
@@ -32,6 +32,8 @@ class Premises:
     processes_max: int
     variables: Mapping[str, str]
     """The supervisor's own environment."""
+    umask: int = 0o022
+    """What a worker takes from its files' permissions: its user's wish, and not the supervisor's."""
 
     @property
     def folder(self) -> Path:
@@ -104,11 +106,11 @@ def _outfit(
     workdir = _workdir(start)
     allowance = _allowance(start.spec.role(worker.role).request, premises)
     cgroup = make_cgroup(premises.ground, folder.name, allowance) if premises.ground.folders else None
-    interactive = getattr(start.spec, "interactive", None) if worker.rank == _lead(start) else None
+    interactive = start.spec.interactive if worker.rank == _lead(start) else None
     return Outfit(
         command=shell_command(
             folder=workdir,
-            limits="" if premises.ground.limits(MEMORY) else rlimits(allowance),
+            limits=limits_line(premises.umask, None if premises.ground.limits(MEMORY) else allowance.memory_bytes),
             setup=_script(start.spec.setup, folder / "setup"),
             run=_script(run_line(start, worker, place), folder / "run"),
             groups=() if cgroup is None else cgroup.entrances,
@@ -148,7 +150,7 @@ def _lead(start: StartWorkers) -> int:
 
 def _workdir(start: StartWorkers) -> str:
     home = os.path.expanduser("~")
-    folder = os.path.join(home, os.path.expanduser(getattr(start.spec, "workdir", "")))
+    folder = os.path.join(home, os.path.expanduser(start.spec.workdir))
     if not os.path.isdir(folder):
         raise CannotStart(f"the working directory {folder} does not exist: make it, or change `workdir`")
     return folder

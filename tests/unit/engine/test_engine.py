@@ -285,6 +285,18 @@ def test_a_lost_node_costs_one_restart_elsewhere() -> None:
     assert used[1] not in [worker.node for worker in record.workers]
 
 
+def test_a_gpu_that_went_bad_costs_no_retry() -> None:
+    world = World()
+    job = world.submit(a_job(workers=2, gpus=1), BROKEN, DONE)
+    world.settle()
+    node = world.engine.job(job).workers[0].node
+    broken = replace(world.engine.state.nodes[node], bad_gpus=world.engine.job(job).workers[0].gpus)
+    world.engine.observe(NodeChanged(at_ms=world.now_ms, node=broken, because="it fell off the bus"))
+    world.run(2 * HOUR_MS)
+    after = world.engine.job(job)
+    assert (after.state, after.attempt, after.retries_used, after.node_failures) == (JobState.SUCCEEDED, 2, 0, 1)
+
+
 def test_an_urgent_job_takes_the_place_of_another_which_comes_back() -> None:
     world = World(a_small_cluster(1, 1))
     script = Script(run_ms=3 * HOUR_MS, saves=True, save_cost_ms=5_000, stop_ms=10_000)

@@ -16,6 +16,7 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.link import Link, Listener, whereabouts
 from muster.backends.local.ports import free_port
+from muster.failpoints import failpoint
 from muster.model.errors import InvariantViolated, NotFound
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
@@ -103,10 +104,12 @@ class LocalBackend:
 
     def close(self) -> None:
         """Stop talking. Supervisors and everything they run go on."""
+        if self._is_closing:
+            return
         self._is_closing = True
-        self._ring()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+        os.eventfd_write(self._bell, 1)
+        self._thread.join()
+        os.close(self._bell)
 
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
@@ -114,7 +117,8 @@ class LocalBackend:
         end_supervisors((self._home / "nodes" / name for name in self._links), timeout_s)
 
     def _ring(self) -> None:
-        os.eventfd_write(self._bell, 1)
+        if not self._is_closing:
+            os.eventfd_write(self._bell, 1)
 
     def _run(self) -> None:
         for link in self._links.values():
@@ -122,6 +126,7 @@ class LocalBackend:
         self._loop.run()
         for link in self._links.values():
             link.close()
+        self._loop.close()
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -152,7 +157,9 @@ class LocalBackend:
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
             if link is not None and not link.is_lost:
+                failpoint("send.before")
                 link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
+                failpoint("send.after")
         if unplaced and isinstance(command, SignalStop | KillWorkers):
             self._deny(command, unplaced)
 

@@ -107,7 +107,8 @@ class Directory:
         listing.nodes, listing.ended = {}, {}
 
     def _port(self, start: StartWorkers) -> int:
-        taken = frozenset(each.port for each in self._listings.values() if len(each.ended) < len(each.nodes))
+        living = (each for each in self._listings.values() if len(each.ended) < len(each.nodes))
+        taken = frozenset(each.port for each in living if each.port)
         return self._free_port(start.job, start.attempt, taken)
 
 

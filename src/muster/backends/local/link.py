@@ -87,7 +87,7 @@ class Link:
 
     def open(self) -> None:
         """Find the node's supervisor, or start one."""
-        if self._is_closed:
+        if self._is_closed or self._starting is not None:
             return
         found = whereabouts(self._folder)
         if found is None:
@@ -117,8 +117,10 @@ class Link:
             self._connection.flush()
 
     def close(self) -> None:
-        """Leave the supervisor alone."""
+        """Leave the supervisor alone. One that is just being started is waited for, so that others find it."""
         self._is_closed = True
+        if self._starting is not None:
+            self._starting.wait()
         self._hang_up()
         self._forget_process()
         if self._timer is not None:
@@ -133,7 +135,7 @@ class Link:
         """Start a supervisor; the command returns when it can be talked to."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         names = ("--home", str(self._home), "--node", self.node.name)
-        with open(self._folder / "supervisor.log", "ab") as log:
+        with open(self._folder / "supervisor.log", "ab", opener=_private) as log:
             self._starting = subprocess.Popen(
                 [sys.executable, "-P", "-m", "muster.worker", *names, *self._options],
                 stdin=subprocess.DEVNULL,
@@ -271,10 +273,20 @@ def whereabouts(folder: Path) -> Whereabouts | None:
     try:
         said = json.loads((folder / "supervisor.json").read_text())
         found = Whereabouts(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
-        is_ours = said["boot"] == boot_id() and is_same(found.pid, found.start_ticks)
+        is_alive = said["boot"] == boot_id() and is_same(found.pid, found.start_ticks)
+        return found if is_alive and _serves(found.pid, folder.name) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if is_ours else None
+
+
+def _serves(pid: int, node: str) -> bool:
+    """True when the process was started as this node's supervisor. It may be killed, so one proof is not enough."""
+    arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return b"--node" in arguments and node.encode() in arguments
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _reach(folder: Path) -> socket.socket | None:

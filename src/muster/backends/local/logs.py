@@ -1,6 +1,7 @@
 """What a worker printed, read by offsets that stay true while old output is dropped and new output comes."""
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from muster.model.ids import JobId
@@ -49,7 +50,7 @@ def _read(folder: Path, firsts: list[int], start: int, limit: int) -> bytes:
     """Bytes from as many files as it takes; one that is dropped meanwhile ends the answer."""
     parts: list[bytes] = []
     at = start
-    for first, following in zip(firsts, [*firsts[1:], None], strict=True):
+    for first, following in zip_longest(firsts, firsts[1:]):
         if limit <= 0 or (following is not None and following <= at):
             continue
         try:

@@ -91,6 +91,7 @@ def _vacated(job: Job, at_ms: int) -> Job:
         ready_ranks=(),
         exited_ranks=(),
         finished_ranks=(),
+        bad_ranks=(),
         started_ms=None,
         deadline_ms=None,
         ends_by_ms=None,

@@ -10,6 +10,7 @@ from muster.core.lifecycle.timing import grace_ms, left_ms, next_ask_ms
 from muster.model.events import (
     CheckpointSaved,
     JobStarted,
+    NodeChanged,
     NodeLost,
     ResizeOrdered,
     StartFailed,
@@ -67,7 +68,7 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
     after = _without(job, ranks, event.at_ms, finished=ended_well)
     if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
         failed = changed(after, exit_code=event.exit_code)
-        return abandon(failed, event.at_ms, cause=Cause.OOM if event.oom else Cause.ERROR)
+        return abandon(failed, event.at_ms, cause=_failure(failed, event))
     return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
 
 
@@ -113,6 +114,26 @@ def node_lost(job: Job, event: NodeLost) -> Step:
     return changed(after, generation=generation), (killed, *commands)
 
 
+def node_changed(job: Job, event: NodeChanged) -> Step:
+    """Note which workers have a GPU that is bad now.
+
+    The process often crashes before anybody notices the GPU: a gang that is being stopped for an error of its own is
+    then stopped for that of the node.
+    """
+    node = event.node
+    there = frozenset(worker.rank for worker in job.workers if worker.node == node.name)
+    bad = tuple(
+        worker.rank
+        for worker in job.workers
+        if worker.rank in there and any(gpu in node.bad_gpus for gpu in worker.gpus)
+    )
+    known = tuple(sorted((*(rank for rank in job.bad_ranks if rank not in there), *bad)))
+    if known == job.bad_ranks:
+        return job, ()
+    is_why = bool(bad) and job.state is JobState.STOPPING and job.cause is Cause.ERROR
+    return changed(job, bad_ranks=known, cause=Cause.NODE_FAILURE if is_why else job.cause), ()
+
+
 def resize(job: Job, event: ResizeOrdered) -> Step:
     """Let workers leave and join; the attempt goes on. One change at a time, and none once workers have finished."""
     change = reseat(job, event.workers)
@@ -131,6 +152,14 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
         next_rank=job.next_rank + len(change.joining),
     )
     return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining, event.at_ms)
+
+
+def _failure(job: Job, event: WorkersExited) -> Cause:
+    """Why a gang fails of which a worker has failed: its own fault unless a GPU of the gang is known to be bad."""
+    if event.oom:
+        return Cause.OOM
+    on_bad_gpu = any(worker.rank in job.bad_ranks for worker in job.workers)
+    return Cause.NODE_FAILURE if on_bad_gpu else Cause.ERROR
 
 
 def _resize_commands(job: Job, joining: Placement, at_ms: int) -> tuple[Command, ...]:

@@ -79,7 +79,9 @@ def _step(job: Job, event: Event) -> Step:
     match event:
         case NodeLost():
             return gang.node_lost(job, event)
-        case HoldsSet() | NodeChanged() | RulesChanged() | ClusterChanged():
+        case NodeChanged():
+            return gang.node_changed(job, event)
+        case HoldsSet() | RulesChanged() | ClusterChanged():
             return job, ()
         case _:
             return _own_step(job, event) if _concerns(event, job) else (job, ())

@@ -8,8 +8,8 @@ from typing import Protocol
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from muster.failpoints import failpoint
 from muster.model.errors import Refused
-from muster.store.sql.failpoints import failpoint
 from muster.store.sql.failures import in_own_words
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.store.sql.failpoints import _parsed, failpoint
+from muster.failpoints import _parsed, failpoint
 
 
 def test_a_place_that_nobody_named_is_passed() -> None:

@@ -1,0 +1,162 @@
+"""The local backend as a world that a test can move: real processes that live by a script.
+
+Real time is not virtual time, so a shadow, the fake backend, is moved with the real one. It tells the real processes
+when to end, and how many reports there are to wait for. Reports are stamped with the shadow's time, and those of
+different nodes are put in its order, because nobody promises one. What they say is the real backend's.
+"""
+
+import fcntl
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from muster.backends.fake import FakeBackend, Script
+from muster.backends.local import LocalBackend
+from muster.backends.local.link import whereabouts
+from muster.model.events import NodeLost, ObservedEvent, WorkersExited
+from muster.model.ids import JobId, NodeName
+from muster.model.instructions import Command, StartWorkers
+from muster.model.node import Node
+from muster.model.spec import JobSpec
+
+DEADLINE_S = 20.0
+
+LIVES = """
+{trap}
+touch {folder}/$MUSTER_ATTEMPT-$MUSTER_RANK.ready
+until [ -e {folder}/$MUSTER_ATTEMPT-$MUSTER_RANK.end ]; do sleep 0.01; done
+exit $(cat {folder}/$MUSTER_ATTEMPT-$MUSTER_RANK.end)
+"""
+
+
+class LocalWorld:
+    """Runs scripted gangs as real processes on two nodes."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._folder = home / "scripts"
+        self._folder.mkdir()
+        self._shadow = FakeBackend()
+        self._scripts: dict[JobId, tuple[Script, ...]] = {}
+        self._locks: list[int] = []
+        self._expected: list[ObservedEvent] = []
+        self._real = LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
+        self._wait(lambda: len(self._real.connected()) == 2)
+
+    def script(self, job: JobId, *scripts: Script) -> None:
+        self._scripts[job] = scripts
+        self._shadow.script(job, *scripts)
+
+    def advance(self, to_ms: int) -> None:
+        self._observe()
+        self._shadow.advance(to_ms)
+        self._observe()
+
+    def lose_node(self, node: NodeName) -> None:
+        """Kill its supervisor and keep another one from taking its place."""
+        found = whereabouts(self._home / "nodes" / node)
+        assert found is not None
+        os.kill(found.pid, signal.SIGKILL)
+        lock = os.open(self._home / "nodes" / node / "lock", os.O_RDWR)
+        self._wait(lambda: self._has_taken(lock))
+        self._locks.append(lock)
+        self._shadow.lose_node(node)
+
+    def alive(self, job: JobId) -> tuple[int, ...]:
+        """The ranks of which the machine has processes, whatever anybody reports."""
+        self._observe()
+        found = set()
+        for environ in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                text = environ.read_bytes().decode(errors="replace")
+                variables = dict(each.split("=", 1) for each in text.split("\0") if "=" in each)
+                if variables.get("MUSTER_JOB") == job and str(self._home) in variables["MUSTER_CHECKPOINT_ASK"]:
+                    found.add(int(variables["MUSTER_RANK"]))
+        return tuple(sorted(found))
+
+    def send(self, command: Command) -> None:
+        if isinstance(command, StartWorkers):
+            self._real.send(replace(command, spec=self._scripted(command)))
+            self._shadow.send(command)
+            return
+        self._observe()
+        self._wait(lambda: all(self._is_ready(command, rank) for rank in self._shadow.alive(command.job)))
+        self._real.send(command)
+        self._shadow.send(command)
+
+    def poll(self) -> tuple[ObservedEvent, ...]:
+        self._observe()
+        expected, self._expected = self._expected, []
+        heard: list[ObservedEvent] = []
+
+        def look() -> bool:
+            heard.extend(self._stamped(event, expected) for event in self._real.poll())
+            return not Counter(expected) - Counter(heard) and self._is_quiet()
+
+        with suppress(AssertionError):  # then the test says what is missing
+            self._wait(look)
+        look()
+        surplus = Counter(heard) - Counter(expected)
+        if Counter(expected) - Counter(heard):
+            return tuple(heard)
+        return (*(event for event in heard if event in surplus), *expected)
+
+    def acknowledge(self) -> None:
+        self._real.acknowledge()
+
+    def close(self) -> None:
+        for lock in self._locks:
+            os.close(lock)
+        self._wait(lambda: len(self._real.connected()) == 2)
+        self._real.shutdown()
+
+    def _observe(self) -> None:
+        """See what the shadow does, and have the real processes do it."""
+        for event in self._shadow.poll():
+            self._expected.append(event)
+            if isinstance(event, WorkersExited) and not event.told:
+                for rank in event.ranks:
+                    end = self._folder / f"{event.attempt}-{rank}.end"
+                    end.with_suffix(".new").write_text(str(event.exit_code))
+                    end.with_suffix(".new").replace(end)
+
+    def _scripted(self, command: StartWorkers) -> JobSpec:
+        scripts = self._scripts.get(command.job, ()) or (Script(),)
+        script = scripts[min(command.attempt, len(scripts)) - 1]
+        trap = "trap '' TERM" if script.stop_ms is None else f"trap 'exit {script.stop_exit_code}' TERM"
+        run = LIVES.format(trap=trap, folder=self._folder)
+        return replace(command.spec, roles=tuple(replace(role, run=run) for role in command.spec.roles))
+
+    def _stamped(self, event: ObservedEvent, expected: list[ObservedEvent]) -> ObservedEvent:
+        """The event at the time of the shadow's like it; in the shadow's words where words are free."""
+        if isinstance(event, NodeLost):
+            event = replace(event, because="lost")
+        times = [each.at_ms for each in expected if replace(each, at_ms=0) == replace(event, at_ms=0)]
+        return replace(event, at_ms=times[0] if times else self._shadow.now_ms)
+
+    def _is_ready(self, command: Command, rank: int) -> bool:
+        return (self._folder / f"{command.attempt}-{rank}.ready").exists()
+
+    def _is_quiet(self) -> bool:
+        """True when every command was taken by every node that is there."""
+        return not self._real._commands and not any(
+            link._backlog for link in self._real._links.values() if not link.is_lost
+        )
+
+    def _has_taken(self, lock: int) -> bool:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _wait(self, look: Callable[[], bool]) -> None:
+        give_up_s = time.monotonic() + DEADLINE_S
+        while not look():
+            assert time.monotonic() < give_up_s, "in vain"
+            time.sleep(0.002)

@@ -1,0 +1,67 @@
+"""The control plane is killed before and after each durable write and each effect: nothing is lost or done twice."""
+
+from pathlib import Path
+
+import pytest
+
+from muster.client import Client
+from muster.model.errors import MusterError
+from tests.crash.server import Server, until
+
+PLACES = (
+    "append.before-commit",
+    "append.after-commit",
+    "send.before",
+    "send.after",
+    "reply.before",
+    "reply.after",
+    "acknowledge.after",
+)
+KILLS = 5
+JOBS = 4
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none(tmp_path: Path, place: str) -> None:
+    ran = tmp_path / "ran"
+    with Server(tmp_path) as server:
+        client = server.start()
+        long = client.submit(_job("long", f"echo long >> {ran}; sleep 1000"))
+        until(lambda: client.job(long.id).state == "running")
+        server.kill()
+        acknowledged: list[str] = []
+        for kill in range(1, KILLS + 1):
+            acknowledged += _submit_until_dead(server, server.start(f"{place}=kill@{kill}"), ran, kill)
+        client = server.start()
+        for kill in range(1, KILLS + 1):
+            for number in range(JOBS):
+                client.submit(_job(f"job-{kill}-{number}", f"echo {kill}-{number} >> {ran}"), key=f"{kill}-{number}")
+        jobs = {job.name: job for job in client.jobs()}
+        assert {job.id for job in jobs.values()} >= set(acknowledged)
+        for job in jobs.values():
+            if job.name != "long":
+                assert client.wait(job.id, timeout=60).state == "succeeded", client.job(job.id)
+        still = client.job(long.id)
+        assert (still.state, still.attempt) == ("running", 1)
+        expected = ["long", *(f"{kill}-{number}" for kill in range(1, KILLS + 1) for number in range(JOBS))]
+        assert sorted(ran.read_text().split()) == sorted(expected)
+        assert all(entry.name == "long" or client.job(entry.id).attempt == 1 for entry in jobs.values())
+
+
+def _submit_until_dead(server: Server, client: Client, ran: Path, kill: int) -> list[str]:
+    """Submit jobs, and again the last one, until the server has died; those that it acknowledged."""
+    acknowledged: list[str] = []
+    for number in range(JOBS):
+        if server.is_dead:
+            break
+        try:
+            spec = _job(f"job-{kill}-{number}", f"echo {kill}-{number} >> {ran}")
+            acknowledged.append(client.submit(spec, key=f"{kill}-{number}").id)
+        except MusterError:
+            break
+    server.await_death()
+    return acknowledged
+
+
+def _job(name: str, run: str) -> dict[str, object]:
+    return {"name": name, "resources": {"gpus": 1}, "run": run}

@@ -1,0 +1,170 @@
+"""Either side may die at any moment; the other goes on, and nothing is lost or run twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muster.backends.local.link import whereabouts
+from muster.model.events import NodeChanged, NodeLost, ObservedEvent, WorkersExited, WorkersStarted
+from muster.worker.processes import boot_id, entry
+from tests.local.conftest import MakeMachine
+from tests.local.machine import Machine, eventually, is_alive
+
+GOES_ON = 'echo $$ ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.02; done; echo done; exit 5'
+
+CONTROL_PLANE = """
+import sys
+from pathlib import Path
+from tests.local.machine import Machine, eventually
+machine = Machine(Path(sys.argv[1]))
+machine.start(sys.argv[2])
+eventually(machine.backend.poll)
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+def unrecorded(machine: Machine, count: int) -> list[ObservedEvent]:
+    """So many events, polled and not acknowledged."""
+    heard: list[ObservedEvent] = []
+
+    def look() -> bool:
+        heard.extend(machine.backend.poll())
+        return len(heard) >= count
+
+    eventually(look)
+    return heard
+
+
+def let_go_on(machine: Machine) -> None:
+    (folder,) = (machine.home / "nodes" / "n1" / "workers").iterdir()
+    (folder / "ask").touch()
+
+
+def test_a_job_survives_a_control_plane_that_is_killed(make_machine: MakeMachine, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CONTROL_PLANE, str(tmp_path), GOES_ON]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as control_plane:
+        assert control_plane.stdout is not None
+        assert control_plane.stdout.readline() == b"up\n"
+        supervisor = whereabouts(tmp_path / "nodes" / "n1")
+        control_plane.kill()
+    machine = make_machine()
+    machine.says("ready")
+    machine.start(GOES_ON)
+    assert machine.is_up().ranks == (0,)
+    assert machine.supervisor() == supervisor
+    let_go_on(machine)
+    assert machine.exit_of().exit_code == 5
+    assert machine.log().count("ready") == 1
+
+
+def test_what_happened_while_nobody_listened_is_told_until_it_is_recorded(machine: Machine) -> None:
+    machine.start(GOES_ON)
+    machine.says("ready")
+    machine.backend.close()
+    let_go_on(machine)
+    machine.says("done")
+    for _ in range(2):  # heard and not recorded, then heard again
+        machine.backend = machine.connect()
+        assert [type(event) for event in unrecorded(machine, 2)] == [WorkersStarted, WorkersExited]
+        machine.backend.close()
+    machine.backend = machine.connect()
+    eventually(lambda: len(machine.poll()) == 2)
+    eventually(lambda: ["acked", 2] in machine.journal())
+    machine.backend.close()
+    machine.backend = machine.connect()
+    machine.start("echo next", job="job-2")
+    machine.exit_of(job="job-2")
+    assert len(machine.events) == 4
+
+
+def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> None:
+    machine.start("trap '' TERM HUP; setsid sh -c 'echo $$; sleep 60' & echo $$ ready; sleep 60")
+    log = machine.says("ready")
+    eventually(lambda: len(machine.log().splitlines()) == 2)
+    before = machine.kill_supervisor()
+    assert machine.heard(NodeLost).node == "n1"
+    assert machine.heard(NodeChanged).node == machine.nodes[0]
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (137, False)
+    assert not [int(word) for word in machine.log().split() if word.isdigit() and is_alive(int(word))], log
+    assert machine.supervisor() != before
+    machine.start("true", job="job-2")
+    assert machine.exit_of(job="job-2").exit_code == 0
+
+
+def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) -> None:
+    machine.start("echo ready; sleep 60")
+    machine.says("ready")
+    machine.poll()
+    machine.backend.close()
+    machine.kill_supervisor()
+    machine.backend = machine.connect()
+    machine.exit_of()
+    kinds = [type(event) for event in machine.events]
+    assert kinds.index(NodeLost) < kinds.index(NodeChanged) < kinds.index(WorkersExited)
+
+
+def test_a_supervisor_that_keeps_dying_is_started_again_and_again(machine: Machine) -> None:
+    for count in (1, 2, 3):
+        machine.kill_supervisor()
+        machine.heard(NodeChanged, count=count)
+    assert len([event for event in machine.events if isinstance(event, NodeLost)]) == 3
+
+
+@pytest.mark.parametrize("start_ticks", ["its own", "another's"])
+def test_a_recycled_pid_is_never_taken_for_a_supervisor(
+    make_machine: MakeMachine, tmp_path: Path, start_ticks: str
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as foreign:
+        found = entry(foreign.pid)
+        assert found is not None
+        folder = tmp_path / "nodes" / "n1"
+        folder.mkdir(parents=True)
+        ticks = found.start_ticks - (start_ticks == "another's")
+        (folder / "supervisor.json").write_text(
+            json.dumps({"pid": foreign.pid, "start_ticks": ticks, "boot": boot_id(), "token": "guess"})
+        )
+        machine = make_machine()
+        machine.start("true")
+        assert machine.exit_of().exit_code == 0
+        assert machine.supervisor().pid != foreign.pid
+        assert foreign.poll() is None
+        foreign.kill()
+
+
+def test_a_stranger_without_the_token_is_sent_away(machine: Machine) -> None:
+    found = machine.supervisor()
+    script = f"""
+import os, socket
+os.chdir({str(machine.home / "nodes" / "n1")!r})
+channel = socket.socket(socket.AF_UNIX)
+channel.connect("socket")
+channel.sendall(b'{{"token": "{"0" * 32}", "as": "control"}}\\n')
+print(channel.makefile().read())
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert json.loads(said) == {"error": "a wrong token"}
+    assert is_alive(found.pid)
+
+
+def test_only_one_supervisor_has_a_node(machine: Machine) -> None:
+    machine.supervisor()
+    command = [sys.executable, "-m", "muster.worker", "--home", str(machine.home), "--node", "n1"]
+    second = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert second.returncode == 3
+    assert "already" in second.stderr
+
+
+def test_ending_a_supervisor_ends_its_workers(machine: Machine) -> None:
+    machine.start("trap '' TERM; echo $$ ready; while :; do sleep 0.05; done")
+    pid = int(machine.says("ready").split()[0])
+    os.kill(machine.supervisor().pid, signal.SIGTERM)
+    machine.heard(NodeLost)
+    assert not is_alive(pid)
+    assert machine.exit_of().told

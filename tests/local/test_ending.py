@@ -1,0 +1,111 @@
+"""However a worker tries to leave something behind, its end is reported when all of it is gone."""
+
+from muster.model.events import WorkersExited, WorkersStarted
+from tests.local.conftest import MakeMachine
+from tests.local.machine import Machine, eventually, is_alive
+
+LOOP = "while :; do sleep 0.05; done"
+"""A program that goes on; its children end soon after it."""
+
+
+def pids_in(log: str) -> list[int]:
+    return [int(word) for word in log.split() if word.isdigit()]
+
+
+def test_who_leaves_on_a_stop_is_told(machine: Machine) -> None:
+    machine.start(f"trap 'echo saving; exit 4' TERM; echo ready; {LOOP}")
+    machine.says("ready")
+    machine.stop()
+    machine.stop()
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told, exited.generation) == (4, True, 2)
+    assert machine.log().endswith("saving\n")
+
+
+def test_a_program_may_save_itself_although_its_shell_has_died_of_the_signal(machine: Machine) -> None:
+    program = f"trap 'sleep 0.3; echo saved; exit 0' TERM; echo ready; {LOOP}"
+    machine.start(f'sh -c "{program}"; echo never')
+    machine.says("ready")
+    machine.stop()
+    assert machine.exit_of().told
+    assert machine.log().endswith("saved\n")
+
+
+def test_who_ignores_a_stop_is_killed_with_the_whole_tree(machine: Machine) -> None:
+    machine.start(f"trap '' TERM; sh -c 'echo $$; {LOOP}' & echo $$ ready; {LOOP}")
+    log = machine.says("ready")
+    machine.stop()
+    machine.kill()
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (137, True)
+    assert not [pid for pid in pids_in(log) if is_alive(pid)]
+
+
+def test_grandchildren_in_sessions_of_their_own_are_killed(machine: Machine) -> None:
+    machine.start(f"setsid sh -c 'setsid sh -c \"echo \\$\\$ ready; {LOOP}\" & echo $$; {LOOP}' & {LOOP}")
+    log = machine.says("ready")
+    eventually(lambda: len(pids_in(machine.log())) == 2)
+    machine.kill()
+    machine.exit_of()
+    assert not [pid for pid in pids_in(machine.log()) if is_alive(pid)], log
+
+
+def test_a_daemon_does_not_outlive_its_worker(machine: Machine) -> None:
+    machine.start(
+        f"(setsid sh -c 'echo $$ ready; trap \"\" TERM HUP; {LOOP}' &) ; until [ -e done ]; do sleep 0.01; done; exit 6"
+    )
+    log = machine.says("ready")
+    (daemon,) = pids_in(log)
+    assert is_alive(daemon)
+    machine.kill()
+    machine.exit_of()
+    assert not is_alive(daemon)
+
+
+def test_what_is_left_when_the_first_process_ends_by_itself_is_killed_before_the_exit_is_told(machine: Machine) -> None:
+    machine.start(f"setsid sh -c 'echo $$; {LOOP}' & sh -c 'echo $$; {LOOP}' & sleep 0.2; exit 6")
+    assert machine.exit_of().exit_code == 6
+    pids = pids_in(machine.log())
+    assert len(pids) == 2
+    assert not [pid for pid in pids if is_alive(pid)]
+
+
+def test_who_hides_its_mark_and_its_session_is_found_too(machine: Machine) -> None:
+    machine.start(f"env -i setsid sh -c 'echo $$ ready; {LOOP}' & {LOOP}")
+    (stray,) = pids_in(machine.says("ready"))
+    machine.kill()
+    machine.exit_of()
+    eventually(lambda: not is_alive(stray))
+
+
+def test_a_newer_attempt_starts_when_the_older_is_gone(machine: Machine) -> None:
+    machine.start(f"trap '' TERM; echo $$ ready; {LOOP}")
+    (older,) = pids_in(machine.says("ready"))
+    machine.start(f"if [ -d /proc/{older} ]; then echo alive; else echo gone; fi", attempt=2, generation=4)
+    exited = machine.exit_of()
+    assert (exited.attempt, exited.exit_code) == (2, 0)
+    assert machine.log(attempt=2) == "gone\n"
+    assert [event.attempt for event in machine.events if isinstance(event, WorkersStarted)] == [1, 2]
+
+
+def test_a_start_that_waits_for_an_older_attempt_can_be_called_off(machine: Machine) -> None:
+    machine.start(f"trap '' TERM; echo ready; {LOOP}")
+    machine.says("ready")
+    machine.start("echo never", attempt=2, generation=4)
+    machine.kill(attempt=2, generation=5)
+    exited = machine.exit_of()
+    assert (exited.attempt, exited.told, exited.generation) == (2, True, 5)
+    assert [event.attempt for event in machine.events if isinstance(event, WorkersExited)] == [2]
+
+
+def test_others_are_not_harmed(make_machine: MakeMachine) -> None:
+    machine = make_machine()
+    machine.start(f"echo ready; {LOOP}")
+    machine.start('echo ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.05; done', job="job-2")
+    machine.says("ready")
+    machine.says("ready", job="job-2")
+    machine.kill()
+    machine.exit_of()
+    (ask,) = (machine.home / "nodes" / "n1" / "workers").glob("*")
+    (ask / "ask").touch()
+    assert machine.exit_of(job="job-2").exit_code == 0

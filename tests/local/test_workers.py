@@ -1,0 +1,155 @@
+"""Workers start where and as their file says, and what becomes of them is reported."""
+
+import os
+import stat
+from pathlib import Path
+
+from muster.backends.local.logs import read_log
+from muster.model.events import CheckpointSaved, StartFailed, WorkersExited
+from muster.model.ids import JobId
+from muster.model.instructions import AskCheckpoint
+from muster.model.limits import SCRIPT_ARGUMENT_BYTES
+from muster.model.spec import CheckpointSpec
+from tests.local.conftest import MakeMachine
+from tests.local.machine import Machine, a_spec, eventually
+
+
+def test_a_worker_runs_and_its_exit_code_is_reported(machine: Machine) -> None:
+    machine.start("echo out; echo err >&2; exit 3")
+    assert machine.exit_of().exit_code == 3
+    assert machine.log() == "out\nerr\n"
+    assert [type(event).__name__ for event in machine.events] == ["WorkersStarted", "WorkersExited"]
+
+
+def test_a_worker_that_died_of_a_signal_is_reported_as_a_shell_would(machine: Machine) -> None:
+    machine.start("kill -SEGV $$")
+    assert machine.exit_of().exit_code == 128 + 11
+
+
+def test_setup_comes_first_and_its_failure_is_the_workers(machine: Machine) -> None:
+    machine.start(a_spec("echo run", setup="echo setup"))
+    machine.exit_of()
+    assert machine.log() == "setup\nrun\n"
+    machine.start(a_spec("echo run", setup="echo broken; exit 7"), job="job-2")
+    assert machine.exit_of(job="job-2").exit_code == 7
+    assert machine.log(job="job-2") == "broken\n"
+
+
+def test_a_worker_finds_itself_in_its_environment(machine: Machine) -> None:
+    machine.start(
+        a_spec("echo $MUSTER_JOB $MUSTER_RANK $MUSTER_NODE $A; pwd; ls /proc/self/fd | wc -w", env={"A": "b c"})
+    )
+    machine.exit_of()
+    job, folder, files = machine.log().splitlines()
+    assert job == "job-1 0 n1 b c"
+    assert folder == os.path.realpath(os.path.expanduser("~"))
+    assert int(files) == 4  # in, out, err, and the folder that is listed
+
+
+def test_a_gang_meets_at_one_port_on_every_node(make_machine: MakeMachine) -> None:
+    machine = make_machine(nodes=("n1", "n2"))
+    machine.start("echo $MASTER_ADDR:$MASTER_PORT $RANK/$WORLD_SIZE", nodes=("n1", "n2"))
+    machine.exit_of(count=2)
+    first, second = (machine.log(rank=rank).split() for rank in (0, 1))
+    assert first[0] == second[0]
+    assert (first[1], second[1]) == ("0/2", "1/2")
+
+
+def test_a_very_long_command_runs_too(machine: Machine) -> None:
+    machine.start(f": {'x' * 2 * SCRIPT_ARGUMENT_BYTES}\necho it\\'s done")
+    assert machine.exit_of().exit_code == 0
+    assert machine.log() == "it's done\n"
+
+
+def test_what_cannot_be_in_an_environment_is_a_failed_start(machine: Machine) -> None:
+    machine.start(a_spec("true", env={"A": "x" * 200_000}))
+    assert "cannot be started" in machine.heard(StartFailed).message
+
+
+def test_secrets_are_in_the_workers_environment_and_nowhere_else(machine: Machine) -> None:
+    secret = machine.home / "secrets" / "nlp" / "HF_TOKEN"
+    secret.parent.mkdir(parents=True)
+    secret.write_text("hf-very-secret\n")
+    secret.chmod(0o600)
+    machine.start(a_spec('echo "[$HF_TOKEN]"; printf hf-very; sleep 0.05; echo -secret', secrets=("HF_TOKEN",)))
+    assert machine.exit_of().exit_code == 0
+    assert machine.log() == "[***]\n***\n"
+    kept = [path for path in machine.home.rglob("*") if path.is_file() and path != secret]
+    assert not [path for path in kept if b"hf-very-secret" in path.read_bytes()]
+
+
+def test_a_missing_secret_fails_the_start_and_says_where_to_put_it(machine: Machine) -> None:
+    machine.start(a_spec("true", secrets=("HF_TOKEN",)))
+    message = machine.heard(StartFailed).message
+    assert "HF_TOKEN" in message
+    assert str(machine.home / "secrets" / "nlp" / "pretraining" / "HF_TOKEN") in message
+
+
+def test_a_saved_checkpoint_is_reported_before_the_exit(machine: Machine) -> None:
+    machine.start(a_spec('echo "saved 250" >"$MUSTER_CHECKPOINT_NOTICE"', checkpoint=CheckpointSpec(path="file:///c")))
+    machine.exit_of()
+    assert machine.heard(CheckpointSaved).cost_ms == 250
+    assert isinstance(machine.events[-1], WorkersExited)
+
+
+def test_asking_for_a_checkpoint_touches_a_file_and_signals_only_who_listens(machine: Machine) -> None:
+    run = """
+    trap 'echo saved >"$MUSTER_CHECKPOINT_NOTICE"; exit 5' USR1
+    echo "listening SIGUSR1 $$" >"$MUSTER_CHECKPOINT_NOTICE"; echo ready
+    while :; do sleep 0.01; done"""
+    deaf = 'echo ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.01; done; echo asked'
+    machine.start(run)
+    machine.start(deaf, job="job-2")
+    for job in ("job-1", "job-2"):
+        machine.says("ready", job=job)
+        machine.backend.send(AskCheckpoint(job=JobId(job), attempt=1, generation=2))
+    assert machine.exit_of().exit_code == 5
+    assert machine.heard(CheckpointSaved).job == "job-1"
+    assert machine.exit_of(job="job-2").exit_code == 0
+    assert machine.log(job="job-2") == "ready\nasked\n"
+
+
+def test_everything_kept_is_for_its_owner_only(machine: Machine) -> None:
+    machine.start("echo hello; echo ready; sleep 60")
+    machine.says("ready")
+    for path in machine.home.rglob("*"):
+        assert not stat.S_IMODE(path.lstat().st_mode) & 0o077 or path.is_dir(), path
+    machine.kill()
+    machine.exit_of()
+    assert not list((machine.home / "nodes" / "n1" / "workers").iterdir())
+
+
+def test_a_home_may_lie_deeper_than_a_socket_can_be_named(make_machine: MakeMachine, tmp_path: Path) -> None:
+    machine = make_machine(home=tmp_path / ("a" * 100) / ("b" * 100))
+    machine.start("true")
+    assert machine.exit_of().exit_code == 0
+
+
+def test_odd_ids_lead_nowhere_else(machine: Machine) -> None:
+    for job in ("../../escape", "a/b", "..", "ü" * 190):
+        machine.start("echo hello", job=job)
+        machine.exit_of(job=job)
+        assert read_log(machine.home, JobId(job), 1, 0).data == b"hello\n"
+    assert len(list((machine.home / "logs").iterdir())) == 4
+
+
+def test_max_duration_is_kept_while_the_control_plane_is_away(machine: Machine) -> None:
+    machine.start("trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.01; done", max_duration_ms=100)
+    machine.says("ready")
+    machine.backend.close()
+    machine.says("told")
+    machine.backend = machine.connect()
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (9, True)
+    assert "maximum duration" in machine.log()
+
+
+def test_a_command_for_a_gang_that_was_started_elsewhere_finds_it_after_a_restart(make_machine: MakeMachine) -> None:
+    machine = make_machine(nodes=("n1", "n2"))
+    machine.start("sleep 60", nodes=("n1", "n2"))
+    eventually(lambda: len(machine.poll()) == 2)
+    machine.backend.close()
+    machine.backend = machine.connect()
+    machine.kill(0, 1, 2)
+    machine.exit_of(count=2)
+    assert machine.heard(StartFailed).ranks == (2,)

@@ -1,0 +1,101 @@
+"""A command for a gang reaches the nodes that it means, and those that must know of it."""
+
+from dataclasses import replace
+
+from muster.backends.local.directory import Directory, Errand
+from muster.backends.local.ports import free_port
+from muster.model.events import WorkersExited
+from muster.model.ids import JobId, NodeName
+from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
+from muster.model.job import Cause
+from muster.model.limits import MASTER_PORTS, SUPERVISOR_ENDED_JOBS
+from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
+
+
+def a_directory() -> Directory:
+    return Directory(lambda _job, attempt, taken: 100 * attempt + len(taken))
+
+
+def start(*, attempt: int = 1, generation: int = 1, size: int = 2, job: JobId = JOB) -> StartWorkers:
+    gang = a_gang(size)
+    return StartWorkers(job=job, attempt=attempt, generation=generation, spec=a_spec(), workers=gang, gang=gang)
+
+
+def stop(*ranks: int, generation: int = 2) -> SignalStop:
+    return SignalStop(job=JOB, attempt=1, generation=generation, ranks=ranks, grace_ms=1, cause=Cause.CANCELLED)
+
+
+def ranks(errands: list[Errand]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for errand in errands:
+        match errand.command:
+            case StartWorkers(workers=workers):
+                found[errand.node] = tuple(worker.rank for worker in workers)
+            case SignalStop(ranks=named) | KillWorkers(ranks=named):
+                found[errand.node] = named
+            case AskCheckpoint():
+                found[errand.node] = ()
+    return found
+
+
+def test_each_node_hears_its_part_and_the_same_port() -> None:
+    directory = a_directory()
+    errands = directory.route(start())
+    assert ranks(errands) == {"n0": (0,), "n1": (1,)}
+    assert {errand.port for errand in errands} == {100}
+    assert ranks(directory.route(stop(1))) == {"n0": (), "n1": (1,)}
+    assert ranks(directory.route(AskCheckpoint(job=JOB, attempt=1, generation=3))) == {"n0": (), "n1": ()}
+    assert directory.node_of(JOB) == "n0"
+    assert directory.node_of(JOB, 1) == "n1"
+    assert directory.node_of(JobId("other")) is None
+
+
+def test_ranks_of_which_nobody_knows_are_named() -> None:
+    directory = a_directory()
+    assert directory.unplaced(stop(0, 1)) == (0, 1)
+    directory.route(start())
+    assert directory.unplaced(stop(0, 5)) == (5,)
+    assert directory.unplaced(start()) == ()
+    assert directory.unplaced(replace(stop(0), attempt=2)) == (0,)
+
+
+def test_an_older_command_is_known_for_one() -> None:
+    directory = a_directory()
+    directory.route(start(generation=4))
+    assert directory.is_older(stop(0, generation=3))
+    assert not directory.is_older(stop(0, generation=4))
+
+
+def test_nodes_of_an_older_attempt_hear_of_the_newer() -> None:
+    directory = a_directory()
+    directory.route(start())
+    assert ranks(directory.route(start(attempt=2, generation=3, size=1))) == {"n0": (0,), "n1": ()}
+    assert ranks(directory.route(replace(stop(0, generation=4), attempt=2))) == {"n0": (0,)}
+
+
+def test_what_nodes_say_is_learnt_and_the_newest_attempt_counts() -> None:
+    directory = a_directory()
+    directory.learn(NodeName("n2"), JOB, 2, 7, 555, [0])
+    directory.learn(NodeName("n1"), JOB, 1, 3, 444, [0, 1])
+    assert directory.is_older(stop(0, generation=6))
+    errands = directory.route(replace(stop(0, generation=8), attempt=2))
+    assert ranks(errands) == {"n2": (0,), "n1": ()}
+    assert errands[0].port == 555
+
+
+def test_jobs_that_are_over_are_forgotten_when_there_are_many() -> None:
+    directory = a_directory()
+    for number in range(2 * SUPERVISOR_ENDED_JOBS + 1):
+        job = JobId(f"job-{number}")
+        directory.route(start(size=1, job=job))
+        if number:
+            directory.ended(WorkersExited(at_ms=0, job=job, attempt=1, generation=1, ranks=(0,), exit_code=0))
+    assert directory.node_of(JobId("job-0")) == "n0"
+    assert directory.node_of(JobId("job-1")) is None
+
+
+def test_a_port_is_the_same_for_the_same_attempt_and_never_one_that_is_taken() -> None:
+    first = free_port(JOB, 1, frozenset())
+    assert MASTER_PORTS[0] <= first < MASTER_PORTS[1]
+    assert free_port(JOB, 1, frozenset()) == first
+    assert free_port(JOB, 1, frozenset((first,))) != first
