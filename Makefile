@@ -13,8 +13,8 @@ SEEDS ?= 0..10000
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Plan a small cluster and explain every decision
-	$(BIN)/muster plan examples/demo.yaml --explain
+demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a small workload run
+	$(BIN)/muster demo
 
 test: services lint ## Everything: linters, types, contracts, all tests, coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch --ignore tests/simulation
@@ -39,6 +39,7 @@ lint: $(READY) ## Format, lint, types and import contracts, without tests
 
 bench: $(READY) ## Measure how fast the core decides, and the store writes and starts
 	$(BIN)/python -m benchmarks.core
+	$(BIN)/python -m benchmarks.control_plane
 	$(BIN)/python -m benchmarks.store
 
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358

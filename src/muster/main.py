@@ -5,20 +5,20 @@ python -m muster.main down --home DIR        ends the supervisors of a home with
 """
 
 import argparse
-import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
-from muster.api.server import Listening, bound, serve_on
+from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
@@ -26,6 +26,8 @@ from muster.formats.cluster_file import cluster_from_text
 from muster.formats.server_file import ServerSettings, read_server_file
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.logging import log_to
+from muster.live.metrics import Metrics
 from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
 from muster.store.sql.store import SqlStore, open_store
@@ -33,6 +35,7 @@ from muster.worker.processes import entry
 
 DEFAULT_PORT = 8470
 SERVER_FILE = "server.json"
+LOG_FILE = "server.log"
 
 _log = logging.getLogger("muster.main")
 
@@ -55,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.command == "down":
             return _down(_home(parsed.home))
         return _serve(_options(parsed))
+    except _ToldToStop:
+        return 0
     except MusterError as error:
         sys.stderr.write(f"muster: {error}\n")
         return error.exit_code
@@ -75,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--insecure-bind", action="store_true")
     ending = commands.add_parser("down")
     ending.add_argument("--home", default="~/.muster")
+    ending.add_argument("--jobs", action="store_true", help="what it does anyway; said by `muster down --jobs`")
     return parser
 
 
@@ -104,7 +110,9 @@ def _home(named: str) -> Path:
 
 
 def _serve(options: Options) -> int:
+    _leave_on_signals()
     nodes = _nodes(options)
+    log_to(options.home / LOG_FILE)
     # Taken first: whoever finds the port or the database in use must not have touched anything.
     listener = bound(options.listening)
     with (
@@ -120,8 +128,23 @@ def _serve(options: Options) -> int:
             announced.enter_context(_announced(options.home, url))
             _greet(options, url, nodes)
 
-        asyncio.run(serve_on(create_app(deps), listener, options.listening, on_listening=say))
+        with suppress(_ToldToStop):
+            serve(create_app(deps), listener, options.listening, on_listening=say)
     return 0
+
+
+class _ToldToStop(BaseException):
+    """Somebody sent a signal: leave what is being done, and close everything on the way out."""
+
+
+def _leave_on_signals() -> None:
+    """The server answers what it is answering, and then raises the signal again for whoever waits for it: us."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise _ToldToStop(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
 
 
 def _nodes(options: Options) -> tuple[Node, ...]:
@@ -134,7 +157,7 @@ def _nodes(options: Options) -> tuple[Node, ...]:
 @contextmanager
 def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane over its store and its workers; when it ends the workers go on."""
-    clock = SystemClock()
+    clock, metrics = SystemClock(), Metrics()
     backend = LocalBackend(options.home, nodes)
     try:
         control = ControlPlane(
@@ -143,7 +166,9 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             configuration=Configuration(cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules),
+            on_turn=metrics.on_turn,
         )
+        metrics.watch(control)
         backend.on_news = control.nudge
         yield (
             control,
@@ -155,6 +180,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
                 logs=LocalOutput(options.home),
                 terminals=backend,
                 clock=clock,
+                metrics=metrics,
             ),
         )
         control.stop()

@@ -1,6 +1,7 @@
 """A control plane with an application over it, and people with tokens."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from muster.api.app import create_app
 from muster.api.deps import Deps, Settings
 from muster.backends.fake import FakeBackend, Script
 from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.metrics import Metrics
 from muster.model.access import Binding, Role, Token
 from muster.model.ids import JobId, TeamPath
 from muster.model.node import ClusterSpec
@@ -111,14 +113,16 @@ def a_world(
 ) -> Iterator[World]:
     """A running control plane with everybody in `PEOPLE` let in."""
     store, clock, logs, terminals = Store(), TestClock(), Logs(), Terminals()
-    backend = Backend(now_ms=NOW_MS)
+    backend, metrics = Backend(now_ms=NOW_MS), Metrics()
     control = ControlPlane(
         log=store,
         states=MemoryStates(),
         backend=backend,
         clock=clock,
         configuration=Configuration(cluster=cluster, rules=rules),
+        on_turn=metrics.on_turn,
     )
+    metrics.watch(control)
     tokens = Tokens(store)
     deps = Deps(
         control=control,
@@ -128,6 +132,7 @@ def a_world(
         logs=logs,
         terminals=terminals,
         clock=clock,
+        metrics=metrics,
         settings=settings or Settings(),
     )
     app = create_app(deps)
@@ -141,6 +146,25 @@ def a_world(
     finally:
         control.stop()
         app.state.services.close()
+
+
+def played(
+    scenario: Callable[[World, httpx.AsyncClient], Awaitable[None]], *, who: str | None = "member", **fields: Any
+) -> None:
+    """Play a scenario in a world of its own, as somebody."""
+
+    async def play(world: World) -> None:
+        async with world.client(who) as client:
+            await scenario(world, client)
+
+    with a_world(**fields) as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+async def eventually(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Look until it is so; whoever plays the scenario has a deadline."""
+    while not await is_so():
+        await asyncio.sleep(0.001)
 
 
 def job_file(name: str = "train", *, team: str = "nlp", gpus: float = 1, **fields: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from muster.model.events import Event, HoldsSet, JobStarted, JobSubmitted, Timer
 from muster.model.ids import JobId, NodeName, TeamPath, TokenId
 from muster.model.job import Job, JobState, Worker
 from muster.model.spec import JobSpec
-from muster.store.base import JobFilter
+from muster.store.base import JobFilter, SavedState
 from muster.store.sql import SqlStore, open_store
 from tests.builders import a_job
 
@@ -38,7 +38,7 @@ def fill(url: str) -> None:
 
 
 def read_all(store: SqlStore) -> list[object]:
-    """Everything that the ports tell, in every way they tell it."""
+    """Everything that the ports tell, in every way they tell it; but not what can be made again from it."""
     return [
         store.log.version,
         list(store.log.read()),
@@ -49,8 +49,12 @@ def read_all(store: SqlStore) -> list[object]:
         store.jobs.jobs(JobFilter(), limit=PAGE),
         store.jobs.jobs(JobFilter(states=(JobState.RUNNING,)), limit=PAGE),
         [store.jobs.job(job) for job in JOBS],
-        [store.states.load_state(layout) for layout in LAYOUTS],
     ]
+
+
+def read_states(store: SqlStore) -> list[SavedState | None]:
+    """The saved states, of which a damaged one is passed over."""
+    return [store.states.load_state(layout) for layout in LAYOUTS]
 
 
 def _life(job: JobId, at_ms: int) -> Iterable[Event]:

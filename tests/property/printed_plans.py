@@ -11,7 +11,7 @@ from tests.property.checks import planned
 
 def by_hash(job: WaitingJob, setting: Setting) -> queueing.OrderKey:
     """A planted bug: an order that differs from process to process."""
-    return (hash(job.id), 0, 0, job.id)
+    return (hash(job.id), 0, 0, job.id, job.id)
 
 
 def main() -> None:

@@ -187,7 +187,7 @@ def plans_are_charged_for_good(patch: pytest.MonkeyPatch) -> None:
 
 
 def nodes_stand_as_they_are_listed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(tree, "_natural", lambda _: ())
+    patch.setattr(tree, "natural", lambda _: "")
 
 
 def whoever_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:

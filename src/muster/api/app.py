@@ -11,7 +11,24 @@ from muster.api.body_limit import BodyLimit
 from muster.api.deps import Deps
 from muster.api.failures import Failures
 from muster.api.gate import check_guarded
-from muster.api.routes import events, health, job_changes, jobs, logs, nodes, submissions
+from muster.api.meter import Meter
+from muster.api.routes import (
+    attach,
+    audit,
+    events,
+    export,
+    health,
+    job_changes,
+    jobs,
+    logs,
+    metrics,
+    nodes,
+    queue,
+    rules,
+    submissions,
+    teams,
+    tokens,
+)
 from muster.api.services import Services
 
 _ROUTERS = (
@@ -19,9 +36,17 @@ _ROUTERS = (
     jobs.router,
     job_changes.router,
     logs.router,
+    attach.router,
+    export.router,
+    queue.router,
     events.router,
     nodes.router,
+    teams.router,
+    rules.router,
+    tokens.router,
+    audit.router,
     health.router,
+    metrics.router,
 )
 
 
@@ -43,6 +68,7 @@ def create_app(deps: Deps) -> FastAPI:
     openapi.install(app)
     app.add_middleware(BodyLimit, limit_bytes=deps.settings.body_bytes)
     app.add_middleware(Failures)
+    app.add_middleware(Meter, metrics=deps.metrics)
     check_guarded(app)
     return app
 

@@ -19,6 +19,7 @@ from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, may, may_somewhere
 from muster.api.deps import Deps
+from muster.api.loopback import is_loopback
 from muster.api.services import Services
 from muster.model.errors import Refused, Unauthenticated
 from muster.model.ids import TeamPath
@@ -69,6 +70,28 @@ class Needs:
             await services.note_denial(principal, self.permission, request.url.path)
             raise Refused(f"{principal.name} may not do this: it needs {self.permission}")
         return caller
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsUnlessLocal:
+    """The same, but whoever asks from this machine need not say who they are: a collector that runs beside Muster."""
+
+    permission: Permission
+
+    async def __call__(
+        self, request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+    ) -> Services:
+        """What the routes stand on; raises when they are somewhere else, and nobody or not allowed."""
+        services: Services = request.app.state.services
+        if shown is None and services.deps.settings.metrics_open_on_loopback and _is_local(request):
+            return services
+        return (await Needs(self.permission)(request, shown)).services
+
+
+def _is_local(request: Request) -> bool:
+    """False when somebody passed the request on: then nobody knows where it comes from."""
+    is_passed_on = any(name in request.headers for name in ("forwarded", "x-forwarded-for", "via"))
+    return request.client is not None and is_loopback(request.client.host) and not is_passed_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +146,14 @@ def check_guarded(app: FastAPI) -> None:
         raise RuntimeError(f"routes without a permission: {', '.join(unguarded)}")
 
 
-def demand_of(route: BaseRoute) -> "Needs | NeedsTicket | Open | None":
+Demand = Needs | NeedsUnlessLocal | NeedsTicket | Open
+
+
+def demand_of(route: BaseRoute) -> Demand | None:
     """What a route asks of those who come; None when it asks nothing."""
     if not isinstance(route, APIRoute | APIWebSocketRoute):
         return None
-    return next((each for each in _calls(route.dependant) if isinstance(each, Needs | NeedsTicket | Open)), None)
+    return next((each for each in _calls(route.dependant) if isinstance(each, Demand)), None)
 
 
 def _calls(dependant: Dependant) -> Iterable[object]:

@@ -5,6 +5,7 @@ it.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ class Hub:
     async def watch(self, view: View, after: int | None) -> AsyncGenerator[bytes, None]:
         """What the view shows of everything written after a version, for ever; nothing comes as an empty heartbeat.
 
-        Ends when the server stops, and when whoever reads this is so slow that too much waits for them.
+        Ends after a while, when the server stops, and when whoever reads this is so slow that too much waits for them.
         """
         self._begin()
         version = self._version if after is None else after
@@ -93,14 +94,16 @@ class Hub:
             self._forget(watcher)
 
     async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
+        ends_s = time.monotonic() + self._deps.settings.stream_s
         while True:
             while watcher.chunks:
                 yield watcher.chunks.popleft()
-            if watcher.is_over:
+            if watcher.is_over or time.monotonic() >= ends_s:
                 return
             watcher.news.clear()
             try:
-                await asyncio.wait_for(watcher.news.wait(), self._deps.settings.heartbeat_s)
+                wait_s = min(self._deps.settings.heartbeat_s, max(ends_s - time.monotonic(), 0))
+                await asyncio.wait_for(watcher.news.wait(), wait_s)
             except TimeoutError:
                 yield b""
 

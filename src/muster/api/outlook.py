@@ -23,14 +23,27 @@ from muster.live.control_plane import ControlPlane
 from muster.model.errors import TooMany
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.limits import ESTIMATE_HORIZON_MS, ESTIMATE_RUNS, ESTIMATE_S, EXPLAINED_MS, QUESTIONS
+from muster.model.limits import (
+    ESTIMATE_FRESH_MS,
+    ESTIMATE_HORIZON_MS,
+    ESTIMATE_PAUSE_MS,
+    ESTIMATE_RUNS,
+    ESTIMATE_S,
+    EXPLAINED_FRESH_MS,
+    EXPLAINED_MS,
+    QUESTIONS,
+)
 from muster.model.plan import Plan
+from muster.model.policy import HOUR_MS
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from muster.sim.estimates import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
 from muster.sim.luck import Arrival
 
 T = TypeVar("T")
+
+HISTORY_MS = HOUR_MS
+"""What was submitted in less time than this says nothing about what comes: a burst does not go on for ever."""
 
 CANDIDATE = JobId("~candidate")
 """What a job is called that is only tried out; among equals it comes last."""
@@ -70,7 +83,10 @@ class Outlook:
         self._explained: dict[JobId, Explanation] = {}
         self._explained_at: tuple[int, int] | None = None
         """The version and the time of what was explained last."""
-        self._estimates: dict[JobId, tuple[int, StartEstimate]] = {}
+        self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
+        """Each with the version and the time it was made at."""
+        self._tries_again_ms = 0
+        """Until then, playing the future forward is known to take too long."""
 
     def close(self) -> None:
         """Answer nothing more."""
@@ -85,19 +101,22 @@ class Outlook:
                 decision = await self._worked_out(lambda: decide(situation.scenario))
                 self._explained = {each.job: each for each in decision.explanations}
                 self._explained_at = (situation.version, now_ms)
-                self._estimates.clear()
+                self._estimates = {job: made for job, made in self._estimates.items() if job in self._explained}
         return self._explained.get(job)
 
-    async def estimate(self, job: JobId) -> StartEstimate | None:
+    async def estimate(self, job: JobId, now_ms: int) -> StartEstimate | None:
         """When a waiting job starts; None when too little could be found out in time."""
-        version = self._control.state.version
         known = self._estimates.get(job)
-        if known is not None and known[0] == version:
-            return known[1]
+        if known is not None and (known[0] == self._control.state.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
+            return known[2]
+        if now_ms < self._tries_again_ms:
+            return None
         situation = await self._situation()
         found = await self._worked_out(lambda: _estimate(situation, job))
-        if found is not None:
-            self._estimates[job] = (situation.version, found)
+        if found is None:
+            self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
+        else:
+            self._estimates[job] = (situation.version, now_ms, found)
         return found
 
     async def trial(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> Trial:
@@ -125,18 +144,20 @@ class Outlook:
 
 def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
     """True while nothing has changed, and for a moment after that."""
-    return (explained[0] == version and now_ms < explained[1] + 60_000) or now_ms < explained[1] + EXPLAINED_MS
+    is_same = explained[0] == version and now_ms < explained[1] + EXPLAINED_FRESH_MS
+    return is_same or now_ms < explained[1] + EXPLAINED_MS
 
 
 def _hand_over(engine: Engine, now_ms: int) -> Situation:
     state = engine.state
     latest = islice(reversed(state.jobs.values()), RECENT_ARRIVALS)
     recent = [Arrival(submitted_ms=job.submitted_ms, spec=job.spec) for job in latest]
+    is_telling = bool(recent) and now_ms - recent[-1].submitted_ms >= HISTORY_MS
     return Situation(
         version=state.version,
         scenario=state.snapshot.scenario(now_ms),
         run_times=state.snapshot.run_times,
-        recent=tuple(reversed(recent)),
+        recent=tuple(reversed(recent)) if is_telling else (),
     )
 
 

@@ -8,6 +8,7 @@ class Places:
 
     def __init__(self, most: int, what: str) -> None:
         self.taken = 0
+        """How many are in."""
         self._most = most
         self._what = what
 

@@ -1,15 +1,17 @@
 """Listening, and stopping in good order: streams that are open end first, what is being answered is answered."""
 
 import asyncio
-import ipaddress
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+import uvloop
 from fastapi import FastAPI
 
+from muster.api.loopback import is_loopback
 from muster.api.services import Services
 from muster.model.errors import InvalidInput, Unavailable
 from muster.model.limits import CONNECTIONS_WAITING, KEEP_ALIVE_S, STOP_S
@@ -28,9 +30,16 @@ class Listening:
     """Listen for other machines without TLS, because something in front of it does that."""
 
 
-def serve(app: FastAPI, listening: Listening, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
+def serve(
+    app: FastAPI,
+    listener: socket.socket,
+    listening: Listening,
+    *,
+    on_listening: Callable[[str], None] = lambda _: None,
+) -> None:
     """Serve until somebody sends SIGINT or SIGTERM. `on_listening` is told the address once requests are taken."""
-    asyncio.run(serve_on(app, bound(listening), listening, on_listening=on_listening))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve_on(app, listener, listening, on_listening=on_listening))
 
 
 async def serve_on(
@@ -40,25 +49,29 @@ async def serve_on(
     *,
     on_listening: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """The same on a socket that listens already, inside a loop that runs already."""
+    """The same inside a loop that runs already."""
     scheme = "http" if listening.certificate is None else "https"
     server = _Server(_config(app, listening), f"{scheme}://{_authority(listener)}", on_listening)
+    app.state.server = server
     await server.serve(sockets=[listener])
 
 
 def bound(listening: Listening) -> socket.socket:
     """A socket that listens; raises when that would show tokens to the network, or when the port is taken."""
     _check_safe(listening)
-    try:
-        found = socket.getaddrinfo(listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(CONNECTIONS_WAITING)
-    except OSError as error:
-        where = f"{listening.host}:{listening.port}"
-        raise Unavailable(f"cannot listen on {where}: {error.strerror or error}; is Muster running already?") from error
+    with ExitStack() as undo:
+        try:
+            found = socket.getaddrinfo(listening.host, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = found[0]
+            listener = undo.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(CONNECTIONS_WAITING)
+        except OSError as error:
+            where = f"{listening.host}:{listening.port}"
+            reason = error.strerror or error
+            raise Unavailable(f"cannot listen on {where}: {reason}; is Muster running already?") from error
+        undo.pop_all()
     return listener
 
 
@@ -73,20 +86,9 @@ def _check_safe(listening: Listening) -> None:
     )
 
 
-def is_loopback(host: str) -> bool:
-    """True when only this machine can reach it."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        loop="uvloop",
         http="httptools",
         ws="websockets-sansio",
         log_config=None,

@@ -13,10 +13,11 @@ from muster.api.job_list import JobList
 from muster.api.outlook import Outlook
 from muster.api.places import Places
 from muster.engine.engine import Engine
+from muster.live.census import Counting
 from muster.live.inbox import Wish
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable
-from muster.model.limits import LOG_FOLLOWERS
+from muster.model.limits import LOG_FOLLOWERS, TERMINALS
 
 T = TypeVar("T")
 
@@ -40,6 +41,9 @@ class Services:
         self.closing = asyncio.Event()
         """Set when the server stops: whatever streams, ends."""
         self.followers = Places(LOG_FOLLOWERS, "logs")
+        self.terminals = Places(TERMINALS, "terminals")
+        self.verifying = Places(1, "walks through the audit")
+        self.counting = Counting()
 
     def close(self) -> None:
         """End all streams, so that the server can stop."""

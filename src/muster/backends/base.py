@@ -8,6 +8,7 @@ The contract that every adapter keeps, and that lets either side forget or repea
 - **Honest about the unknown.** A stop or a kill for a worker that was never started is answered with `StartFailed`.
 - **One attempt at a time.** Starting a newer attempt ends whatever is left of an older one, without a report.
 - **Silent about what it cannot see.** Workers on a node that is lost are not reported; the node is.
+- **Told twice.** What ran on a lost node is to be killed, and again once the node is back: it may only have hung.
 """
 
 from typing import Protocol

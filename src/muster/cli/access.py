@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,9 @@ import typer
 from muster.cli.amounts import seconds
 from muster.cli.connection import connect
 from muster.cli.options import Output, Printed, Quiet
-from muster.cli.screen import note, screen, show, show_ids, show_json, table
+from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import moment
-from muster.model.errors import InvalidInput
+from muster.model.errors import Corrupted, InvalidInput
 
 # ruff: noqa: PLC0415
 
@@ -117,9 +118,12 @@ def list_tokens(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     elif quiet:
         show_ids(each.id for each in found)
     else:
-        made = table("id", "name", "may", "made", "expires")
+        from muster.cli.sheet import Sheet
+
+        made = Sheet("id", "name", "may", "made", "expires", cut=("name", "may"))
         for each in found:
-            made.add_row(each.id, each.name, bindings_text(each.bindings), moment(each.created), moment(each.expires))
+            end = f"revoked {moment(each.revoked)}" if each.revoked else moment(each.expires)
+            made.add_row(each.id, each.name, bindings_text(each.bindings), moment(each.created), end)
         show(made, screen())
 
 
@@ -151,16 +155,30 @@ def bindings_text(bindings: tuple[Any, ...]) -> str:
 
 
 def audit(verify: Verify = False, tail: Last = 50, output: Printed = Output.TABLE) -> None:
-    """Show who did what, and with --verify that nothing of it was changed."""
+    """Show who did what, the latest last; --verify checks that nothing of it was changed."""
     with connect() as client:
-        verdict = client.verify_audit() if verify else None
-        found = [] if verify else list(client.audit(limit=tail))
+        if verify:
+            _report_verdict(client.verify_audit(), output)
+            return
+        found = deque(client.audit(), maxlen=tail)
     if output is Output.JSON:
-        show_json(verdict if verify else [each.document for each in found])
-    elif verdict is not None:
-        show(", ".join(f"{key.replace('_', ' ')}: {value}" for key, value in verdict.items()))
+        show_json([each.document for each in found])
+        return
+    from muster.cli.sheet import Sheet
+
+    made = Sheet("number", "when", "who", "did", "to", "details", numbers=("number",), cut=("to", "details"))
+    for each in found:
+        told = [each.reason, *(f"{key} {value}" for key, value in each.detail.items() if value != "done")]
+        made.add_row(str(each.seq), moment(each.at), each.by, each.action, each.subject, ", ".join(filter(None, told)))
+    show(made, screen())
+
+
+def _report_verdict(verdict: dict[str, Any], output: Output) -> None:
+    if output is Output.JSON:
+        show_json(verdict)
     else:
-        made = table("number", "when", "who", "did", "to", "because", numbers=("number",), cut=("because",))
-        for each in found:
-            made.add_row(str(each.seq), moment(each.at), each.by, each.action, each.subject, str(each.detail or ""))
-        show(made, screen())
+        show(f"{verdict.get('entries')} entries and {verdict.get('events')} events were looked at")
+    if not verdict.get("whole"):
+        raise Corrupted("what is kept is not what was written: " + "; ".join(verdict.get("problems") or ["unknown"]))
+    if output is not Output.JSON:
+        show("nothing was changed, dropped or put in between")

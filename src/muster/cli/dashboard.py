@@ -68,12 +68,12 @@ def _headline(glance: Glance, running: int, waiting: int, console: Console) -> T
     bar = usage_bar(used, total, cells=max(10, min(40, console.width // 4)), plain=is_plain(console))
     share = f" ({100 * used / total:.0f} %)" if total else ""
     since = [job.submitted for job in glance.jobs if job.submitted and job.state == "queued"]
-    oldest = f", longest for {between(min(since), glance.present)}" if since else ""
+    oldest = f" (up to {between(min(since), glance.present)})" if since else ""
     return Text.assemble(
         ("muster", "bold"),
         (f"  {glance.url}  {clock(glance.present, glance.present)}\n", "dim"),
         bar,
-        f"  {amount(used)} of {total} GPUs{share}   {running} running, {waiting} waiting{oldest}",
+        f"  {amount(used)} of {total} GPUs{share}, {running} run, {waiting} wait{oldest}",
     )
 
 

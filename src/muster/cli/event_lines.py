@@ -1,64 +1,143 @@
-"""One event as one line: when, what, about which job, and what else it says."""
+"""One event as one line: when, about what, and what happened, in words."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from rich.text import Text
 
-from muster.cli.wording import amount, clock
+from muster.cli.wording import amount, clock, count, gpu_hours, ranks
 from muster.client.answers import Event
 from muster.formats.ranges import node_ranges
 
 _STYLES = {
-    "submitted": "yellow",
-    "started": "green",
-    "exited": "blue",
-    "failed": "red",
-    "lost": "red",
-    "cancel": "magenta",
-    "eviction": "magenta",
+    "job_submitted": "yellow",
+    "job_started": "green",
+    "workers_started": "green",
+    "checkpoint_saved": "blue",
+    "eviction_ordered": "magenta",
+    "job_cancel_requested": "magenta",
+    "start_failed": "red",
+    "dependency_failed": "red",
+    "node_lost": "red",
 }
-_TOLD_ELSEWHERE = frozenset(
-    {"version", "at", "at_ms", "kind", "job", "team", "user", "spec", "generation", "max_duration_ms", "stop_grace_ms"}
-)
-"""Fields that are shown in columns of their own, or that say nothing to people."""
+_TOLD_ELSEWHERE = frozenset({"version", "at", "kind", "job", "team", "user", "by"})
 VALUE_CHARS = 60
+SUBJECT_CHARS = 10
+
+Document = Mapping[str, Any]
 
 
 def event_line(event: Event, present: datetime) -> Text:
-    """`14:02:11   1042  JobStarted  job-7  attempt 1, on n[1-2]`."""
-    text = Text.assemble((f"{clock(event.at, present)}  ", "dim"), (f"{event.version:>6}  ", "dim"))
-    text.append(f"{event.kind:<18}", style=_style(event.kind))
-    text.append(f"  {event.job or '':<10}", style="bold")
-    return text.append(f"  {_details(event.document)}")
+    """`14:02:11    1042  job-7       started on n[1-2], attempt 1`."""
+    subject = str(event.job or event.document.get("node") or "")
+    exit_code = event.document.get("exit_code")
+    style = _STYLES.get(event.kind, "red" if exit_code else "")
+    line = Text.assemble(
+        (f"{clock(event.at, present)}  {event.version:>6}  ", "dim"),
+        (f"{subject:<{SUBJECT_CHARS}}", "bold"),
+        "  ",
+        (event_text(event), style),
+    )
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
 
 
-def _style(kind: str) -> str:
-    return next((style for word, style in _STYLES.items() if word in kind.lower()), "")
-
-
-def _details(document: dict[str, Any]) -> str:
-    told = {key: value for key, value in document.items() if key not in _TOLD_ELSEWHERE}
-    parts = [
-        f"{key.replace('_', ' ')} {_value(value)}" for key, value in told.items() if value not in (None, "", [], {})
-    ]
-    return ", ".join(parts)
-
-
-def _value(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case int() | float():
-            return amount(value)
-        case [{"node": _}, *_]:
-            return node_ranges(str(each.get("node")) for each in value if isinstance(each, dict))
-        case list():
-            return _short(" ".join(map(str, value)))
-        case dict():
-            return _short(" ".join(f"{key}={each}" for key, each in value.items() if each not in (None, "", [])))
+def event_text(event: Event) -> str:
+    """What happened, in words; an event of a kind that is not known here says what it holds."""
+    said = event.document
+    by = f" by {said['by']}" if said.get("by") else ""
+    match event.kind:
+        case "job_submitted":
+            held = ", held" if said.get("held") else ""
+            gpus = count_gpus(said.get("gpus"))
+            return f"submitted{by}: {said.get('name')}, {said.get('tier')}, {gpus}{held}"
+        case "job_updated":
+            return f"changed{by}: {_pairs(said.get('changes') or {})}"
+        case "job_held" | "job_released" | "job_cancel_requested":
+            return {"job_held": "held", "job_released": "released"}.get(event.kind, "cancelled") + by
+        case "job_started" | "resize_ordered" | "eviction_ordered":
+            return _decided(event.kind, said)
+        case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved":
+            return _reported(event.kind, said)
+        case "dependency_met" | "dependency_failed":
+            how = "ended as it had to" if event.kind == "dependency_met" else "did not end as it had to"
+            return f"{said.get('dependency')} {how}"
+        case "node_changed" | "node_lost" | "holds_set" | "rules_changed" | "cluster_changed":
+            return _of_cluster(event.kind, said, by)
         case _:
-            return _short(str(value))
+            return _otherwise(event.kind, said)
+
+
+def _decided(kind: str, said: Document) -> str:
+    workers = said.get("workers") or []
+    nodes = node_ranges(str(each.get("node")) for each in workers if isinstance(each, dict))
+    match kind:
+        case "job_started":
+            attempt = said.get("attempt")
+            return f"starts on {nodes}" + (f", attempt {attempt}" if attempt not in (None, 1) else "")
+        case "resize_ordered":
+            return f"goes on with {count(len(workers), 'worker')} on {nodes}"
+        case _:
+            lost = said.get("lost_gpu_s") or 0
+            return f"must leave ({said.get('why')}), loses {gpu_hours(lost)}"
+
+
+def _reported(kind: str, said: Document) -> str:
+    numbers = [each for each in said.get("ranks") or [] if isinstance(each, int)]
+    who = f"worker{'s' if len(numbers) != 1 else ''} {ranks(numbers)}"
+    match kind:
+        case "workers_started":
+            return f"{who} running"
+        case "workers_exited":
+            how = ", out of memory" if said.get("oom") else ", as told" if said.get("told") else ""
+            return f"{who} exited with code {said.get('exit_code')}{how}"
+        case "start_failed":
+            return f"{who} could not start" + (f": {_short(str(said['message']))}" if said.get("message") else "")
+        case _:
+            cost = said.get("cost_s")
+            return "saved itself" + (f" in {amount(cost)} s" if cost else "")
+
+
+def _of_cluster(kind: str, said: Document, by: str) -> str:
+    because = f": {said['because']}" if said.get("because") else ""
+    match kind:
+        case "node_changed":
+            return f"{said.get('state')}{by}{because}"
+        case "node_lost":
+            return f"lost{because}"
+        case "holds_set":
+            number = int(said.get("holds") or 0)
+            return f"{count(number, 'start')} promised" if number else "no start is promised"
+        case "cluster_changed":
+            return f"the cluster has {count(int(said.get('nodes') or 0), 'node')}{by}"
+        case _:
+            return f"quotas, tiers, pools or policy changed{by}"
+
+
+def _otherwise(kind: str, said: Document) -> str:
+    told = {key: value for key, value in said.items() if key not in _TOLD_ELSEWHERE}
+    return kind.replace("_", " ") + (f": {_pairs(told)}" if told else "")
+
+
+def count_gpus(number: Any) -> str:
+    """`1 GPU`, `0.25 GPUs`."""
+    return (
+        f"{amount(number)} {'GPU' if number == 1 else 'GPUs'}"
+        if number and isinstance(number, int | float)
+        else "no GPU"
+    )
+
+
+def _pairs(entries: Document) -> str:
+    given = ((key, value) for key, value in entries.items() if value not in (None, "", [], {}))
+    return _short(", ".join(f"{key.replace('_', ' ')} {_plain(value)}" for key, value in given))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={each}" for key, each in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _short(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from queue import Queue
 from threading import Thread
 
@@ -65,8 +65,7 @@ def merged(
 ) -> Iterator[tuple[int, Log]]:
     """The output of several workers as it comes, until all of them are gone; one that never printed has none."""
     if len(ranks) == 1:
-        with suppress(NotFound):
-            yield from ((ranks[0], piece) for piece in client.logs(job_id, ranks[0], True, attempt, offset))
+        yield from ((ranks[0], piece) for piece in _log(client, job_id, ranks[0], attempt, offset))
         return
     if len(ranks) > RANKS_FOLLOWED:
         raise InvalidInput(f"{len(ranks)} ranks are too many to follow; at most {RANKS_FOLLOWED} at once")
@@ -74,11 +73,11 @@ def merged(
 
     def read(rank: int) -> None:
         try:
-            for piece in client.logs(job_id, rank, True, attempt, offset):
+            for piece in _log(client, job_id, rank, attempt, offset):
                 pieces.put((rank, piece))
             pieces.put((rank, None))
         except MusterError as error:
-            pieces.put((rank, None if isinstance(error, NotFound) else error))
+            pieces.put((rank, error))
 
     for rank in ranks:
         # Nobody waits for these: a reader that is left behind by Ctrl-C ends with the process.
@@ -92,6 +91,23 @@ def merged(
             left -= 1
         else:
             yield rank, piece
+
+
+def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> Iterator[Log]:
+    """What a worker prints in an attempt; it may take a moment until there is a log, and there may never be one."""
+    pause_s, is_over = POLL_S, False
+    while True:
+        try:
+            yield from client.logs(job_id, rank, True, attempt, offset)
+            return
+        except NotFound:
+            if is_over:
+                return
+        job = client.job(job_id)
+        is_over = job.is_final or job.attempt > attempt
+        if not is_over:
+            time.sleep(pause_s)
+            pause_s = min(POLL_MAX_S, pause_s * 1.5)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """One job in full: who, how it stands, when what happened, where its workers are, and what it runs."""
 
+import io
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -11,11 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.job_list import cause_text, dependency_name, outcome, tasks_text
-from muster.cli.screen import is_plain, table
+from muster.cli.screen import is_plain
+from muster.cli.sheet import Sheet
 from muster.cli.wording import amount, between, count, duration, gpu_hours, job_state, moment, ranks
 from muster.client.answers import Job, Worker
 
 WORKERS_SHOWN = 32
+LINE_CHARS = 76
 Line = tuple[str, RenderableType]
 
 
@@ -29,10 +32,16 @@ def job_card(job: Job, console: Console, present: datetime) -> RenderableType:
 
 
 def job_text(spec: dict[str, object]) -> str:
-    """A job file as a person would write it."""
-    return yaml.dump(
-        spec, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=76
-    ).rstrip()
+    """A job file as a person would write it: a line for each key, with short values beside it."""
+    stream = io.StringIO()
+    dumper = _Dumper(stream, allow_unicode=True, default_flow_style=None, width=LINE_CHARS, sort_keys=False)
+    dumper.open()
+    node = dumper.represent_data(spec)
+    if isinstance(node, yaml.CollectionNode):
+        node.flow_style = False
+    dumper.serialize(node)
+    dumper.close()
+    return stream.getvalue().rstrip()
 
 
 class _Dumper(yaml.SafeDumper):
@@ -78,12 +87,13 @@ def _who(job: Job) -> Iterator[Line]:
 
 def _when(job: Job, present: datetime) -> Iterator[Line]:
     yield "submitted", f"{moment(job.submitted)}  {between(job.submitted, present)} ago"
-    if job.started is not None:
-        waited = between(job.submitted, job.first_started or job.started)
-        again = f", attempt {job.attempt}" if job.attempt > 1 else ""
-        yield "started", f"{moment(job.started)}  first after {waited}{again}"
+    begun = job.started or job.first_started
+    if begun is not None:
+        waited = f"waited {between(job.submitted, job.first_started or begun)}"
+        again = f"attempt {job.attempt}; the first {waited}" if job.attempt > 1 else waited
+        yield "started", f"{moment(begun)}  {again}"
     if job.ended is not None:
-        ran = f"  ran {between(job.started, job.ended)}" if job.started else ""
+        ran = f"  after {between(begun, job.ended)}" if begun else ""
         yield "ended", f"{moment(job.ended)}{ran}"
     if job.max_duration_s is not None:
         is_running = job.started is not None and not job.is_final
@@ -98,7 +108,8 @@ def _when(job: Job, present: datetime) -> Iterator[Line]:
 
 
 def _what(job: Job, _: datetime) -> Iterator[Line]:
-    yield "GPUs", f"{amount(job.gpus)}, {gpu_hours(job.gpu_seconds)} used"
+    if job.gpus or job.gpu_seconds:
+        yield "GPUs", f"{amount(job.gpus)}, {gpu_hours(job.gpu_seconds)} used"
     faults = (
         (job.retries, "retry", "retries"),
         (job.preemptions, "preemption", ""),
@@ -115,7 +126,7 @@ def _what(job: Job, _: datetime) -> Iterator[Line]:
 
 def _workers(workers: tuple[Worker, ...]) -> RenderableType:
     """Workers with neighbours of one role on one node in one line."""
-    made = table("rank", "role", "node", "GPUs")
+    made = Sheet("rank", "role", "node", "GPUs")
     groups = [list(group) for _, group in groupby(workers, key=lambda each: (each.node, each.role, each.share))]
     for group in groups[:WORKERS_SHOWN]:
         first = group[0]

@@ -4,28 +4,26 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from muster.cli.screen import is_plain, is_wide, table
+from muster.cli.screen import is_plain, is_wide
+from muster.cli.sheet import Sheet
 from muster.cli.wording import amount, between, job_state
 from muster.client.answers import Job
 from muster.formats.ranges import node_ranges
-from muster.model.job import Cause
+from muster.model.job import FINAL_STATES, Cause
 
 _TASK_ORDER = ("succeeded", "failed", "timed_out", "cancelled", "running", "starting", "checkpointing", "stopping")
 SHORT_IDS = 3
 """Jobs named one by one where a list of them has to be short."""
 
 
-def job_list(jobs: Sequence[Job], console: Console, present: datetime) -> Table:
+def job_list(jobs: Sequence[Job], console: Console, present: datetime) -> Sheet:
     """A line for each job, with more columns where there is room for them."""
     wide, plain = is_wide(console), is_plain(console)
     extra = ("tier", "user") if wide else ()
-    made = table("job", "name", "team", *extra, "state", "for", "GPUs", "details", numbers=("for", "GPUs"))
-    for heading, widest in (("name", 40), ("team", 30)):
-        column = next(each for each in made.columns if each.header == heading)
-        column.max_width, column.min_width = widest, 6
+    headings = ("job", "name", "team", *extra, "state", "for", "GPUs", "details")
+    made = Sheet(*headings, numbers=("for", "GPUs"), cut=("name", "team", "details"))
     for job in jobs:
         more = (job.tier, job.user) if wide else ()
         state = job_state(job.state, plain=plain)
@@ -37,14 +35,14 @@ def job_list(jobs: Sequence[Job], console: Console, present: datetime) -> Table:
 def time_in_state(job: Job, present: datetime) -> str:
     """How long it has waited, has run, or ran."""
     if job.is_final:
-        return between(job.started or job.submitted, job.ended or present)
+        return between(job.started or job.first_started or job.submitted, job.ended or present)
     return between(job.started or job.submitted, present)
 
 
 def details(job: Job) -> str:
     """What matters most about a job in its present state."""
     if job.tasks:
-        return tasks_text(job.tasks)
+        return array_text(job.tasks)
     if job.is_final:
         return outcome(job)
     if job.workers:
@@ -76,6 +74,13 @@ def cause_text(cause: str | None) -> str:
         Cause.DEPENDENCY: "a dependency that failed",
     }
     return words.get(Cause(cause), cause) if cause in tuple(Cause) else cause or ""
+
+
+def array_text(tasks: dict[str, int]) -> str:
+    """`12/100 ended, 2 failed`."""
+    ended = sum(tasks.get(state, 0) for state in FINAL_STATES)
+    failed = sum(tasks.get(state, 0) for state in FINAL_STATES if state in ("failed", "timed_out"))
+    return f"{ended}/{sum(tasks.values())} ended" + (f", {failed} failed" if failed else "")
 
 
 def tasks_text(tasks: dict[str, int]) -> str:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from muster.client.job_source import completed
+from muster.client.job_source import completed, present_folder
 from muster.formats.document import Document, InvalidDocument, read_document, read_text
 from muster.formats.ranges import worker_range, worker_range_value
 from muster.formats.sbatch_file import import_sbatch
@@ -65,6 +66,8 @@ def _read_script(file: str, changes: Overrides, tiers: Mapping[str, str]) -> Rea
     """The job that a batch script describes; what could not be taken over is kept as notes."""
     name, text = read_text(file)
     script = import_sbatch(text, file=name, tiers=tiers)
+    if "workdir" in script.job:  # A script may name its folder as seen from here; a job file may not.
+        script.job["workdir"] = str(Path(present_folder(), script.job["workdir"]))
     try:
         document = completed(changed(script.document, changes))
     except InvalidDocument as error:

@@ -7,12 +7,12 @@ import typer
 
 from muster.cli.connection import connect
 from muster.cli.options import Follow, JobId, Output, Printed
-from muster.model.errors import InvalidInput
+from muster.model.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from muster.cli.log_printers import Printer
     from muster.client import Client
-    from muster.client.answers import Log
+    from muster.client.answers import Job, Log
 
 # ruff: noqa: PLC0415
 
@@ -50,7 +50,7 @@ def logs(
 def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
     """The ranks that were asked for; `all` needs to know how many workers there are."""
     if text == "all":
-        return [worker.rank for worker in client.job(job).workers] or [0]
+        return _all_ranks(client.job(job))
     from muster.formats.ranges import array_spec
     from muster.formats.units import BadValue
 
@@ -58,6 +58,16 @@ def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
         return array_spec(text).indices
     except BadValue:
         raise InvalidInput(f"--rank: {text!r} is not a rank; 0, 1,3, 0-7 or all") from None
+
+
+def _all_ranks(job: "Job") -> Sequence[int]:
+    """The ranks of a job's workers; of one that does not run, those that its file asks for."""
+    from muster.formats.ranges import worker_range
+
+    if job.workers:
+        return [worker.rank for worker in job.workers]
+    roles = job.spec.get("roles") or {"": job.spec}
+    return range(sum(worker_range(role.get("workers", 1))[1] for role in roles.values()))
 
 
 def _printer(job: str, ranks: Sequence[int], output: Output) -> "Printer":
@@ -69,9 +79,14 @@ def _printer(job: str, ranks: Sequence[int], output: Output) -> "Printer":
 
 
 def _pieces(client: "Client", job: str, rank: int, attempt: int | None, tail: int | None) -> "Sequence[Log]":
-    if tail is None:
-        return list(client.logs(job, rank, attempt=attempt))
-    return last_lines(list(client.logs(job, rank, attempt=attempt, offset=-tail * LINE_BYTES)), tail)
+    try:
+        offset = None if tail is None else -tail * LINE_BYTES
+        found = list(client.logs(job, rank, attempt=attempt, offset=offset))
+    except NotFound:
+        if rank == 0:
+            raise
+        return []  # Of several workers not each has a log: elastic ones may never have run.
+    return found if tail is None else last_lines(found, tail)
 
 
 def last_lines(pieces: "Sequence[Log]", lines: int) -> "Sequence[Log]":

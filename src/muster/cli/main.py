@@ -16,6 +16,7 @@ from muster import __version__
 from muster.cli.access import audit, login, token, whoami
 from muster.cli.attach import attach
 from muster.cli.changes import cancel, hold, release, retry, update
+from muster.cli.demo import demo
 from muster.cli.events import events
 from muster.cli.exits import Exit, exit_of_error
 from muster.cli.export import export
@@ -62,7 +63,7 @@ app = typer.Typer(
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (submit, run, attach, ps, show, why, logs, wait, cancel, hold, release, update, retry),
     "Cluster": (top, nodes, drain, undrain, teams, events, export),
-    "Server and access": (up, down, login, whoami, audit),
+    "Server and access": (up, down, demo, login, whoami, audit),
     "Without a server": (plan, simulate),
 }
 for _panel, _commands in _PANELS.items():

@@ -5,13 +5,20 @@ from collections.abc import Sequence
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from muster.cli.screen import is_plain, is_wide, table
+from muster.cli.screen import is_plain, is_wide
+from muster.cli.sheet import Sheet
 from muster.cli.wording import amount, count, node_style
 from muster.client.answers import Node
 from muster.model.node import NodeState
 
 _OUT = (NodeState.DRAINED, NodeState.DOWN)
-_SIGNS = {"used": ("■", "#", "blue"), "part": ("◪", "%", "cyan"), "free": ("·", ".", "dim"), "bad": ("×", "x", "red")}
+_SIGNS = {
+    "in use": ("■", "#", "blue"),
+    "shared": ("◪", "%", "cyan"),
+    "free": ("·", ".", "dim"),
+    "bad": ("×", "x", "red"),
+    "out": ("░", "-", "dim"),
+}
 JOBS_NAMED = 6
 
 
@@ -19,7 +26,9 @@ def node_list(nodes: Sequence[Node], console: Console) -> RenderableType:
     """A line for each node, and how much of all is in use."""
     wide, plain = is_wide(console), is_plain(console)
     levels = _levels(nodes) if wide else ()
-    made = table("node", "state", "GPUs", "used", "type", *levels, "pool", "jobs", numbers=("used",), cut=("jobs",))
+    extra = ("pool",) if wide or len({node.pool for node in nodes}) > 1 else ()
+    headings = ("node", "state", "GPUs", "used", "type", *levels, *extra, "jobs")
+    made = Sheet(*headings, numbers=("used",), cut=("jobs",))
     for node in nodes:
         made.add_row(
             Text(node.name, style="bold"),
@@ -28,25 +37,38 @@ def node_list(nodes: Sequence[Node], console: Console) -> RenderableType:
             f"{amount(node.used.gpus)}/{node.gpus}",
             node.gpu_type,
             *(_domain(node, level) for level in levels),
-            node.pool,
+            *((node.pool,) if extra else ()),
             _jobs(node),
         )
-    return Group(made, Text(), Text(_total(nodes), style="dim"))
+    legend = _legend(nodes, plain=plain)
+    return Group(made, Text(), Text(_total(nodes), style="dim"), *([legend] if legend else []))
 
 
 def gpu_blocks(node: Node, *, plain: bool) -> Text:
     """`■■■◪····`: how many GPUs of a node are in use, not which."""
+    text = Text()
+    for kind, number in _cells(node).items():
+        sign, ascii_sign, style = _SIGNS[kind]
+        text.append((ascii_sign if plain else sign) * number, style=style)
+    return text
+
+
+def _cells(node: Node) -> dict[str, int]:
+    """How many GPUs of a node are in each condition."""
     bad = len(node.bad_gpus)
     whole = int(node.used.gpus)
     part = 1 if node.used.gpus > whole else 0
-    free = max(0, node.gpus - whole - part - bad)
-    signs = {"used": whole, "part": part, "free": free, "bad": bad}
-    text = Text()
-    for kind, number in signs.items():
-        sign, ascii_sign, style = _SIGNS[kind]
-        faded = "dim" if node.state in _OUT and kind == "free" else style
-        text.append((ascii_sign if plain else sign) * number, style=faded)
-    return text
+    rest = max(0, node.gpus - whole - part - bad)
+    return {"in use": whole, "shared": part, "out" if node.state in _OUT else "free": rest, "bad": bad}
+
+
+def _legend(nodes: Sequence[Node], *, plain: bool) -> Text:
+    """What the signs mean, where there are others than the usual two."""
+    drawn = {kind for node in nodes for kind, number in _cells(node).items() if number}
+    if drawn <= {"in use", "free"}:
+        return Text()
+    signs = [(sign[1 if plain else 0], sign[2], kind) for kind, sign in _SIGNS.items() if kind in drawn]
+    return Text("   ").join(Text.assemble((sign, style), (f" {kind}", "dim")) for sign, style, kind in signs)
 
 
 def _levels(nodes: Sequence[Node]) -> tuple[str, ...]:

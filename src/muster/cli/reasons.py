@@ -22,7 +22,7 @@ _NOT_WAITING = {
 
 def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
     """All reasons, what would help, the place in the queue, the promise and the estimate."""
-    place = f"  number {why.position} in its tier" if why.position is not None else ""
+    place = f"  number {why.position} in the queue" if why.position is not None else ""
     parts: list[RenderableType] = [
         Text.assemble((why.job, "bold"), "  ", job_state(why.state, plain=is_plain(console)), place)
     ]
@@ -49,11 +49,11 @@ def dry_run_text(answer: DryRun, present: datetime) -> RenderableType:
 
 
 def placement_text(workers: Sequence[Worker]) -> str:
-    """`n[1-2], 16 GPUs`."""
+    """`n[1-2] with 16 GPUs`; of a worker that is alone also which."""
     total = sum(each.share if each.share is not None else len(each.gpus) for each in workers)
-    nodes = node_ranges(each.node for each in workers)
-    only = f" {ranks(workers[0].gpus)}" if len(workers) == 1 and workers[0].gpus else ""
-    return f"{nodes}, {'GPU' if total == 1 else 'GPUs'}{only or ' ' + amount(total)}" if total else f"{nodes}, no GPU"
+    which = f" ({ranks(workers[0].gpus)})" if len(workers) == 1 and workers[0].gpus else ""
+    gpus = f" with {amount(total)} {'GPU' if total == 1 else 'GPUs'}{which}" if total else ""
+    return f"{node_ranges(each.node for each in workers)}{gpus}"
 
 
 def reason_texts(reasons: Sequence[Reason]) -> Iterator[Text]:

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 import typer
 from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.measure import Measurement
 from rich.text import Text
 
 PIPED_COLUMNS = 100
 """The width of prose that goes to a file or another program; tables there are as wide as they need to be."""
+UNBOUNDED_COLUMNS = 100_000
 WIDE_COLUMNS = 110
 """From here on tables have the columns that are nice to have."""
 
@@ -42,30 +43,12 @@ def is_wide(console: Console) -> bool:
     return is_piped(console) or console.width >= WIDE_COLUMNS
 
 
-def table(*headings: str, numbers: Iterable[str] = (), cut: Iterable[str] = (), fill: str | None = None) -> Table:
-    """A table in the style of all others.
-
-    `numbers` are aligned to the right, columns in `cut` end in … where there is no room, the others keep their words,
-    and the text of `fill` is wrapped.
-    """
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        made.add_column(
-            heading,
-            justify="right" if heading in numbers else "left",
-            no_wrap=heading != fill,
-            overflow="fold" if heading == fill else "ellipsis",
-            min_width=None if heading in cut or heading == fill else len(heading),
-            ratio=None,
-        )
-    return made
-
-
 def show(body: RenderableType, console: Console | None = None) -> None:
     """Print something for people; a table that is piped is as wide as it needs to be, and no line is padded."""
     console = console or screen()
     if is_piped(console):
-        console.width = max(PIPED_COLUMNS, console.measure(body).maximum)
+        unbounded = console.options.update(width=UNBOUNDED_COLUMNS)
+        console.width = max(PIPED_COLUMNS, Measurement.get(console, unbounded, body).maximum)
     for line in rendered(body, console):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 

@@ -110,4 +110,4 @@ def down(home: Home = None, jobs: Jobs = False) -> None:
 
 
 def _down_command(folder: Path) -> Sequence[str]:
-    return [sys.executable, "-m", "muster.main", "down", "--jobs", "--home", str(folder)]
+    return [sys.executable, "-m", "muster.main", "down", "--home", str(folder)]

@@ -1,7 +1,7 @@
 """The terminal of an interactive job, on the terminal that the command was typed in.
 
 Bytes go both ways as binary frames of a websocket; the size of the window is told in text frames,
-`{"resize": [columns, rows]}`. The terminal is raw meanwhile, and as it was before whatever happens.
+`{"resize": [rows, columns]}`. The terminal is raw meanwhile, and as it was before whatever happens.
 """
 
 import json
@@ -134,7 +134,7 @@ def _window_watched(socket: ClientConnection) -> Iterator[None]:
     def tell(*_: object) -> None:
         size = os.get_terminal_size(sys.stdout.fileno())
         with suppress(ConnectionClosed):
-            socket.send(json.dumps({"resize": [size.columns, size.lines]}))
+            socket.send(json.dumps({"resize": [size.lines, size.columns]}))
 
     before = signal.signal(signal.SIGWINCH, tell)
     try:

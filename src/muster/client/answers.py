@@ -216,6 +216,7 @@ class Token(Answer):
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
     created: datetime | None = None
+    revoked: datetime | None = None
     secret: str | None = None
 
 
@@ -228,7 +229,9 @@ class AuditEntry(Answer):
     by: str = ""
     action: str = ""
     subject: str = ""
-    detail: Any = None
+    detail: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+    """What they said it was for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

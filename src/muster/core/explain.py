@@ -13,7 +13,7 @@ from muster.core.queueing import JobClass
 from muster.core.quota import Breach
 from muster.core.snapshot import Snapshot
 from muster.core.tier_walk import TierWalk
-from muster.model.ids import JobId
+from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
 from muster.model.plan import Hold, Plan, Reason, ReasonCode
 from muster.model.resources import gpus_text
@@ -42,7 +42,7 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
         p50_ms, p90_ms = forecast.estimate(job_id, group.gang)
         reasons = explainer.reasons(snapshot.queue.jobs[job_id], group)
         found.append(Explanation(job=job_id, position=len(found) + 1, reasons=reasons, p50_ms=p50_ms, p90_ms=p90_ms))
-    for job_id, job in sorted(snapshot.queue.jobs.items()):
+    for job_id, job in sorted(snapshot.queue.jobs.items(), key=lambda entry: natural(entry[0])):
         if job.held or job.unmet:
             found.append(
                 Explanation(job=job_id, position=len(found) + 1, reasons=not_considered(job), p50_ms=None, p90_ms=None)

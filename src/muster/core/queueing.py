@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
-from muster.model.ids import JobId, TeamPath
+from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
 from muster.model.policy import Order, Policy
 
-OrderKey = tuple[int, int, int, JobId]
+OrderKey = tuple[int, int, int, str, JobId]
+"""Three numbers that the order of the policy decides by, then the id, as people count."""
 
 Fortune = tuple[int, int, int, bool]
 """What classes share that start or fail together, whatever their team: band, gang, limit, and the right to preempt."""
@@ -92,7 +93,7 @@ class JobClass:
         """One job more."""
         at = bisect_left(self.jobs, key)
         self.jobs.insert(at, key)
-        self._names.insert(at, key[3])
+        self._names.insert(at, key[-1])
         self._ids = None
 
     def remove(self, key: OrderKey) -> None:
@@ -113,7 +114,8 @@ class WaitingQueue:
         self._class_keys: dict[int, tuple[object, ...]] = {}
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
         self._numbered: list[Gang] = []
-        self.by_age: list[tuple[int, JobId]] = []
+        self.by_age: list[tuple[int, str, JobId]] = []
+        """When each job was submitted, longest ago first, with its id as people count."""
         self._by_fortune: dict[tuple[int, int], dict[Fortune, dict[int, JobClass]]] = {}
         self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
         self.relaxing: dict[int, JobClass] = {}
@@ -129,7 +131,7 @@ class WaitingQueue:
             return
         group = self._class_for(job)
         self.class_of[job.id] = group
-        insort(self.by_age, (job.submitted_ms, job.id))
+        insort(self.by_age, _age(job))
         group.add(order_key(job, self._setting))
         self._wanted[group.gang_number] = self._wanted.get(group.gang_number, 0) + 1
 
@@ -138,7 +140,7 @@ class WaitingQueue:
         job = self.jobs.pop(job_id)
         group = self.class_of.pop(job_id, None)
         if group is not None:
-            del self.by_age[bisect_left(self.by_age, (job.submitted_ms, job_id))]
+            del self.by_age[bisect_left(self.by_age, _age(job))]
             group.remove(order_key(job, self._setting))
             self._wanted[group.gang_number] -= 1
             if not group.jobs:
@@ -228,6 +230,10 @@ class WaitingQueue:
         )
 
 
+def _age(job: WaitingJob) -> tuple[int, str, JobId]:
+    return (job.submitted_ms, natural(job.id), job.id)
+
+
 def band_of(job: WaitingJob, policy: Policy) -> int:
     """The band a job waits in."""
     if not job.attained_gpu_ms or not policy.takes_turns:
@@ -239,14 +245,15 @@ def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
     """Where a job stands among those of its team. All jobs age alike, so the key does not change with time."""
     policy, spec = setting.policy, job.spec
     aged_ms = job.submitted_ms - spec.priority * policy.ageing_ms
+    name = natural(job.id)
     match policy.order:
         case Order.SHORTEST:
             duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
-            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, job.id)
+            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, name, job.id)
         case Order.LEAST_ATTAINED:
-            return (-spec.priority, job.attained_gpu_ms, aged_ms, job.id)
+            return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
         case Order.FAIR | Order.FIFO:
             if band_of(job, policy) == BACKGROUND:
                 # Who has had least goes on first: the others have shown that they take long.
-                return (-spec.priority, job.attained_gpu_ms, aged_ms, job.id)
-            return (aged_ms, 0, 0, job.id)
+                return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
+            return (aged_ms, 0, 0, name, job.id)

@@ -130,7 +130,7 @@ class TierWalk:
         if not self._root.heap:
             return None
         _, leaf = self._path_to_leaf()
-        return leaf.peek(), leaf.heap[0][0][3]
+        return leaf.peek(), leaf.heap[0][0][-1]
 
     def advance(self) -> None:
         """The job handed out was settled (and perhaps charged): go on."""

@@ -109,6 +109,7 @@ class Controller:
         return InvariantViolated(f"{self._stopped}{told}")
 
     def _take_instructions(self, outcome: Outcome) -> None:
+        self._unsent += outcome.commands
         for move in outcome.moves:
             self._touched[move.after.id] = move.after
             for instruction in move.instructions:

@@ -220,6 +220,9 @@ class Engine:
         for job in sorted(self.state.occupying):
             for command in standing_commands(self.state.jobs[job], now_ms):
                 self._backend.send(command)
+        for node in sorted(self.state.lost):
+            for kill in self.state.kills_on(node):
+                self._backend.send(kill)
 
     @property
     def next_ms(self) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from muster.core.arrays import ArrayTally
-from muster.core.lifecycle import created, occupied, transition
+from muster.core.lifecycle import created, occupied, standing_kill, transition
 from muster.core.lifecycle.updating import updated_spec
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
@@ -28,7 +28,7 @@ from muster.model.events import (
     StartFailed,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import Instruction
+from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.resources import GPU_MILLI
@@ -57,6 +57,8 @@ class Outcome:
 
     moves: tuple[Move, ...] = ()
     """Jobs that it changed, in order."""
+    commands: tuple[Command, ...] = ()
+    """What must be sent besides what its moves ask for."""
     is_change: bool = True
     """False when the event was stale or said nothing new: it need not be remembered."""
 
@@ -91,6 +93,8 @@ class State:
         """Watches jobs that gave way; None when the policy lets nobody ask for that."""
         self.configured: Rules | None = None
         """The rules that the configuration asked for last; others may have changed them since."""
+        self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
+        """What was running on each node when it was last lost."""
         self.submissions = 0
         self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
         """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
@@ -108,6 +112,11 @@ class State:
         if job in self.arrays:
             return self.arrays[job].tasks
         return (job,) if job in self.jobs else ()
+
+    def kills_on(self, node: NodeName) -> tuple[KillWorkers, ...]:
+        """Kills of what a lost node was running, for when it may not have heard of them."""
+        kills = (standing_kill(self.jobs[kill.job], kill) for kill in self.lost.get(node, ()))
+        return tuple(kill for kill in kills if kill is not None)
 
     def jobs_on(self, node: NodeName) -> tuple[JobId, ...]:
         """The jobs that have a worker on a node, by id."""
@@ -164,9 +173,19 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
 def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
     before = state.nodes.get(event.node.name)
     outcome = _change_node(state, event.node)
-    if before is None or before.bad_gpus == event.node.bad_gpus:
+    if before is None:
         return outcome
-    return Outcome(moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
+    if before.bad_gpus != event.node.bad_gpus:
+        outcome = replace(outcome, moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
+    match before.state is NodeState.DOWN, event.node.state is NodeState.DOWN:
+        case True, False:
+            outcome = replace(outcome, commands=state.kills_on(event.node.name))
+        case False, True:
+            # What it is running now is lost next; what it was running at an earlier loss was killed when it came back.
+            state.lost.pop(event.node.name, None)
+        case _:
+            pass
+    return outcome
 
 
 def _change_node(state: State, node: Node) -> Outcome:
@@ -227,6 +246,9 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
         return Outcome(is_change=False)
     is_news = _change_node(state, replace(node, state=NodeState.DOWN)).is_change
     outcome = _move_all(state, event, state.jobs_on(event.node))
+    sent = (instruction for move in outcome.moves for instruction in move.instructions)
+    kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
+    state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
     if is_news or outcome.is_change:
         state.node_notes[event.node] = event.because
         state.node_faults[event.node] = state.node_faults.get(event.node, 0) + 1

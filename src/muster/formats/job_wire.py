@@ -99,7 +99,7 @@ class ResourcesWire(Wire):
     cpus: Cpus = 0
     memory: Memory = 0
     disk: Memory = 0
-    throughput: dict[str, PositiveThousandths] = Field(default_factory=dict)
+    throughput: dict[Name, PositiveThousandths] = Field(default_factory=dict)
 
 
 class RoleWire(Wire):
@@ -172,4 +172,4 @@ class JobWire(RoleWire):
         default_factory=list, max_length=ENTRIES_MAX
     )
     array: Annotated[ArraySpec, PlainValidator(ranges.array_spec)] | None = None
-    tags: dict[str, Text] = Field(default_factory=dict, max_length=ENTRIES_MAX)
+    tags: dict[Text, Text] = Field(default_factory=dict, max_length=ENTRIES_MAX)

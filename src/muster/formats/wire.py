@@ -69,6 +69,8 @@ def text(value: object) -> str:
         raise BadValue(f"must be text, not {shown(value)}", hint)
     if len(value) > TEXT_CHARS or "\0" in value:
         raise BadValue("is too long" if len(value) > TEXT_CHARS else "contains a NUL character")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise BadValue("contains half a character", "a surrogate without its other half cannot be stored or run")
     return value
 
 

@@ -1,5 +1,6 @@
 """Names of things. Each is a plain string on the wire and a distinct type in the code."""
 
+import re
 from typing import NewType
 
 JobId = NewType("JobId", str)
@@ -15,3 +16,18 @@ LevelName = NewType("LevelName", str)
 
 NODE_LEVEL = LevelName("node")
 DEFAULT_POOL = PoolName("main")
+
+_NUMBER = re.compile("0*([0-9]+)")
+
+
+def natural(name: str) -> str:
+    """A key under which job-9 comes before job-10 and n2 before n10, as people number things.
+
+    Each number is led by a character that says how long it is and comes before all others. Different names have
+    different keys: those that differ only in leading zeros are told apart at the end.
+    """
+    return f"{_NUMBER.sub(_counted, name)}\0{name}"
+
+
+def _counted(number: re.Match[str]) -> str:
+    return chr(len(number[1])) + number[1]

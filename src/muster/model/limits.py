@@ -158,9 +158,9 @@ STORE_CLAIM_MS = 1_000
 STORE_WAL_BYTES = 64 * 1024 * 1024
 """What SQLite's write-ahead log shrinks to after a large transaction, such as a saved state."""
 
-STORE_CHECKED_BYTES = 512 * 1024 * 1024
-"""Up to this size the structure of a whole SQLite file is checked whenever it is opened, which takes two seconds where
-nothing of it is in memory; beyond, that of the log only when asked for."""
+STORE_CHECKED_BYTES = 64 * 1024 * 1024
+"""Up to this size a whole SQLite file is checked whenever it is opened, which takes a second where nothing of it is in
+memory; beyond, the log only when asked for, because a start with a million events must stay well below five."""
 
 STORE_PAGE_ROWS = 2_000
 """Rows read in one transaction: few enough to hold, and short enough not to keep old pages of the file alive."""
@@ -260,6 +260,9 @@ WATCHER_PAGE_EVENTS = 500
 HEARTBEAT_S = 15.0
 """How often a silent stream shows that it is alive: proxies give up on one after half a minute or more."""
 
+STREAM_S = 600.0
+"""How long one event stream lasts before its client has to come again: a token that was revoked opens no other."""
+
 SEND_S = 20.0
 """How long a client may take to accept what it was sent before it counts as gone."""
 
@@ -275,6 +278,9 @@ LOG_FOLLOWERS = 500
 EXPLAINED_MS = 2_000
 """How old the answer to "why does it wait" may be: explaining a long queue takes a good part of a second."""
 
+EXPLAINED_FRESH_MS = 60_000
+"""How old it may be when nothing has changed: reasons speak of minutes that pass."""
+
 ESTIMATE_RUNS = 20
 """Futures that are played for one estimate: the ninth decile of twenty is the third latest."""
 
@@ -283,6 +289,12 @@ ESTIMATE_S = 3.0
 
 ESTIMATE_HORIZON_MS = 7 * 24 * 3_600_000
 """How far estimates look ahead: who would start later is told that it is later."""
+
+ESTIMATE_FRESH_MS = 10_000
+"""How long an estimate holds although something has changed since."""
+
+ESTIMATE_PAUSE_MS = 60_000
+"""How long nobody tries to estimate after one future took longer than there was time for."""
 
 QUESTIONS = 64
 """Explanations and estimates that may wait for their turn; they share one thread."""
@@ -298,3 +310,16 @@ KEEP_ALIVE_S = 30
 
 STOP_S = 10
 """How long requests that are being answered may hold up a stop."""
+
+TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
+"""Ten years: longer than anybody remembers what a token was for."""
+
+DOCUMENTS_KEPT = 10_000
+"""Job files that need not be written out again for each listing: as many as are active at once."""
+
+METRIC_TEAMS = 100
+"""Teams that figures tell apart: each is a time series per tier, and a monitoring system stores them all."""
+
+SERVER_LOG_BYTES = 16 * 1024 * 1024
+SERVER_LOGS = 4
+"""One file of the server's log, and how many full ones are kept: a week of a busy control plane."""

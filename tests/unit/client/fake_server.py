@@ -66,6 +66,15 @@ def an_ended_job(job_id: str = "job-1", **changes: Any) -> Json:
     )
 
 
+def ends_as(state: str, job_id: str = "job-1", **changes: Any) -> "Callable[[FakeServer], None]":
+    """Something that happens later: the job ends."""
+
+    def end(server: "FakeServer") -> None:
+        server.jobs[job_id] = an_ended_job(job_id, state=state, **changes)
+
+    return end
+
+
 def a_node(name: str = "n1", **changes: Any) -> Json:
     """A node as the API shows it."""
     return {
@@ -114,6 +123,7 @@ class FakeServer:
     """So many of the next requests are carried out, and their answers lost."""
     later: list[Callable[["FakeServer"], None]] = field(default_factory=list)
     """One of these happens each time that a job is asked for."""
+    jobs_allowed: int = 1_000_000
     requests: list[httpx.Request] = field(default_factory=list)
     keys: dict[str, str] = field(default_factory=dict)
 
@@ -165,6 +175,8 @@ def _submit(server: FakeServer, request: httpx.Request, _: re.Match[str]) -> htt
     key = request.headers["Idempotency-Key"]
     if key in server.keys:
         return server.jobs[server.keys[key]]
+    if len(server.jobs) >= server.jobs_allowed:
+        return a_problem(403, "refused", "no more jobs")
     job_id = f"job-{len(server.jobs) + 1}"
     spec = body["job"]
     gpus = spec.get("resources", {}).get("gpus", 0)
@@ -230,7 +242,8 @@ def _log(server: FakeServer, request: httpx.Request, match: re.Match[str]) -> ht
         "Muster-Log-End": str(start + len(piece)),
         "Muster-Log-Attempt": str(attempt),
     }
-    return httpx.Response(200, headers={**headers, "Muster-Log-Complete": "true"}, content=piece)
+    headers["Muster-Log-Complete"] = "true" if start + len(piece) == len(text) else "false"
+    return httpx.Response(200, headers=headers, content=piece)
 
 
 def _events(server: FakeServer, request: httpx.Request, _: re.Match[str]) -> httpx.Response:

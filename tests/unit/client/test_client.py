@@ -252,8 +252,18 @@ def test_a_followed_log_goes_on_where_the_connection_broke(client: Client, serve
     headers = {"Muster-Log-Start": "0", "Muster-Log-Attempt": "2"}
     server.failures = [httpx.Response(200, headers=headers, content=broken())]
     assert b"".join(piece.text for piece in client.logs("job-1", follow=True)) == b"hello\n"
-    assert server.requests[-1].url.params["offset"] == "3"
-    assert server.requests[-1].url.params["attempt"] == "2"
+    again = next(request for request in server.requests if request.url.params.get("offset") == "3")
+    assert (again.url.params["attempt"], again.url.params["follow"]) == ("2", "true")
+
+
+def test_a_log_that_is_not_over_when_the_server_stops_is_followed_further(client: Client, server: FakeServer) -> None:
+    headers = {"Muster-Log-Start": "0", "Muster-Log-Attempt": "1"}
+    server.failures = [
+        httpx.Response(200, headers=headers, content=b"hel"),
+        httpx.Response(200, headers={**headers, "Muster-Log-Complete": "false"}, content=b""),
+    ]
+    server.logs["job-1", 0, 1] = b"hello\n"
+    assert b"".join(piece.text for piece in client.logs("job-1", follow=True)) == b"hello\n"
 
 
 def test_events_go_on_where_the_connection_broke(client: Client, server: FakeServer) -> None:

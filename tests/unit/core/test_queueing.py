@@ -50,6 +50,13 @@ def test_inside_a_team_priority_then_age_then_id() -> None:
     assert in_order(waiting) == ["first", "older", "a", "b"]
 
 
+@pytest.mark.parametrize("order", [Order.FAIR, Order.SHORTEST, Order.LEAST_ATTAINED])
+def test_jobs_of_one_moment_stand_as_people_count(order: Order) -> None:
+    """An array has many tasks of one moment."""
+    waiting = [whole(f"job-{number}") for number in ("10", "9", "9.10", "9.2", "100")]
+    assert in_order(waiting, policy=Policy(order=order)) == ["job-9", "job-9.2", "job-9.10", "job-10", "job-100"]
+
+
 def test_waiting_ages_a_job_past_a_higher_priority() -> None:
     """One hour of waiting makes up for one point of priority."""
     policy = Policy(ageing_ms=HOUR_MS)

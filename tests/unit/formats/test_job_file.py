@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.formats.document import Document
+from muster.formats.document import Document, parse_document
 from muster.formats.job_document import job_document
 from muster.formats.job_file import job_from_document, read_job
 from muster.model.resources import Request
@@ -187,6 +187,12 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
 def test_a_mistake_is_named_with_its_place(text: str, expected: str) -> None:
     errors = job_errors(text)
     assert any(error.startswith(expected) for error in errors), errors
+
+
+@pytest.mark.parametrize("entry", ['"setup": "\\ud800"', '"tags": {"\\udfff": "b"}', '"tags": {"a": "x\\ud800y"}'])
+def test_half_a_character_is_refused(entry: str) -> None:
+    with pytest.raises(Exception, match="contains half a character"):
+        job_from_document(parse_document(f'{{"name": "a", "run": "x", {entry}}}', file="job.json"))
 
 
 def test_a_name_must_suit_every_engine_underneath() -> None:

@@ -1,5 +1,6 @@
 """Jobs, tasks and arrays as they are sent."""
 
+from functools import lru_cache
 from typing import TypedDict
 
 from muster.api.lookup import user_of
@@ -13,6 +14,7 @@ from muster.formats.units import plain_number
 from muster.model import job as model
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
+from muster.model.limits import DOCUMENTS_KEPT
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
@@ -117,5 +119,10 @@ def _wishes(spec: JobSpec) -> _Wishes:
         "depends_on": [Dependency(job=each.job, when=each.when) for each in spec.depends_on],
         "tags": dict(spec.tags),
         "max_duration_s": None if limit_ms is None else seconds(limit_ms),
-        "spec": job_document(spec),
+        "spec": _document(spec),
     }
+
+
+@lru_cache(maxsize=DOCUMENTS_KEPT)
+def _document(spec: JobSpec) -> dict[str, object]:
+    return job_document(spec)

@@ -16,7 +16,7 @@ from muster.api.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
 from muster.api.rendering.jobs import job_body
 from muster.api.rendering.outlooks import why_body
-from muster.api.routes.answers import FOUND, SEEN, errors
+from muster.api.routes.answers import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
 from muster.api.schemas.jobs import Job, JobFilters, Why
@@ -31,7 +31,7 @@ JobPath = Annotated[str, Path(min_length=1, max_length=ID_CHARS, description="It
 Sees = Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]
 
 
-@router.get("/v1/jobs", operation_id="list_jobs", summary="List jobs, newest first", responses=SEEN)
+@router.get("/v1/jobs", operation_id="list_jobs", summary="List jobs, newest first", responses=FOUND)
 async def list_jobs(caller: Sees, filters: Annotated[JobFilters, Query()]) -> Page[Job]:
     """Jobs and arrays of the teams that you may see; with `array`, its tasks.
 
@@ -80,8 +80,9 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     if record.state.is_final or record.state.holds_resources:
         return why_body(record, None, None, None)
     outlook = caller.services.outlook
-    explained = await outlook.explanation(record.id, caller.deps.clock.now_ms())
-    estimate = None if explained is None or explained.p50_ms is None else await outlook.estimate(record.id)
+    now_ms = caller.deps.clock.now_ms()
+    explained = await outlook.explanation(record.id, now_ms)
+    estimate = None if explained is None or explained.p50_ms is None else await outlook.estimate(record.id, now_ms)
     return why_body(record, explained, estimate, state.snapshot.holds.get(record.id))
 
 

@@ -6,7 +6,7 @@ their full path, so a rack named `r1` in two blocks is two racks.
 
 from collections.abc import Sequence
 
-from muster.model.ids import NODE_LEVEL, LevelName, NodeName
+from muster.model.ids import NODE_LEVEL, LevelName, NodeName, natural
 from muster.model.node import ClusterSpec, Node
 
 
@@ -26,7 +26,7 @@ class Tree:
     )
 
     def __init__(self, cluster: ClusterSpec) -> None:
-        self.nodes: list[Node] = sorted(cluster.nodes, key=lambda node: (node.domains, _natural(node.name)))
+        self.nodes: list[Node] = sorted(cluster.nodes, key=lambda node: (node.domains, natural(node.name)))
         self.index_of: dict[NodeName, int] = {node.name: index for index, node in enumerate(self.nodes)}
         self.gpus = sum(node.gpus for node in self.nodes)
         self.largest_node_gpus = max((node.gpus for node in self.nodes), default=0)
@@ -77,18 +77,3 @@ class Tree:
     def are_together(self, level: int, nodes: Sequence[int]) -> bool:
         """True when all these nodes are in one domain of a level."""
         return all(self.domain_at(level, node) == self.domain_at(level, nodes[0]) for node in nodes)
-
-
-def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key under which n2 comes before n10, as people and cable plans number machines."""
-    parts: list[tuple[int, int, str]] = []
-    digits = ""
-    for char in name + "\0":
-        if char.isascii() and char.isdigit():
-            digits += char
-            continue
-        if digits:
-            parts.append((0, int(digits), digits))
-            digits = ""
-        parts.append((1, 0, char))
-    return tuple(parts)

@@ -3,9 +3,11 @@
 Sent with the generation the job has, so a backend that did hear does nothing but report again.
 """
 
+from dataclasses import replace
+
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
 from muster.core.lifecycle.timing import left_ms
-from muster.model.instructions import Command, SignalStop, StartWorkers
+from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Job, JobState
 
 
@@ -19,6 +21,14 @@ def standing_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
             return (_stop(job, alive_ranks(job), job.deadline_ms, now_ms),)
         case _:
             return ()
+
+
+def standing_kill(job: Job, kill: KillWorkers) -> KillWorkers | None:
+    """The kill of workers on a lost node, to be sent again; None once a newer attempt has ended what was left of them.
+
+    Nobody says whether the first one arrived: a node that only hung goes on with what it ran.
+    """
+    return replace(kill, generation=job.generation) if job.attempt == kill.attempt else None
 
 
 def _start(job: Job, now_ms: int) -> StartWorkers:

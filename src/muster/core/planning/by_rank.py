@@ -24,7 +24,7 @@ from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import JobClass
 from muster.core.ranks import Rank
 from muster.core.snapshot import Snapshot
-from muster.model.ids import JobId
+from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
 from muster.model.plan import Basis, Blocked, Eviction, Plan, ReasonCode, Why
 
@@ -69,11 +69,11 @@ class _TierByRank:
     def run(self, groups: list[JobClass]) -> list[int]:
         """Decide every job of the tier; returns when one that runs falls behind one that goes on waiting."""
         queue = self._desk.snapshot.queue
-        line = [(self._rank_of(job), job.submitted_ms, job.id) for job in _jobs(queue.jobs, groups)]
+        line = [(self._rank_of(job), job.submitted_ms, natural(job.id), job.id) for job in _jobs(queue.jobs, groups)]
         line.sort()
         stopped: dict[tuple[ReasonCode, str], list[JobId]] = {}
         first: JobRank | None = None
-        for where, _, job_id in line:
+        for where, _, _, job_id in line:
             reason = self._decide(queue.class_of[job_id], queue.jobs[job_id], where)
             if reason is not None:
                 stopped.setdefault(reason, []).append(job_id)

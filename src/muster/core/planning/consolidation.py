@@ -13,6 +13,7 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.search import Candidates, Sacrifice, Search
 from muster.core.planning.victims import Victim, may_take_from, told_to_leave
 from muster.core.queueing import JobClass
+from muster.model.ids import natural
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
 
@@ -24,7 +25,7 @@ def consolidate(desk: Desk, preemption: Preemption) -> None:
     """Try to move jobs for the most urgent gang that was promised a start by limits only. One move a cycle."""
     if not desk.policy.consolidation:
         return
-    for promise in sorted(desk.promises.values(), key=lambda promise: (promise.tier, promise.hold.job)):
+    for promise in sorted(desk.promises.values(), key=lambda promise: (promise.tier, natural(promise.hold.job))):
         group = desk.snapshot.queue.class_of.get(promise.hold.job)
         if group is None or not group.may_preempt or promise.hold.basis is not Basis.LIMITS:
             continue

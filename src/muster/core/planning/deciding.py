@@ -332,7 +332,7 @@ def _promise_starving(desk: Desk, broken: dict[JobId, str]) -> None:
 def _starving_without_promise(desk: Desk) -> Iterator[JobId]:
     """Jobs that have waited longer than the starvation limit and that nothing was decided for, oldest first."""
     queue = desk.snapshot.queue
-    for submitted_ms, job_id in queue.by_age:
+    for submitted_ms, _, job_id in queue.by_age:
         if desk.now_ms - submitted_ms < desk.policy.starvation_limit_ms:
             return
         if job_id not in desk.promises and job_id not in desk.begun and queue.class_of[job_id].band != BACKGROUND:

@@ -9,7 +9,7 @@ from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
 from muster.core.planning.victims import victim_of
-from muster.model.ids import JobId, NodeName
+from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
 from muster.model.plan import Eviction, Hold, Why
@@ -28,11 +28,15 @@ class _Kept(NamedTuple):
 def promises_by_tier(desk: Desk) -> dict[int, list[Hold]]:
     """What was promised before to jobs that still wait for it, oldest promise first."""
     found: dict[int, list[Hold]] = {}
-    for hold in sorted(desk.snapshot.holds.values(), key=lambda hold: (hold.made_ms, hold.start_ms, hold.job)):
+    for hold in sorted(desk.snapshot.holds.values(), key=_oldest_first):
         job = _holder(desk, hold.job)
         if job is not None:
             found.setdefault(desk.setting.tier_rank[job.spec.tier], []).append(hold)
     return found
+
+
+def _oldest_first(hold: Hold) -> tuple[int, int, str]:
+    return hold.made_ms, hold.start_ms, natural(hold.job)
 
 
 def keep_promises(desk: Desk, tier: int, promised: list[Hold]) -> dict[JobId, str]:

@@ -65,4 +65,4 @@ def _next_to_starve(desk: Desk) -> list[int]:
     """When the next waiting job will have waited as long as the starvation limit."""
     limit_ms, by_age = desk.policy.starvation_limit_ms, desk.snapshot.queue.by_age
     following = bisect_right(by_age, desk.now_ms - limit_ms, key=lambda entry: entry[0])
-    return [submitted_ms + limit_ms for submitted_ms, _ in by_age[following : following + 1]]
+    return [submitted_ms + limit_ms for submitted_ms, _, _ in by_age[following : following + 1]]

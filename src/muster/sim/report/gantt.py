@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from muster.model.ids import NodeName
+from muster.model.ids import NodeName, natural
 from muster.sim.report.axes import axis, layout, row_axis
 from muster.sim.report.blocks import Chart, Panel, Panels, Section
 from muster.sim.report.busiest import HOUR_MS, Window, busiest_day
 from muster.sim.report.contender import MS_PER_S, Contender
 from muster.sim.report.groups import team_names
-from muster.sim.report.lanes import Bar, bars, natural
+from muster.sim.report.lanes import Bar, bars
 from muster.sim.report.timelines import DAY_MS
 from muster.sim.report.wording import count_text, decimal_text, duration_text, gpus_text, percent_text
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from muster.model.ids import NodeName
+from muster.model.ids import NodeName, natural
 from muster.model.resources import GPU_MILLI
 from muster.sim.outcome import JobOutcome, Stint
 from muster.sim.report.busiest import Window
@@ -48,13 +48,6 @@ def bars(outcomes: Sequence[JobOutcome], window: Window) -> list[Bar]:
     for use in _uses(outcomes, window):
         by_node.setdefault(use.node, []).append(use)
     return [bar for node in sorted(by_node, key=natural) for bar in _laid_out(by_node[node], window)]
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts node-2 before node-10."""
-    digits = "".join(each if each.isdecimal() and each.isascii() else " " for each in name).split()
-    words = "".join(" " if each.isdecimal() and each.isascii() else each for each in name).split()
-    return [(0, word) for word in words[:1]] + [(int(each[:15]), "") for each in digits] + [(0, name)]
 
 
 def _uses(outcomes: Sequence[JobOutcome], window: Window) -> Iterator[_Use]:

@@ -55,18 +55,16 @@ class Sqlite:
         """Nothing to do: the lock was taken before the file was opened, and is held since."""
 
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
-        """What SQLite's own checks say.
+        """What SQLite's own check says, of pages, rows and indexes.
 
-        The quick one is for every start, so it leaves the log out where that is long: its rows are counted and chained
-        anyway, and checked as they are read.
+        The one for every start leaves the log out where that is long: its rows are counted and chained anyway, and
+        checked as they are read.
         """
-        if thorough:
-            return _findings(connection, "integrity_check")
-        if self._path.stat().st_size <= STORE_CHECKED_BYTES:
-            _read_through(self._path)
-            return _findings(connection, "quick_check")
-        others = (table for table in metadata.tables if table != "events")
-        return tuple(each for table in others for each in _findings(connection, f"quick_check({table})"))
+        if not thorough and self._path.stat().st_size > STORE_CHECKED_BYTES:
+            others = (table for table in metadata.tables if table != "events")
+            return tuple(each for table in others for each in _findings(connection, f"({table})"))
+        _read_through(self._path)
+        return _findings(connection)
 
     def release(self) -> None:
         """Give the lock back."""
@@ -88,8 +86,8 @@ class Sqlite:
             raise
 
 
-def _findings(connection: Connection, check: str) -> tuple[str, ...]:
-    found = connection.exec_driver_sql(f"PRAGMA {check}").scalars().all()
+def _findings(connection: Connection, of: str = "") -> tuple[str, ...]:
+    found = connection.exec_driver_sql(f"PRAGMA integrity_check{of}").scalars().all()
     return () if found == ["ok"] else tuple(str(each) for each in found)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from muster.model.ids import NodeName
 from muster.sim.report.busiest import Window
-from muster.sim.report.lanes import Bar, bars, natural
+from muster.sim.report.lanes import Bar, bars
 from tests.unit.sim.report.made_up import GPUS_PER_NODE, HOUR_MS, a_replay, a_trace_job, an_outcome
 
 DAY = Window(start_ms=0, end_ms=24 * HOUR_MS)
@@ -44,7 +44,3 @@ def test_a_gang_has_a_bar_on_each_node_as_high_as_its_gpus_there() -> None:
 def test_a_share_of_a_gpu_has_a_lane_to_itself() -> None:
     found = bars([an_outcome(a_trace_job(number, gpus=0.5)) for number in range(2)], DAY)
     assert [(bar.lane, bar.lanes) for bar in found] == [(0, 1), (1, 1)]
-
-
-def test_nodes_sort_as_people_count() -> None:
-    assert sorted(["node-10", "node-2", "alpha", "node-1"], key=natural) == ["alpha", "node-1", "node-2", "node-10"]

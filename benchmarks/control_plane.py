@@ -1,0 +1,286 @@
+"""How fast the control plane is: one JSON line per case. Run with `make bench`, or name cases to run only those.
+
+Everything is real: a server process on loopback with SQLite on the disk under the temporary folder, worker processes,
+HTTP. Wall time counts here; the generator of load shares the machine with the server.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+import httpx
+
+from benchmarks.core import report
+from muster.backends.fake import FakeBackend, Script
+from muster.live.clock import SystemClock
+from muster.live.control_plane import Configuration, ControlPlane
+from muster.model.events import CheckpointSaved, ObservedEvent
+from muster.model.ids import JobId
+from muster.store.sql import SqlStore, open_store
+from tests.builders import a_job, flat
+from tests.crash.server import Server
+
+RATE = 300
+"""Submissions a second."""
+SUBMITTING_S = 60
+WATCHERS = 100
+READS_A_SECOND = 60
+READING_S = 15
+LIVE_JOBS = 10_000
+EVENTS = 1_000_000
+TRIVIAL_JOBS = 2_000
+IDLE_JOBS = 40
+
+
+class QuietBackend(FakeBackend):
+    """Workers that run for ever and never say anything."""
+
+    def acknowledge(self) -> None:
+        """Nothing is kept that could be forgotten."""
+
+
+def quantile(values: Iterable[float], percent: int) -> float:
+    """The nearest-rank quantile."""
+    ordered = sorted(values)
+    return ordered[max(-(-len(ordered) * percent // 100) - 1, 0)]
+
+
+def job_file(run: str = "true", gpus: float = 1) -> dict[str, object]:
+    """A small job."""
+    return {"name": "bench", "resources": {"gpus": gpus}, "run": run}
+
+
+def body(run: str = "true", gpus: float = 1) -> dict[str, object]:
+    """A submission."""
+    return {"job": job_file(run, gpus)}
+
+
+def http(server: Server) -> httpx.AsyncClient:
+    """A client with a connection for everybody."""
+    url = json.loads((server.home / "server.json").read_text())["url"]
+    token = (server.home / "token").read_text().strip()
+    return httpx.AsyncClient(
+        base_url=url,
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=60,
+        limits=httpx.Limits(max_connections=400, max_keepalive_connections=400),
+    )
+
+
+async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) -> list[float]:
+    """Do something at a steady rate, however long each takes; the seconds from when each was due until it was done."""
+    took: list[float] = []
+    begin = time.perf_counter()
+
+    async def one(number: int, due_s: float) -> None:
+        await act(number)
+        took.append(time.perf_counter() - due_s)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(rate * seconds):
+            due_s = begin + number / rate
+            await asyncio.sleep(max(due_s - time.perf_counter(), 0))
+            group.create_task(one(number, due_s))
+    return took
+
+
+async def submissions(server: Server, seconds: int) -> None:
+    """Submissions at a steady rate, each durable before it is answered, behind a job that fills the cluster."""
+    async with http(server) as client:
+        (await client.post("/v1/jobs", json=body("sleep 100000", gpus=8))).raise_for_status()
+
+        async def submit(_: int) -> None:
+            (await client.post("/v1/jobs", json=body(gpus=8))).raise_for_status()
+
+        took = await paced(RATE, seconds, submit)
+    report(
+        "submissions, durable, steady rate",
+        rate=RATE,
+        seconds=seconds,
+        p50_ms=round(quantile(took, 50) * 1000, 1),
+        p99_ms=round(quantile(took, 99) * 1000, 1),
+        max_ms=round(max(took) * 1000, 1),
+    )
+
+
+async def watched(client: httpx.AsyncClient, seen: dict[str, float], ready: asyncio.Semaphore) -> None:
+    """Watch events until cancelled, and note when each job is first heard of."""
+    async with client.stream("GET", "/v1/events", timeout=None) as stream:
+        stream.raise_for_status()
+        ready.release()
+        async for line in stream.aiter_lines():
+            if line.startswith("data:") and '"JobSubmitted"' in line:
+                seen.setdefault(json.loads(line[5:])["job"], time.perf_counter())
+
+
+async def reads(server: Server) -> None:
+    """Reads of every kind while many watch and a few submit."""
+    async with http(server) as client, http(server) as watching:
+        ready, seen = asyncio.Semaphore(0), [dict[str, float]() for _ in range(WATCHERS)]
+        watchers = [asyncio.create_task(watched(watching, each, ready)) for each in seen]
+        for _ in range(WATCHERS):
+            await ready.acquire()
+        some = [job["id"] for job in (await client.get("/v1/jobs", params={"limit": 100})).json()["items"]]
+        paths = ["/v1/jobs?limit=100", "/v1/nodes", "/v1/queue", *(f"/v1/jobs/{job}" for job in some[:3])]
+        acknowledged: dict[str, float] = {}
+
+        async def act(number: int) -> None:
+            if number % 6:
+                (await client.get(paths[number % len(paths)])).raise_for_status()
+            else:
+                answer = await client.post("/v1/jobs", json=body(gpus=8))
+                acknowledged[answer.json()["id"]] = time.perf_counter()
+
+        took = await paced(READS_A_SECOND, READING_S, act)
+        await asyncio.sleep(2)
+        total = (await client.get("/v1/queue")).json()
+        for watcher in watchers:
+            watcher.cancel()
+        await asyncio.gather(*watchers, return_exceptions=True)
+    late = [each[job] - at_s for each in seen for job, at_s in acknowledged.items() if job in each]
+    missed = sum(job not in each for each in seen for job in acknowledged)
+    report(
+        "reads with watchers",
+        queue=str(total)[:80],
+        watchers=WATCHERS,
+        read_p50_ms=round(quantile(took, 50) * 1000, 1),
+        read_p99_ms=round(quantile(took, 99) * 1000, 1),
+        seen_after_p50_ms=round(quantile(late, 50) * 1000, 1),
+        seen_after_max_ms=round(max(late) * 1000, 1),
+        missed=missed,
+    )
+
+
+def under_load(folder: Path, seconds: int = SUBMITTING_S) -> None:
+    """Many submissions, and then reads while all those jobs wait."""
+    with Server(folder, nodes="1x8") as server:
+        server.start()
+        asyncio.run(submissions(server, seconds))
+        asyncio.run(reads(server))
+
+
+def idle_latency(folder: Path) -> None:
+    """From asking until the process runs, on an idle cluster."""
+    with Server(folder, nodes="2x8") as server:
+        client = server.start()
+        took: list[float] = []
+        for number in range(IDLE_JOBS):
+            mark = folder / f"started-{number}"
+            asked_ns = time.time_ns()
+            job = client.submit(job_file(f"date +%s%N > {mark}"))
+            client.wait(job.id, timeout=30)
+            took.append((int(mark.read_text()) - asked_ns) / 1e6)
+    report("submit to process started", p50_ms=round(quantile(took, 50), 1), p99_ms=round(quantile(took, 99), 1))
+
+
+async def flood(server: Server, jobs: int) -> None:
+    """Submit trivial jobs as fast as they are taken, and wait until the last has ended."""
+    async with http(server) as client:
+        begin = time.perf_counter()
+        room = asyncio.Semaphore(32)
+
+        async def submit() -> None:
+            async with room:
+                (await client.post("/v1/jobs", json=body())).raise_for_status()
+
+        await asyncio.gather(*(submit() for _ in range(jobs)))
+        submitted_s = time.perf_counter() - begin
+        while (await client.get("/v1/jobs", params={"state": "active", "limit": 1})).json()["items"]:
+            await asyncio.sleep(0.2)
+        total_s = time.perf_counter() - begin
+        failed = (await client.get("/v1/jobs", params={"state": "failed", "limit": 1})).json()["items"]
+    report(
+        "trivial jobs end to end",
+        jobs=jobs,
+        slots=64,
+        submitted_per_s=round(jobs / submitted_s, 1),
+        jobs_per_s=round(jobs / total_s, 1),
+        failed=bool(failed),
+    )
+
+
+def throughput(folder: Path) -> None:
+    """Many trivial jobs on 64 slots."""
+    with Server(folder, nodes="8x8") as server:
+        server.start()
+        asyncio.run(flood(server, TRIVIAL_JOBS))
+
+
+def prepared(store: SqlStore) -> None:
+    """A log of many events of many jobs that all run, and a saved state some way before its end."""
+    control = a_control_plane(store)
+    control.start()
+    for _ in range(LIVE_JOBS // 500):
+        answers = [
+            control.ask(lambda engine, now_ms: engine.submit(a_job(checkpoint=True), now_ms)) for _ in range(500)
+        ]
+        for answer in answers:
+            answer.result(60)
+        control.ask(lambda engine, now_ms: engine.tick(now_ms)).result(60)
+    while store.log.version < EVENTS:
+        control.ask(lambda engine, now_ms: engine.observe(*saves(engine.state.jobs, now_ms))).result(600)
+    control.stop()
+
+
+def saves(jobs: Iterable[JobId], now_ms: int) -> list[ObservedEvent]:
+    """Everybody saves."""
+    return [CheckpointSaved(at_ms=now_ms, job=job, attempt=1, cost_ms=900) for job in jobs]
+
+
+def a_control_plane(store: SqlStore) -> ControlPlane:
+    """On a cluster where all the jobs fit."""
+    backend = QuietBackend({JobId(f"job-{number}"): [Script(run_ms=None)] for number in range(1, LIVE_JOBS + 1)})
+    return ControlPlane(
+        log=store.log,
+        states=store.states,
+        backend=backend,
+        clock=SystemClock(),
+        configuration=Configuration(cluster=flat(LIVE_JOBS // 8, gpus=8)),
+    )
+
+
+def restart(folder: Path) -> None:
+    """A start after a long life, until requests would be answered."""
+    url = f"sqlite:///{folder}/muster.db"
+    with open_store(url, write=True) as store:
+        prepared(store)
+    begin = time.perf_counter()
+    with open_store(url, write=True) as store:
+        opened_s = time.perf_counter() - begin
+        control = a_control_plane(store)
+        control.start()
+        control.ask(lambda engine, _: len(engine.state.jobs)).result(60)
+        ready_s = time.perf_counter() - begin
+        control.stop()
+        events = store.log.version
+    report(
+        "restart",
+        jobs=LIVE_JOBS,
+        events=events,
+        opened_s=round(opened_s, 2),
+        ready_s=round(ready_s, 2),
+        database_mb=(folder / "muster.db").stat().st_size >> 20,
+    )
+
+
+CASES: dict[str, Callable[[Path], None]] = {
+    "load": under_load,
+    "latency": idle_latency,
+    "throughput": throughput,
+    "restart": restart,
+}
+
+
+def main(names: list[str]) -> None:
+    """Run the named cases, or all."""
+    for name in names or CASES:
+        with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+            CASES[name](Path(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

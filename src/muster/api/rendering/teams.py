@@ -1,0 +1,65 @@
+"""Teams as they are sent, with what they use."""
+
+from collections import Counter
+
+from muster.api.rendering.times import seconds
+from muster.api.schemas.teams import Team
+from muster.core.quota import Ledger
+from muster.engine.state import State
+from muster.formats.rules_document import quota_document
+from muster.formats.units import plain_number
+from muster.live.census import Census
+from muster.model import team as model
+from muster.model.ids import GpuType, TeamPath
+from muster.model.team import ANY_TYPE, ancestors
+
+
+def known_teams(state: State, census: Census) -> dict[TeamPath, model.Team]:
+    """Those that were configured, and those that jobs run or wait for, by path."""
+    found = {team.path: team for team in state.snapshot.rules.teams}
+    for path in (*census.team_running, *census.team_waiting):
+        found.setdefault(path, model.Team(path=path))
+    return dict(sorted(found.items()))
+
+
+def remembered_usage(state: State, now_ms: int) -> Counter[TeamPath]:
+    """GPU-milliseconds that fair share remembers, of each team and those below it."""
+    found: Counter[TeamPath] = Counter()
+    for path, gpu_ms in state.snapshot.ledger.remembered(now_ms):
+        for team in ancestors(path):
+            found[team] += gpu_ms
+    return found
+
+
+def team_body(state: State, team: model.Team, census: Census, usage: Counter[TeamPath]) -> Team:
+    """A team as it is now."""
+    ledger = state.snapshot.ledger
+    used = _used(ledger, team.path, list(census.gpus))
+    return Team(
+        path=team.path,
+        guaranteed=quota_document(team.guaranteed),
+        limit=quota_document(team.limit),
+        weight=plain_number(team.weight),
+        used={gpu_type: plain_number(milli) for gpu_type, milli in used.items()},
+        borrowed={gpu_type: plain_number(milli) for gpu_type, milli in _borrowed(team, used).items()},
+        running=census.team_running[team.path],
+        waiting=census.team_waiting[team.path],
+        usage_gpu_s=seconds(usage[team.path]),
+    )
+
+
+def _used(ledger: Ledger, path: TeamPath, gpu_types: list[GpuType]) -> dict[GpuType, int]:
+    amounts = {gpu_type: ledger.used_milli(path, gpu_type) for gpu_type in (ANY_TYPE, *gpu_types)}
+    return {gpu_type: milli for gpu_type, milli in amounts.items() if milli}
+
+
+def _borrowed(team: model.Team, used: dict[GpuType, int]) -> dict[GpuType, int]:
+    """Above the guarantee, by the types that it names; all that is used where it names none."""
+    guaranteed = dict(team.guaranteed)
+    covered = {
+        gpu_type: milli for gpu_type, milli in used.items() if gpu_type in guaranteed or ANY_TYPE not in guaranteed
+    }
+    above = {gpu_type: milli - guaranteed.get(gpu_type, 0) for gpu_type, milli in covered.items()}
+    if ANY_TYPE not in guaranteed and guaranteed:
+        above[ANY_TYPE] = sum(max(milli, 0) for gpu_type, milli in above.items() if gpu_type != ANY_TYPE)
+    return {gpu_type: milli for gpu_type, milli in above.items() if milli > 0}

@@ -1,0 +1,84 @@
+"""History as a trace, to be replayed under another policy."""
+
+import asyncio
+import csv
+import io
+from collections.abc import AsyncGenerator, Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from muster.access.permissions import Permission
+from muster.api.gate import Caller, Needs
+from muster.api.lookup import user_of
+from muster.api.routes.answers import errors
+from muster.api.stream import Stream
+from muster.core.run_times import run_ms
+from muster.engine.state import State
+from muster.formats.trace_csv import csv_rows
+from muster.model.job import Job
+from muster.model.trace import Trace, TraceJob
+
+router = APIRouter(tags=["jobs"])
+
+MEDIA_TYPE = "text/csv; charset=utf-8"
+ROWS_AT_ONCE = 1_000
+
+
+@router.get(
+    "/v1/export",
+    operation_id="export_jobs",
+    summary="Export ended jobs as a trace",
+    response_class=Response,
+    responses={
+        **errors(401, 403),
+        200: {"description": "A trace.", "content": {"text/csv": {"schema": {"type": "string"}}}},
+    },
+)
+async def export_jobs(caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]) -> Response:
+    """Jobs that have run and ended, of the teams that you may see, for `muster simulate`."""
+    state = caller.deps.control.state
+    jobs = [job for job in list(state.jobs.values()) if job.state.is_final and caller.sees(job.spec.team)]
+    rows = csv_rows(await asyncio.to_thread(_trace, state, jobs))
+    return Stream(_text(rows), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+
+
+def _trace(state: State, jobs: list[Job]) -> Trace:
+    ran = [job for job in jobs if run_ms(job.spec, job.attained_gpu_ms) > 0 and job.spec.gang_gpu_milli > 0]
+    begin_ms = min((job.submitted_ms for job in ran), default=0)
+    return Trace(name="export", jobs=tuple(_trace_job(state, job, begin_ms) for job in ran))
+
+
+def _trace_job(state: State, job: Job, begin_ms: int) -> TraceJob:
+    spec = job.spec
+    return TraceJob(
+        id=job.id,
+        submit_ms=job.submitted_ms - begin_ms,
+        run_ms=run_ms(spec, job.attained_gpu_ms),
+        gpu_milli=spec.gang_gpu_milli,
+        team=spec.team,
+        user=user_of(state, job.id),
+        name=spec.name,
+        tier=spec.tier,
+        priority=spec.priority,
+        gpu_types=spec.roles[0].request.gpu_types,
+        cpu_milli=sum(role.workers_min * role.request.cpu_milli for role in spec.roles),
+        memory_bytes=sum(role.workers_min * role.request.memory_bytes for role in spec.roles),
+        max_duration_ms=spec.max_duration_ms,
+        status=job.state.value,
+    )
+
+
+async def _text(rows: Iterator[list[str]]) -> AsyncGenerator[bytes, None]:
+    """Line by line, a thousand at a time, letting others go first in between."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    for number, row in enumerate(rows, start=1):
+        writer.writerow(row)
+        if number % ROWS_AT_ONCE == 0:
+            yield buffer.getvalue().encode()
+            buffer.seek(0)
+            buffer.truncate()
+            await asyncio.sleep(0)
+    yield buffer.getvalue().encode()

@@ -1,0 +1,47 @@
+"""The queue's totals: for everybody who wonders how busy it is."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from muster.access.permissions import Permission
+from muster.api.gate import Caller, Needs
+from muster.api.rendering.times import time_of
+from muster.api.routes.answers import SEEN
+from muster.api.schemas.queue import Crowd, GpuCount, Queue, TierCrowd
+from muster.formats.units import plain_number
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get("/v1/queue", operation_id="show_queue", summary="Show how busy it is", responses=SEEN)
+async def show_queue(caller: Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]) -> Queue:
+    """How many jobs run and wait by tier and team, how many GPUs are in use, and the longest wait."""
+    state = caller.deps.control.state
+    census = caller.services.counting.census(state)
+    teams = sorted({team for _, team in (*census.running, *census.waiting)})
+    tiers = [tier.name for tier in state.snapshot.rules.tiers]
+    return Queue(
+        running=census.running.total(),
+        waiting=census.waiting.total(),
+        oldest=time_of(min(census.oldest_ms.values(), default=None)),
+        tiers={
+            tier: TierCrowd(
+                running=sum(count for key, count in census.running.items() if key[0] == tier),
+                waiting=sum(count for key, count in census.waiting.items() if key[0] == tier),
+                oldest=time_of(census.oldest_ms.get(tier)),
+            )
+            for tier in tiers
+        },
+        teams={
+            team: Crowd(
+                running=sum(count for key, count in census.running.items() if key[1] == team),
+                waiting=sum(count for key, count in census.waiting.items() if key[1] == team),
+            )
+            for team in teams
+        },
+        gpus={
+            gpu_type or "any": GpuCount(total=total, used=plain_number(census.gpus_used_milli[gpu_type]))
+            for gpu_type, total in sorted(census.gpus.items())
+        },
+    )

@@ -1,0 +1,91 @@
+"""Tiers, pools and the policy: whole lists, written as in a scenario file."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from muster.access.permissions import Permission
+from muster.api.asking import change, require
+from muster.api.gate import Caller, Needs
+from muster.api.routes.answers import CHANGED, SEEN
+from muster.api.schemas import rules as schemas
+from muster.engine.engine import Engine
+from muster.formats.document import Document, Problems
+from muster.formats.references import read_references
+from muster.formats.rules_document import policy_document, pools_document, teams_document, tiers_document
+from muster.model.access import EVERY_TEAM
+from muster.model.scenario import Rules
+
+router = APIRouter(tags=["rules"])
+
+Sees = Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]
+MayChange = Annotated[Caller, Depends(Needs(Permission.POLICY_CHANGE))]
+
+
+@router.get("/v1/tiers", operation_id="show_tiers", summary="Show the tiers", responses=SEEN)
+async def show_tiers(caller: Sees) -> list[schemas.Tier]:
+    """The tiers, most urgent first."""
+    return [schemas.Tier(**each) for each in tiers_document(_rules(caller).tiers)]
+
+
+@router.put("/v1/tiers", operation_id="put_tiers", summary="Replace the tiers", responses=CHANGED)
+async def put_tiers(caller: MayChange, body: schemas.NewTiers) -> list[schemas.Tier]:
+    """Put other tiers in force. One that still has jobs cannot go."""
+    await _put(caller, "tiers", body.root, lambda rules, read: replace(rules, tiers=read.tiers))
+    return await show_tiers(caller)
+
+
+@router.get("/v1/pools", operation_id="show_pools", summary="Show the pools", responses=SEEN)
+async def show_pools(caller: Sees) -> dict[str, schemas.Pool]:
+    """The pools by name. Without any, all nodes are in pools that admit everybody."""
+    return {name: schemas.Pool(**each) for name, each in pools_document(_rules(caller).pools).items()}
+
+
+@router.put("/v1/pools", operation_id="put_pools", summary="Replace the pools", responses=CHANGED)
+async def put_pools(caller: MayChange, body: schemas.NewPools) -> dict[str, schemas.Pool]:
+    """Put other pools in force. What runs goes on where it is."""
+    await _put(caller, "pools", body.root, lambda rules, read: replace(rules, pools=read.pools))
+    return await show_pools(caller)
+
+
+@router.get("/v1/policy", operation_id="show_policy", summary="Show the policy", responses=SEEN)
+async def show_policy(caller: Sees) -> schemas.Policy:
+    """The policy with all of its settings."""
+    return schemas.Policy(**policy_document(_rules(caller).policy))
+
+
+@router.put("/v1/policy", operation_id="put_policy", summary="Replace the policy", responses=CHANGED)
+async def put_policy(caller: MayChange, body: schemas.NewPolicy) -> schemas.Policy:
+    """Put another policy in force from the next cycle on."""
+    await _put(caller, "policy", body.root, lambda rules, read: replace(rules, policy=read.policy))
+    return await show_policy(caller)
+
+
+def _rules(caller: Caller) -> Rules:
+    return caller.deps.control.state.snapshot.rules
+
+
+async def _put(caller: Caller, part: str, value: object, merged: Callable[[Rules, Rules], Rules]) -> None:
+    """Read one part against the others as they stand, and put it in force."""
+    action = f"{part}.put"
+    await require(caller, Permission.POLICY_CHANGE, EVERY_TEAM, action=action, subject=part)
+
+    def put(engine: Engine, now_ms: int) -> None:
+        engine.change_rules(merged(engine.rules, _read(engine.rules, part, value)), now_ms, by=caller.name)
+
+    await change(caller, action, part, put)
+
+
+def _read(rules: Rules, part: str, value: object) -> Rules:
+    parts = {
+        "tiers": tiers_document(rules.tiers),
+        "pools": pools_document(rules.pools) or None,
+        "teams": teams_document(rules.teams) or None,
+        part: value,
+    }
+    problems = Problems(Document(file=part, value=parts))
+    read = read_references(parts, problems)
+    problems.stop_if_any()
+    return Rules(teams=rules.teams, tiers=read.tiers, pools=read.pools, policy=read.policy)

@@ -1,0 +1,132 @@
+"""Teams: what each was given and uses, and giving it more or less."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from muster.access.permissions import Permission
+from muster.api.asking import change, require
+from muster.api.gate import Caller, Needs
+from muster.api.paging import cursor_of, text_place
+from muster.api.rendering.teams import known_teams, remembered_usage, team_body
+from muster.api.routes.answers import CHANGED, FOUND, SEEN
+from muster.api.schemas.base import Page, Paging
+from muster.api.schemas.teams import Quota, Team
+from muster.engine.engine import Engine
+from muster.formats.document import Document, Problems
+from muster.formats.rules_document import teams_document
+from muster.formats.team_tree import team_tree
+from muster.formats.wire import ID_CHARS
+from muster.model import team as model
+from muster.model.access import EVERY_TEAM
+from muster.model.errors import Conflict, NotFound
+from muster.model.ids import TeamPath
+from muster.model.scenario import Rules
+
+router = APIRouter(tags=["rules"])
+
+PathOfTeam = Annotated[
+    str, Path(min_length=1, max_length=ID_CHARS, description="Its path in the tree.", examples=["nlp/pretraining"])
+]
+Sees = Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]
+MayChange = Annotated[Caller, Depends(Needs(Permission.QUOTA_CHANGE))]
+
+
+@router.get("/v1/teams", operation_id="list_teams", summary="List teams", responses=SEEN)
+async def list_teams(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Team]:
+    """All teams by path, with their quotas and what they use."""
+    state = caller.deps.control.state
+    census = caller.services.counting.census(state)
+    after = text_place("teams", paging.cursor)
+    teams = [team for path, team in known_teams(state, census).items() if after is None or path > after]
+    usage = remembered_usage(state, caller.deps.clock.now_ms())
+    items = [team_body(state, team, census, usage) for team in teams[: paging.limit]]
+    return Page(items=items, next=cursor_of("teams", items[-1].path) if len(teams) > paging.limit else None)
+
+
+@router.get("/v1/teams/{path:path}", operation_id="show_team", summary="Show a team", responses=FOUND)
+async def show_team(caller: Sees, path: PathOfTeam) -> Team:
+    """A team, its quota and what it uses."""
+    return _shown(caller, TeamPath(path))
+
+
+@router.put("/v1/teams/{path:path}", operation_id="put_team", summary="Give a team its quota", responses=CHANGED)
+async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
+    """Make a team, or give one another quota and weight. All of it is replaced."""
+    team = TeamPath(path)
+    await require(caller, Permission.QUOTA_CHANGE, _parent(team), action="teams.put", subject=team)
+    wanted = {"guaranteed": body.guaranteed, "limit": body.limit, "weight": body.weight}
+
+    def put(engine: Engine, now_ms: int) -> None:
+        rules = engine.rules
+        others = [each for each in rules.teams if each.path != team]
+        teams = _read([*others, model.Team(path=team)], team, wanted)
+        engine.change_rules(replace(rules, teams=teams), now_ms, by=caller.name)
+
+    await change(caller, "teams.put", team, put, reason=body.reason)
+    return _shown(caller, team)
+
+
+@router.delete(
+    "/v1/teams/{path:path}",
+    operation_id="delete_team",
+    summary="Remove a team",
+    status_code=204,
+    response_class=Response,
+    responses=CHANGED,
+)
+async def delete_team(caller: MayChange, path: PathOfTeam) -> Response:
+    """Remove a team that has no teams below it and no jobs that run or wait."""
+    team = TeamPath(path)
+    await require(caller, Permission.QUOTA_CHANGE, _parent(team), action="teams.delete", subject=team)
+
+    def delete(engine: Engine, now_ms: int) -> None:
+        rules = engine.rules
+        _check_idle(engine, rules, team)
+        teams = tuple(each for each in rules.teams if each.path != team)
+        if not teams:
+            raise Conflict(f"{team} is the last team; without any, every team exists and none is limited")
+        engine.change_rules(replace(rules, teams=teams), now_ms, by=caller.name)
+
+    await change(caller, "teams.delete", team, delete)
+    return Response(status_code=204)
+
+
+def _parent(team: TeamPath) -> TeamPath:
+    parent, slash, _ = team.rpartition("/")
+    return TeamPath(parent) if slash else EVERY_TEAM
+
+
+def _read(teams: list[model.Team], team: TeamPath, wanted: dict[str, object]) -> tuple[model.Team, ...]:
+    """The whole tree with the team in it, checked as one that is read from a file."""
+    tree = teams_document(teams)
+    level, entry = tree, tree
+    for name in team.split("/"):
+        entry = level[name]
+        level = entry["teams"]
+    entry |= wanted
+    problems = Problems(Document(file="quota", value=tree))
+    read = team_tree(tree, problems, ())
+    problems.stop_if_any()
+    return read
+
+
+def _check_idle(engine: Engine, rules: Rules, team: TeamPath) -> None:
+    if all(each.path != team for each in rules.teams):
+        raise NotFound(f"there is no team {team}")
+    below = next((each.path for each in rules.teams if each.path.startswith(team + "/")), None)
+    if below is not None:
+        raise Conflict(f"{team} has teams below it, such as {below}; remove those first")
+    active = (job.id for job in engine.state.jobs.values() if job.spec.team == team and not job.state.is_final)
+    if (busy := next(active, None)) is not None:
+        raise Conflict(f"{team} has jobs that run or wait, such as {busy}; end those first")
+
+
+def _shown(caller: Caller, team: TeamPath) -> Team:
+    state = caller.deps.control.state
+    census = caller.services.counting.census(state)
+    known = known_teams(state, census).get(team)
+    if known is None:
+        raise NotFound(f"there is no team {team}")
+    return team_body(state, known, census, remembered_usage(state, caller.deps.clock.now_ms()))

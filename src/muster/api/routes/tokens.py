@@ -1,0 +1,118 @@
+"""Tokens: who you are, and letting others in."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from muster.access.permissions import Permission
+from muster.access.principal import is_sound, may_grant, may_revoke
+from muster.access.secrets import NewSecret, new_secret
+from muster.api.gate import Caller, Needs
+from muster.api.paging import cursor_of, text_place
+from muster.api.rendering.access import identity_body, token_body
+from muster.api.routes.answers import CHANGED, SEEN, errors
+from muster.api.schemas.access import FreshToken, Identity, NewToken
+from muster.api.schemas.access import Token as TokenBody
+from muster.api.schemas.base import Page, Paging
+from muster.api.services import entry
+from muster.formats import wire
+from muster.formats.units import BadValue
+from muster.model.access import EVERY_TEAM, Binding, Token
+from muster.model.errors import InvalidInput, NotFound, Refused
+from muster.model.ids import TeamPath, TokenId
+
+router = APIRouter(tags=["access"])
+
+MayChange = Annotated[Caller, Depends(Needs(Permission.TOKENS_CHANGE))]
+
+
+@router.get("/v1/whoami", operation_id="show_me", summary="Say who you are", responses=errors(401))
+async def show_me(caller: Annotated[Caller, Depends(Needs(None))]) -> Identity:
+    """The name, roles and expiry of the token that you have shown."""
+    return identity_body(caller.principal)
+
+
+@router.get("/v1/tokens", operation_id="list_tokens", summary="List tokens", responses=SEEN)
+async def list_tokens(caller: MayChange, paging: Annotated[Paging, Query()]) -> Page[TokenBody]:
+    """The tokens that you may revoke, oldest first."""
+    tokens = [token for token in await _all(caller) if may_revoke(caller.principal, token)]
+    after = text_place("tokens", paging.cursor)
+    start = next((place for place, token in enumerate(tokens, start=1) if token.id == after), 0)
+    shown = tokens[start : start + paging.limit]
+    is_last = start + len(shown) >= len(tokens)
+    return Page(
+        items=[token_body(token) for token in shown], next=None if is_last else cursor_of("tokens", shown[-1].id)
+    )
+
+
+@router.post("/v1/tokens", operation_id="create_token", summary="Make a token", status_code=201, responses=CHANGED)
+async def create_token(caller: MayChange, body: NewToken, response: Response) -> FreshToken:
+    """Let somebody in, with no more than you have yourself. The secret is in this answer and nowhere else.
+
+    A token that is made with one that expires does so no later.
+    """
+    secret, now_ms = new_secret(), caller.deps.clock.now_ms()
+    token = _wanted(caller, body, secret, now_ms)
+    if not may_grant(caller.principal, token.bindings, token.scopes):
+        await caller.services.note_denial(caller.principal, "tokens.create", body.name)
+        raise Refused(f"{caller.name} may not make this token: it would allow more than you have yourself")
+    roles = ", ".join(f"{each.role} on {each.team}" for each in token.bindings)
+    made = entry(caller.principal, now_ms, "tokens.create", token.id, for_name=token.name, roles=roles)
+    await asyncio.to_thread(caller.deps.tokens.add, token, audit=(made,))
+    response.headers["Cache-Control"] = "no-store"
+    return FreshToken(**token_body(token).model_dump(), secret=secret.text)
+
+
+@router.delete(
+    "/v1/tokens/{token}",
+    operation_id="revoke_token",
+    summary="Revoke a token",
+    status_code=204,
+    response_class=Response,
+    responses=CHANGED,
+)
+async def revoke_token(
+    caller: MayChange, token: Annotated[str, Path(min_length=1, max_length=100, description="Its id.")]
+) -> Response:
+    """Let a token no longer in, from now on."""
+    known = next((each for each in await _all(caller) if each.id == token), None)
+    if known is None or not may_revoke(caller.principal, known):
+        if known is not None:
+            await caller.services.note_denial(caller.principal, "tokens.revoke", token)
+        raise NotFound(f"there is no token {token}")
+    now_ms = caller.deps.clock.now_ms()
+    done = entry(caller.principal, now_ms, "tokens.revoke", token, for_name=known.name)
+    await asyncio.to_thread(caller.services.keyring.revoke, TokenId(token), now_ms, audit=(done,))
+    return Response(status_code=204)
+
+
+async def _all(caller: Caller) -> list[Token]:
+    return list(await asyncio.to_thread(caller.deps.tokens.all))
+
+
+def _wanted(caller: Caller, body: NewToken, secret: NewSecret, now_ms: int) -> Token:
+    bindings = tuple(Binding(role=each.role, team=_team(each.team)) for each in body.bindings)
+    if unsound := next((each for each in bindings if not is_sound(each)), None):
+        raise InvalidInput(f"the role {unsound.role} is for the whole cluster; bind it to *, not to {unsound.team}")
+    limits = [] if body.expires_in_s is None else [now_ms + round(body.expires_in_s * 1000)]
+    if caller.principal.expires_ms is not None:
+        limits.append(caller.principal.expires_ms)
+    return Token(
+        id=secret.id,
+        name=body.name,
+        digest=secret.digest,
+        bindings=bindings,
+        scopes=tuple(dict.fromkeys(each.value for each in body.scopes)),
+        created_ms=now_ms,
+        expires_ms=min(limits, default=None),
+    )
+
+
+def _team(path: str) -> TeamPath:
+    if path == EVERY_TEAM:
+        return EVERY_TEAM
+    try:
+        return TeamPath(wire.team_path(path))
+    except BadValue as error:
+        raise InvalidInput(f"{error.problem}; {error.hint}") from None

@@ -1,0 +1,72 @@
+"""What became of attempts: how much GPU time each had, how much of it was of use, and whether the job goes on.
+
+Useful is what need not be done again: all of it when the job succeeded, else what was done before the last save.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from muster.engine.state import State
+from muster.model.events import Event, JobStarted, NodeLost
+from muster.model.ids import JobId
+from muster.model.job import Cause, Job, JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """An attempt that is over."""
+
+    job: JobId
+    cause: Cause
+    state: JobState
+    """What the job is now."""
+    allocated_gpu_ms: int
+    useful_gpu_ms: int
+
+
+class Attempts:
+    """Follows attempts from their start to their end; told of everything on the writer's thread, as it is written."""
+
+    def __init__(self, state: State) -> None:
+        self._started: dict[JobId, Job] = {job: state.jobs[job] for job in list(state.occupying)}
+
+    def follow(self, event: Event, state: State) -> Iterator[Ended]:
+        """Take an event in; the attempts that it ended. The state is as the event and those with it left it."""
+        if isinstance(event, NodeLost):
+            for job in list(self._started):
+                yield from self._look_at(job, state)
+            return
+        job_id: JobId | None = getattr(event, "job", None)
+        if job_id is None:
+            return
+        if isinstance(event, JobStarted):
+            self._started[job_id] = state.jobs[job_id]
+        for job in state.addressed(job_id):
+            yield from self._look_at(job, state)
+
+    def _look_at(self, job: JobId, state: State) -> Iterator[Ended]:
+        started, now = self._started.get(job), state.jobs[job]
+        if started is not None and not now.state.holds_resources:
+            del self._started[job]
+            yield _ended(started, now)
+
+
+def _ended(started: Job, now: Job) -> Ended:
+    allocated_gpu_ms = max(now.attained_gpu_ms - started.attained_gpu_ms, 0)
+    return Ended(
+        job=now.id,
+        cause=now.cause or Cause.COMPLETED,
+        state=now.state,
+        allocated_gpu_ms=allocated_gpu_ms,
+        useful_gpu_ms=_useful(started, now, allocated_gpu_ms),
+    )
+
+
+def _useful(started: Job, now: Job, allocated_gpu_ms: int) -> int:
+    began_ms, saved_ms = started.started_ms, now.checkpointed_ms
+    if now.state is JobState.SUCCEEDED:
+        return allocated_gpu_ms
+    if began_ms is None or saved_ms is None or saved_ms <= began_ms or not allocated_gpu_ms:
+        return 0
+    gpus = max(sum(len(worker.gpus) for worker in started.workers), 1)
+    return min(gpus * (saved_ms - began_ms), allocated_gpu_ms)

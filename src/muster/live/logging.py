@@ -1,0 +1,52 @@
+"""The server's own log: one JSON object to a line, in a file that only its owner can read, and never a secret."""
+
+import json
+import logging
+import os
+import re
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from muster.model.limits import SERVER_LOG_BYTES, SERVER_LOGS
+
+_USUAL = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
+_SECRET = re.compile(r"muster_[0-9a-f]{12}_[A-Za-z0-9_-]+|(?i:bearer)[ .]+[A-Za-z0-9._~+/-]{8,}=*")
+HIDDEN = "(hidden)"
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON: when, how bad, who says it, what, and what it is about (job, attempt, cause, …)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, with everything that looks like a token taken out."""
+        moment = datetime.fromtimestamp(record.created, UTC)
+        said: dict[str, object] = {
+            "at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        said |= {key: value for key, value in record.__dict__.items() if key not in _USUAL}
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        return _SECRET.sub(HIDDEN, json.dumps(said, default=str, ensure_ascii=False))
+
+
+def log_to(path: Path, *, level: int = logging.INFO) -> logging.Handler:
+    """Have everything logged to a file from now on; a full one is put aside, and the oldest is dropped."""
+    path.touch(mode=0o600)
+    handler = _PrivateFile(path, maxBytes=SERVER_LOG_BYTES, backupCount=SERVER_LOGS, encoding="utf-8")
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level)
+    return handler
+
+
+class _PrivateFile(RotatingFileHandler):
+    """A rotating file that nobody else may read."""
+
+    def _open(self):  # type: ignore[no-untyped-def]
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.fdopen(descriptor, self.mode, encoding=self.encoding)

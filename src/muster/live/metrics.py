@@ -1,0 +1,179 @@
+"""Figures for Prometheus, in a registry of their own.
+
+What is counted is told here as it happens; what stands is worked out when somebody asks.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import generate_latest
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from muster.live.attempts import Attempts
+from muster.live.census import Census, Counting
+from muster.live.control_plane import ControlPlane, Turn
+from muster.model.events import Event, EvictionOrdered, JobStarted, JobSubmitted
+from muster.model.ids import TeamPath, TierName
+from muster.model.limits import METRIC_TEAMS, WATCHER_PAGE_EVENTS
+
+_log = logging.getLogger("muster.live")
+
+OTHERS = "(others)"
+"""The label of teams that are too many to be told apart."""
+
+_WAITS_S = (1, 5, 15, 60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 86_400, 3 * 86_400, 7 * 86_400)
+_MOMENTS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Metrics:
+    """All figures of one control plane."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._cycles = self._histogram("muster_cycle_seconds", "How long a scheduling cycle took.", _MOMENTS_S)
+        self._commits = self._histogram(
+            "muster_commit_seconds", "How long it took to do and write a batch.", _MOMENTS_S
+        )
+        self._waits = self._histogram("muster_job_wait_seconds", "From submission to first start.", _WAITS_S, "tier")
+        self._submissions = self._counter("muster_submissions", "Jobs and arrays that were let in.", "tier")
+        self._starts = self._counter("muster_starts", "Attempts that got their GPUs.", "tier")
+        self._preemptions = self._counter("muster_preemptions", "Jobs that were told to leave for others.", "reason")
+        self._restarts = self._counter("muster_restarts", "Attempts that ended and are tried again.", "cause")
+        self._endings = self._counter("muster_jobs_ended", "Jobs that have ended.", "state")
+        self._allocated = self._counter("muster_allocated_gpu_seconds", "GPU time of attempts that are over.")
+        self._useful = self._counter("muster_useful_gpu_seconds", "What of it need not be done again.")
+        self._requests = self._counter("muster_http_requests", "Requests answered.", "method", "route", "status")
+        self._answers = self._histogram("muster_http_answer_seconds", "Until an answer began.", _MOMENTS_S, "route")
+        self.watchers: float = 0
+        """Event streams that are open."""
+        self._control: ControlPlane | None = None
+        self._attempts: Attempts | None = None
+        self._version = 0
+
+    def watch(self, control: ControlPlane) -> None:
+        """Follow a control plane from now on. Called once, before it starts to turn."""
+        self._control = control
+        self._attempts = Attempts(control.state)
+        self._version = control.feed.version
+        self.registry.register(_Standing(self, control))
+        control.feed.subscribe(self._follow)
+
+    def on_turn(self, turn: Turn) -> None:
+        """The writer has done something."""
+        if turn.wishes or turn.reports:
+            self._commits.observe(turn.write_s)
+        if turn.has_planned:
+            self._cycles.observe(turn.plan_s)
+
+    def answered(self, *, method: str, route: str, status: int, after_s: float) -> None:
+        """A request was answered."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._answers.labels(route).observe(after_s)
+
+    def text(self) -> bytes:
+        """All figures as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+    def _follow(self) -> None:
+        """Count what was written. On the writer's thread, which no fault of these figures may stop."""
+        control = self._control
+        assert control is not None  # It is subscribed by `watch`.
+        while (events := control.feed.after(self._version, WATCHER_PAGE_EVENTS)) != ():
+            if events is None:
+                self._version = control.feed.version
+                return
+            self._version = events[-1][0]
+            try:
+                for _, event in events:
+                    self._count(event, control)
+            except Exception:  # noqa: BLE001 - a figure is not worth the writer
+                _log.exception("events could not be counted")
+
+    def _count(self, event: Event, control: ControlPlane) -> None:
+        match event:
+            case JobSubmitted(spec=spec):
+                self._submissions.labels(spec.tier).inc()
+            case JobStarted(job=job, attempt=attempt):
+                record = control.state.jobs[job]
+                self._starts.labels(record.spec.tier).inc()
+                if attempt == 1:
+                    self._waits.labels(record.spec.tier).observe((event.at_ms - record.submitted_ms) / 1000)
+            case EvictionOrdered(why=why):
+                self._preemptions.labels(why.value).inc()
+            case _:
+                pass
+        assert self._attempts is not None  # Made by `watch`.
+        for ended in self._attempts.follow(event, control.state):
+            self._allocated.inc(ended.allocated_gpu_ms / 1000)
+            self._useful.inc(ended.useful_gpu_ms / 1000)
+            if ended.state.is_final:
+                self._endings.labels(ended.state.value).inc()
+            else:
+                self._restarts.labels(ended.cause.value).inc()
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, meaning, labels, buckets=buckets, registry=self.registry)
+
+
+class _Standing(Collector):
+    """What is so at the moment somebody asks."""
+
+    def __init__(self, metrics: Metrics, control: ControlPlane) -> None:
+        self._metrics = metrics
+        self._control = control
+        self._counting = Counting()
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        return ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        state = self._control.state
+        census = self._counting.census(state)
+        yield _crowd("muster_jobs_waiting", "Jobs that wait for GPUs.", census.waiting)
+        yield _crowd("muster_jobs_running", "Jobs that have GPUs.", census.running)
+        yield from _gpus(census)
+        oldest = GaugeMetricFamily("muster_oldest_wait_seconds", "How long the first has waited.", labels=["tier"])
+        for tier, submitted_ms in census.oldest_ms.items():
+            oldest.add_metric([tier], max(state.now_ms - submitted_ms, 0) / 1000)
+        yield oldest
+        nodes = GaugeMetricFamily("muster_nodes", "Nodes by state.", labels=["state"])
+        for name, count in sorted(census.nodes.items()):
+            nodes.add_metric([name], count)
+        yield nodes
+        is_up = 0 if self._control.has_stopped or self._control.trouble else 1
+        yield GaugeMetricFamily("muster_writer_up", "1 while changes can be written.", value=is_up)
+        yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=state.version)
+        yield GaugeMetricFamily("muster_event_watchers", "Event streams that are open.", value=self._metrics.watchers)
+
+
+def _gpus(census: Census) -> Iterator[GaugeMetricFamily]:
+    total = GaugeMetricFamily("muster_gpus", "GPUs there are.", labels=["type"])
+    used = GaugeMetricFamily("muster_gpus_used", "GPUs in use; shares count as parts.", labels=["type"])
+    for gpu_type, count in sorted(census.gpus.items()):
+        total.add_metric([gpu_type], count)
+        used.add_metric([gpu_type], census.gpus_used_milli[gpu_type] / 1000)
+    yield total
+    yield used
+
+
+def _crowd(name: str, meaning: str, counts: Mapping[tuple[TierName, TeamPath], int]) -> GaugeMetricFamily:
+    """Jobs by tier and team; of many teams, the largest by name and the rest together."""
+    by_team: dict[str, int] = {}
+    for (_, team), count in counts.items():
+        by_team[team] = by_team.get(team, 0) + count
+    named = frozenset(sorted(by_team, key=lambda team: (-by_team[team], team))[:METRIC_TEAMS])
+    summed: dict[tuple[str, str], int] = {}
+    for (tier, team), count in counts.items():
+        label = (tier, team if team in named else OTHERS)
+        summed[label] = summed.get(label, 0) + count
+    family = GaugeMetricFamily(name, meaning, labels=["tier", "team"])
+    for labels, count in sorted(summed.items()):
+        family.add_metric(labels, count)
+    return family

@@ -1,0 +1,140 @@
+"""Tokens over HTTP: nobody gives away more than they have, and what is revoked or expired lets nobody in."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from muster.access.permissions import Permission
+from muster.model.access import Binding, Role
+from muster.model.ids import TeamPath
+from tests.api.world import World, played
+
+DAY_S = 24 * 3600
+
+
+def _bindings(*pairs: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"role": role, "team": team} for role, team in pairs]
+
+
+async def _create(client: httpx.AsyncClient, *pairs: tuple[str, str], **fields: Any) -> httpx.Response:
+    return await client.post("/v1/tokens", json={"name": "robot", "bindings": _bindings(*pairs), **fields})
+
+
+async def _whoami(client: httpx.AsyncClient, secret: str) -> httpx.Response:
+    return await client.get("/v1/whoami", headers={"Authorization": f"Bearer {secret}"})
+
+
+def test_a_new_token_opens_the_door_until_it_is_revoked() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        made = await _create(client, ("member", "nlp"), expires_in_s=DAY_S)
+        assert made.status_code == 201
+        assert made.headers["cache-control"] == "no-store"
+        me = (await _whoami(client, made.json()["secret"])).json()
+        assert (me["name"], me["bindings"]) == ("robot", _bindings(("member", "nlp")))
+        assert me["expires"] == made.json()["expires"]
+        listed = (await client.get("/v1/tokens")).json()["items"]
+        assert made.json()["id"] in [token["id"] for token in listed]
+        assert (await client.delete(f"/v1/tokens/{made.json()['id']}")).status_code == 204
+        assert (await _whoami(client, made.json()["secret"])).status_code == 401
+        actions = [(entry.action, entry.subject) for entry in world.store.audit]
+        assert actions == [("tokens.create", made.json()["id"]), ("tokens.revoke", made.json()["id"])]
+
+    played(scenario, who="lead")
+
+
+def test_a_token_that_has_expired_lets_nobody_in_also_when_it_was_just_used() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        made = (await _create(client, ("viewer", "nlp"), expires_in_s=60)).json()
+        assert (await _whoami(client, made["secret"])).status_code == 200
+        world.clock.advance(60_000)
+        assert (await _whoami(client, made["secret"])).status_code == 401
+
+    played(scenario, who="lead")
+
+
+@pytest.mark.parametrize(
+    ("who", "pair", "status"),
+    [
+        ("lead", ("lead", "nlp"), 201),
+        ("lead", ("viewer", "nlp/pre"), 201),
+        ("lead", ("member", "vision"), 403),
+        ("lead", ("viewer", "*"), 403),
+        ("lead", ("member", "nlpx"), 403),
+        ("lead", ("operator", "*"), 403),
+        ("lead", ("operator", "nlp"), 422),
+        ("admin", ("admin", "*"), 201),
+        ("admin", ("admin", "nlp"), 422),
+        ("admin", ("member", "not a team"), 422),
+        ("operator", ("viewer", "nlp"), 403),
+        ("member", ("viewer", "nlp"), 403),
+    ],
+)
+def test_nobody_gives_away_more_than_they_have(who: str, pair: tuple[str, str], status: int) -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        before = len(world.tokens.all())
+        assert (await _create(client, pair)).status_code == status
+        assert len(world.tokens.all()) - before == (status == 201)
+        denied = [entry for entry in world.store.audit if ("outcome", "denied") in entry.detail]
+        assert len(denied) == (status == 403)
+
+    played(scenario, who=who)
+
+
+def test_a_narrowed_token_gives_away_no_wider_and_no_longer_lived_ones() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        scopes = (Permission.TOKENS_CHANGE.value, Permission.JOBS_SEE.value)
+        expires_ms = world.clock.now_ms() + 1000 * DAY_S
+        lead = (Binding(role=Role.LEAD, team=TeamPath("nlp")),)
+        world.let_in("narrow", lead, scopes=scopes, expires_ms=expires_ms)
+        async with world.client("narrow") as narrow:
+            assert (await narrow.get("/v1/jobs")).status_code == 200
+            assert (await narrow.get("/v1/nodes")).status_code == 403
+            assert (await _create(narrow, ("viewer", "nlp"))).status_code == 403
+            assert (await _create(narrow, ("viewer", "nlp"), scopes=["jobs.submit"])).status_code == 403
+            made = await _create(narrow, ("viewer", "nlp"), scopes=["jobs.see"], expires_in_s=10 * DAY_S)
+            assert made.status_code == 201
+            stored = next(token for token in world.tokens.all() if token.id == made.json()["id"])
+            assert stored.expires_ms == expires_ms
+
+    played(scenario)
+
+
+def test_a_lead_neither_sees_nor_revokes_tokens_of_others() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        admin = next(token for token in world.tokens.all() if token.name == "admin")
+        listed = [token["name"] for token in (await client.get("/v1/tokens")).json()["items"]]
+        assert sorted(listed) == ["colleague", "lead", "member", "viewer"]
+        assert (await client.delete(f"/v1/tokens/{admin.id}")).status_code == 404
+        assert (await client.delete("/v1/tokens/nothing")).status_code == 404
+        assert all(token.revoked_ms is None for token in world.tokens.all())
+
+    played(scenario, who="lead")
+
+
+def test_tokens_are_listed_page_by_page() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        found: list[str] = []
+        query: dict[str, Any] = {"limit": 3}
+        while query.get("cursor", "") is not None:
+            page = (await client.get("/v1/tokens", params=query)).json()
+            found += [token["id"] for token in page["items"]]
+            query["cursor"] = page["next"]
+        assert found == [token.id for token in world.tokens.all()]
+
+    played(scenario, who="admin")
+
+
+def test_the_store_is_not_asked_again_for_each_request() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        await asyncio.gather(*(client.get("/v1/whoami") for _ in range(50)))
+        await client.get("/v1/whoami")
+        asked = world.tokens.asked
+        await asyncio.gather(*(client.get("/v1/whoami") for _ in range(50)))
+        assert world.tokens.asked == asked
+        world.clock.advance(2_000)
+        await client.get("/v1/whoami")
+        assert world.tokens.asked == asked + 1
+
+    played(scenario)

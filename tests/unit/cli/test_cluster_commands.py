@@ -1,0 +1,66 @@
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.unit.cli.conftest import Terminal
+from tests.unit.client.fake_server import FakeServer
+
+
+def test_nodes_are_drained_with_a_reason(terminal: Terminal, day: FakeServer) -> None:
+    assert terminal.shows("drain", "n1", "n6", "--reason", "smoke", "-q") == "n1\nn6\n"
+    assert day.bodies("POST", "/v1/nodes/n1/drain") == [{"reason": "smoke"}]
+    assert terminal.shows("undrain", "n8") == "n8 is ready\n"
+    assert terminal.type("drain", "n99").exit_code == 4
+
+
+def test_a_quota_keeps_what_is_not_changed(terminal: Terminal, day: FakeServer) -> None:
+    terminal.shows("quota", "set", "nlp", "--guaranteed", "h100=80,a100=8")
+    terminal.shows("quota", "set", "nlp", "--limit", "none", "--weight", "3")
+    assert day.bodies("PUT", "/v1/teams/nlp") == [
+        {"guaranteed": {"h100": 80, "a100": 8}, "limit": {"h100": 128}, "weight": 2},
+        {"guaranteed": {"h100": 64}, "limit": {}, "weight": 3},
+    ]
+
+
+def test_a_quota_of_a_new_team_is_set(terminal: Terminal, day: FakeServer) -> None:
+    day.answers["PUT /v1/teams/new/one"] = {"path": "new/one", "guaranteed": {"*": 4}}
+    terminal.shows("quota", "set", "new/one", "--guaranteed", "*=4")
+    assert day.bodies("PUT", "/v1/teams/new/one") == [{"guaranteed": {"*": 4}, "limit": {}, "weight": 1}]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "nothing to change"),
+        ("--limit many", "--limit: 'many' is not KEY=VALUE"),
+        ("--guaranteed h100=x", "--guaranteed: 'x' is not a number of GPUs"),
+        ("--guaranteed h100=nan", "--guaranteed: 'nan' is not a number of GPUs"),
+    ],
+)
+def test_a_wrong_quota_is_explained(terminal: Terminal, day: FakeServer, options: str, message: str) -> None:
+    result = terminal.type("quota", "set", "nlp", *options.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_events_are_one_object_to_a_line(terminal: Terminal, day: FakeServer) -> None:
+    lines = terminal.shows("events", "-n", "3", "-o", "json").splitlines()
+    assert [json.loads(line)["version"] for line in lines] == [1048, 1049, 1050]
+
+
+def test_events_after_a_version_are_all_shown(terminal: Terminal, day: FakeServer) -> None:
+    assert len(terminal.shows("events", "--after", "1045", "-n", "1").splitlines()) == 5
+
+
+def test_a_trace_is_written(terminal: Terminal, server: FakeServer, tmp_path: Path) -> None:
+    trace = b"job_id,submit_s,duration_s,gpus\njob-1,0,60,8\n"
+    server.answers["GET /v1/export"] = httpx.Response(200, content=trace)
+    assert terminal.shows("export").encode() == trace
+    assert "1 jobs are in" in terminal.type("export", str(tmp_path / "trace.csv")).stderr
+    assert (tmp_path / "trace.csv").read_bytes() == trace
+    assert json.loads(terminal.shows("export", "-o", "json")) == [
+        {"job_id": "job-1", "submit_s": "0", "duration_s": "60", "gpus": "8"}
+    ]
+    assert terminal.type("export", str(tmp_path)).exit_code == 2

@@ -1,0 +1,46 @@
+import json
+
+from tests.unit.cli.conftest import Terminal
+from tests.unit.client.fake_server import FakeServer, an_ended_job
+
+
+def test_the_last_attempt_is_printed(terminal: Terminal, day: FakeServer) -> None:
+    assert terminal.shows("logs", "job-12").splitlines()[0] == "step 1 loss=4.6"
+    assert terminal.shows("logs", "job-12", "--attempt", "1") == "step 1 loss=4.7\n"
+
+
+def test_the_last_lines_are_printed(terminal: Terminal, day: FakeServer) -> None:
+    assert terminal.shows("logs", "job-12", "-n", "2") == "step 2 loss=3.2\nstep 3 loss=3.1\n"
+    assert terminal.shows("logs", "job-12", "-n", "99").count("\n") == 3
+
+
+def test_several_ranks_are_told_apart(terminal: Terminal, day: FakeServer) -> None:
+    text = terminal.shows("logs", "job-12", "-r", "0-1", "-n", "1")
+    assert text == "0| step 3 loss=3.1\n1| ready again\n"
+
+
+def test_following_ends_with_the_job(terminal: Terminal, day: FakeServer) -> None:
+    day.later = [lambda _: None, lambda each: each.jobs.update({"job-12": an_ended_job("job-12", attempt=2)})]
+    assert terminal.shows("logs", "-f", "job-12").splitlines()[:2] == ["step 1 loss=4.7", "step 1 loss=4.6"]
+
+
+def test_several_ranks_are_followed_at_once(terminal: Terminal, day: FakeServer) -> None:
+    day.jobs["job-12"] = an_ended_job("job-12", attempt=2)
+    lines = terminal.shows("logs", "-f", "job-12", "-r", "0,1").splitlines()
+    assert sorted(lines)[-2:] == ["1| ready", "1| ready again"]
+    assert len(lines) == 6
+
+
+def test_json_is_one_piece_to_a_line(terminal: Terminal, day: FakeServer) -> None:
+    (piece,) = terminal.shows("logs", "job-12", "-o", "json").splitlines()
+    assert json.loads(piece)["attempt"] == 2
+
+
+def test_an_array_has_no_output_of_its_own(terminal: Terminal, day: FakeServer) -> None:
+    result = terminal.type("logs", "-f", "job-18")
+    assert result.exit_code == 2
+    assert "name one of its tasks, such as job-18.0" in result.stderr
+
+
+def test_a_rank_is_a_number(terminal: Terminal, day: FakeServer) -> None:
+    assert "--rank: 'x' is not a rank" in terminal.type("logs", "job-12", "-r", "x").stderr

@@ -1,0 +1,50 @@
+import json
+
+import pytest
+
+from tests.unit.cli.conftest import Terminal
+from tests.unit.client.fake_server import FakeServer, a_job
+
+
+@pytest.mark.parametrize("command", ["ps -a", "show job-12", "why job-15", "nodes", "teams", "top", "token list"])
+def test_json_is_nothing_but_the_answer(terminal: Terminal, day: FakeServer, command: str) -> None:
+    assert json.loads(terminal.shows(*command.split(), "-o", "json"))
+
+
+def test_quiet_prints_ids(terminal: Terminal, day: FakeServer) -> None:
+    assert terminal.shows("ps", "-q").splitlines() == [f"job-{number}" for number in range(12, 20)]
+    assert terminal.shows("nodes", "-q").splitlines()[:2] == ["n1", "n2"]
+    assert "nlp/pretraining" in terminal.shows("teams", "-q").splitlines()
+
+
+def test_filters_are_passed_on(terminal: Terminal, day: FakeServer) -> None:
+    options = ["--state", "failed", "--state", "queued", "--team", "nlp", "--user", "ada"]
+    terminal.shows("ps", *options, "--tier", "standard", "--name", "x")
+    params = day.requests[-1].url.params
+    assert params.get_list("state") == ["failed", "queued"]
+    assert [params[key] for key in ("team", "user", "tier", "name")] == ["nlp", "ada", "standard", "x"]
+
+
+def test_an_empty_list_says_what_to_do(terminal: Terminal) -> None:
+    result = terminal.type("ps")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "-a shows what has ended" in result.stderr
+    assert "muster up --nodes" in terminal.type("nodes").stderr
+    assert "muster quota set" in terminal.type("teams").stderr
+
+
+def test_a_long_list_is_cut_and_says_so(terminal: Terminal, day: FakeServer) -> None:
+    result = terminal.type("ps", "-a", "-q", "--limit", "2")
+    assert result.stdout == "job-12\njob-13\n"
+    assert "more than 2" in result.stderr
+
+
+def test_what_does_not_exist_exits_with_4(terminal: Terminal) -> None:
+    result = terminal.type("show", "job-99")
+    assert (result.exit_code, result.stderr) == (4, "muster: there is no job job-99\n")
+
+
+def test_markup_in_a_name_is_text(terminal: Terminal, server: FakeServer) -> None:
+    server.jobs["job-1"] = a_job(name="[red]x[/red]", spec={"name": "[b]", "run": "a\nb"})
+    assert "[red]x[/red]" in terminal.shows("ps")
+    assert "run: |-\n    a\n    b" in terminal.shows("show", "job-1")

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Terminal
+from tests.unit.client.fake_server import FakeServer, an_ended_job
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HERE", "yes")
+    return tmp_path
+
+
+def test_a_command_becomes_a_job_and_its_output_is_shown(terminal: Terminal, server: FakeServer, folder: Path) -> None:
+    server.later = [lambda each: each.jobs.update({"job-1": an_ended_job()})]
+    server.logs["job-1", 0, 1] = b"hello\n"
+    options = "--gpus 0.5 --gpu-type h100 --cpus 2 --memory 4GiB -e A=b -e HERE --team nlp --max-duration 1h"
+    result = terminal.type("run", *options.split(), "--", "Echo.sh", "it's", "--loud")
+    assert (result.exit_code, result.stdout) == (0, "hello\n")
+    (sent,) = server.bodies("POST", "/v1/jobs")
+    assert sent["job"] == {
+        "name": "echo-sh",
+        "team": "nlp",
+        "workers": 1,
+        "resources": {"gpus": 0.5, "gpu_type": ["h100"], "cpus": 2, "memory": "4GiB"},
+        "run": "Echo.sh 'it'\"'\"'s' --loud",
+        "workdir": str(folder),
+        "env": {"A": "b", "HERE": "yes"},
+        "max_duration": "1h",
+    }
+
+
+def test_options_after_the_command_are_the_command_s(terminal: Terminal, server: FakeServer) -> None:
+    server.later = [lambda each: each.jobs.update({"job-1": an_ended_job()})]
+    assert terminal.type("run", "python", "train.py", "--gpus", "8", "-q").exit_code == 0
+    assert server.bodies("POST", "/v1/jobs")[0]["job"]["run"] == "python train.py --gpus 8 -q"
+
+
+def test_one_word_is_a_line_for_the_shell(terminal: Terminal, server: FakeServer) -> None:
+    server.later = [lambda each: each.jobs.update({"job-1": an_ended_job(state="failed", exit_code=3)})]
+    result = terminal.type("run", "echo a && exit 3")
+    assert result.exit_code == 1
+    assert server.bodies("POST", "/v1/jobs")[0]["job"]["run"] == "echo a && exit 3"
+    assert "job-1 failed: exit code 3" in result.stderr
+
+
+def test_ctrl_c_cancels_it_without_a_question(terminal: Terminal, server: FakeServer) -> None:
+    def interrupt(_: FakeServer) -> None:
+        raise KeyboardInterrupt
+
+    server.later = [lambda _: None, interrupt]
+    result = terminal.type("run", "--", "sleep", "9")
+    assert result.exit_code == 6
+    assert "job-1 is cancelled" in result.stderr
+    assert server.jobs["job-1"]["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--gpus 1.5", "--gpus: 1.5 GPUs"),
+        ("--memory lots", "--memory: must be a size"),
+        ("-e 1A=b", "--env: not the name"),
+        ("--name A", "--name: 'A' is not a name"),
+        ("-e MISSING", "--env: has no value"),
+    ],
+)
+def test_a_wrong_option_is_named(terminal: Terminal, server: FakeServer, options: str, message: str) -> None:
+    result = terminal.type("run", *options.split(), "--", "true")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not server.requests

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import httpx
+import pytest
+
+from muster.client.transport import TRIES
+from tests.unit.cli.conftest import Terminal
+from tests.unit.client.fake_server import FakeServer, a_problem, a_running_job
+
+
+@pytest.mark.parametrize("command", ["ps", "nodes", "why job-1", "cancel job-1", "top --once", "run -- true"])
+def test_a_server_that_is_not_there_exits_with_5(terminal: Terminal, server: FakeServer, command: str) -> None:
+    server.failures = [httpx.ConnectError("refused") for _ in range(TRIES)]
+    result = terminal.type(*command.split())
+    assert result.exit_code == 5
+    assert "no server answers at http://127.0.0.1:8470" in result.stderr
+    assert "muster up" in result.stderr
+
+
+def test_without_any_server_it_says_how_to_start_one(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MUSTER_URL")
+    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
+    result = terminal.type("ps")
+    assert result.exit_code == 5
+    assert "muster up -d" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code"),
+    [(401, "unauthenticated", 3), (403, "refused", 3), (404, "not_found", 4), (422, "invalid", 2), (500, "x", 5)],
+)
+def test_a_problem_has_its_exit_code(
+    terminal: Terminal, server: FakeServer, status: int, code: str, exit_code: int
+) -> None:
+    server.answers["GET /v1/nodes"] = a_problem(status, code, "that is why")
+    result = terminal.type("nodes")
+    assert result.exit_code == exit_code
+    assert result.stderr.startswith("muster: that is why")
+
+
+def test_leaving_a_followed_log_is_no_failure(terminal: Terminal, server: FakeServer) -> None:
+    def interrupt(_: FakeServer) -> None:
+        raise KeyboardInterrupt
+
+    server.jobs["job-1"] = a_running_job()
+    server.later = [interrupt]
+    result = terminal.type("logs", "-f", "job-1")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_leaving_a_wait_says_that_the_jobs_go_on(terminal: Terminal, server: FakeServer) -> None:
+    def interrupt(_: FakeServer) -> None:
+        raise KeyboardInterrupt
+
+    server.later = [interrupt]
+    result = terminal.type("wait", "job-1")
+    assert result.exit_code == 6
+    assert "the jobs go on" in result.stderr

@@ -1,0 +1,101 @@
+"""Who may do what: roles, bindings, scopes, secrets."""
+
+import pytest
+
+from muster.access.keyring import Keyring
+from muster.access.permissions import ALLOWED, Permission
+from muster.access.principal import Principal, covers, may, may_grant, may_somewhere, teams_with
+from muster.access.secrets import digest_of, new_secret, token_id
+from muster.model.access import EVERY_TEAM, Binding, Role, Token
+from muster.model.errors import Unauthenticated
+from muster.model.ids import TeamPath, TokenId
+from tests.api.ports_in_memory import Store, Tokens
+
+NLP, PRE, VISION = TeamPath("nlp"), TeamPath("nlp/pre"), TeamPath("vision")
+
+
+def somebody(role: Role, team: TeamPath = NLP, scopes: tuple[str, ...] = ()) -> Principal:
+    return Principal(name="ada", bindings=(Binding(role=role, team=team),), scopes=scopes)
+
+
+def test_each_role_allows_what_the_one_before_does_but_an_operator_makes_no_tokens() -> None:
+    assert ALLOWED[Role.VIEWER] < ALLOWED[Role.MEMBER] < ALLOWED[Role.LEAD] < ALLOWED[Role.ADMIN]
+    assert ALLOWED[Role.LEAD] - ALLOWED[Role.OPERATOR] == {Permission.TOKENS_CHANGE}
+    assert ALLOWED[Role.ADMIN] == frozenset(Permission)
+
+
+@pytest.mark.parametrize(
+    ("team", "allowed"), [(NLP, True), (PRE, True), (VISION, False), (TeamPath("nlpx"), False), (EVERY_TEAM, False)]
+)
+def test_a_role_on_a_team_holds_on_the_team_and_below_it(team: TeamPath, allowed: bool) -> None:
+    assert may(somebody(Role.MEMBER), Permission.JOBS_SUBMIT, team) is allowed
+    assert covers(NLP, team) is allowed
+
+
+def test_everybody_with_a_role_sees_the_cluster_and_nobody_changes_it_from_a_team() -> None:
+    viewer = somebody(Role.VIEWER)
+    assert may(viewer, Permission.CLUSTER_SEE)
+    assert not may(viewer, Permission.NODES_CHANGE)
+    assert not may(somebody(Role.ADMIN, NLP), Permission.NODES_CHANGE)
+    assert not may_somewhere(somebody(Role.OPERATOR, NLP), Permission.JOBS_SEE)
+    assert not may(Principal(name="nobody", bindings=()), Permission.CLUSTER_SEE)
+
+
+def test_scopes_only_take_away() -> None:
+    narrow = somebody(Role.LEAD, scopes=(Permission.JOBS_SEE.value, Permission.AUDIT_SEE.value))
+    assert may(narrow, Permission.JOBS_SEE, PRE)
+    assert not may(narrow, Permission.JOBS_SUBMIT, PRE)
+    assert not may(narrow, Permission.AUDIT_SEE)
+    assert teams_with(narrow, Permission.JOBS_SUBMIT) == ()
+
+
+def test_teams_are_named_once_however_they_overlap() -> None:
+    roles = (Binding(role=Role.VIEWER, team=team) for team in (PRE, NLP, VISION))
+    several = Principal(name="ada", bindings=tuple(roles))
+    assert teams_with(several, Permission.JOBS_SEE) == (NLP, VISION)
+    everywhere = Principal(name="ada", bindings=(*several.bindings, Binding(role=Role.VIEWER)))
+    assert teams_with(everywhere, Permission.JOBS_SEE) == (EVERY_TEAM,)
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("team", [NLP, PRE, VISION, EVERY_TEAM])
+@pytest.mark.parametrize("giver", [(Role.LEAD, NLP), (Role.ADMIN, EVERY_TEAM), (Role.OPERATOR, EVERY_TEAM)])
+def test_what_may_be_given_away_allows_nothing_that_the_giver_may_not(
+    role: Role, team: TeamPath, giver: tuple[Role, TeamPath]
+) -> None:
+    maker, made = somebody(*giver), Principal(name="new", bindings=(Binding(role=role, team=team),))
+    if may_grant(maker, made.bindings, ()):
+        for permission in Permission:
+            for where in (NLP, PRE, VISION, EVERY_TEAM):
+                assert may(maker, permission, where) or not may(made, permission, where)
+    else:
+        assert not (giver[0] is Role.ADMIN and (team == EVERY_TEAM or role not in (Role.ADMIN, Role.OPERATOR)))
+
+
+def test_secrets_are_long_different_and_known_by_their_digest() -> None:
+    first, second = new_secret(), new_secret()
+    assert first.text != second.text
+    assert len(first.text) == len("muster_") + 12 + 1 + 43
+    assert token_id(first.text) == first.id
+    assert first.digest == digest_of(first.text)
+    assert first.text not in repr(first)
+    assert token_id("muster_xyz_1") is None
+
+
+def test_a_keyring_knows_only_whole_tokens_that_are_still_good() -> None:
+    tokens, secret = Tokens(Store()), new_secret()
+    token = Token(id=secret.id, name="ada", digest=secret.digest, bindings=(), created_ms=0, expires_ms=100)
+    tokens.add(token)
+    keyring = Keyring(tokens)
+    assert keyring.recall(secret.text, 1) is None
+    assert keyring.identify(secret.text, 1).name == "ada"
+    assert keyring.recall(secret.text, 2) is not None
+    for wrong in ("", "muster", secret.text[:-1], secret.text + "x", new_secret().text):
+        with pytest.raises(Unauthenticated):
+            keyring.identify(wrong, 1)
+    with pytest.raises(Unauthenticated, match="expired"):
+        keyring.recall(secret.text, 100)
+    keyring.revoke(TokenId(secret.id), 3)
+    assert keyring.recall(secret.text, 4) is None
+    with pytest.raises(Unauthenticated, match="any more"):
+        keyring.identify(secret.text, 4)
