@@ -60,8 +60,10 @@ class Controller:
             self._stopped = "its last write failed, so the state is ahead of the log; start again from the log"
             self._log.append(self._unwritten, self.state.version - len(self._unwritten))
             self._stopped = ""
-        commands = tuple(self._unsent)
-        self._unwritten, self._unsent = [], []
+            self._unwritten = []
+        if not self._unsent:
+            return ()
+        commands, self._unsent = tuple(self._unsent), []
         return commands
 
     def story(self, job: JobId) -> str:
@@ -96,11 +98,10 @@ class Controller:
     def _take_instructions(self, outcome: Outcome) -> None:
         for move in outcome.moves:
             for instruction in move.instructions:
-                match instruction:
-                    case WakeAt(job=job, at_ms=at_ms):
-                        self.timers.set(job, at_ms)
-                    case command:
-                        self._unsent.append(command)
+                if isinstance(instruction, WakeAt):
+                    self.timers.set(instruction.job, instruction.at_ms)
+                else:
+                    self._unsent.append(instruction)
 
     def _set_timer(self, job: JobId) -> None:
         due = due_ms(self.state.jobs[job])

@@ -40,20 +40,33 @@ from muster.model.records import changed
 def created(event: JobSubmitted) -> tuple[Job, ...]:
     """The record of a new job, or of every task of a new array, in the order of their indices."""
     if event.spec.array is None:
-        return (_new(Job(id=event.job, spec=event.spec, state=JobState.QUEUED, submitted_ms=event.at_ms), event),)
+        return (
+            _new(
+                Job(
+                    id=event.job,
+                    spec=event.spec,
+                    state=JobState.QUEUED,
+                    submitted_ms=event.at_ms,
+                    unmet=event.unmet,
+                    held=event.held,
+                )
+            ),
+        )
     tasks = (
         Job(
             id=task.id,
             spec=task.spec,
             state=JobState.QUEUED,
             submitted_ms=event.at_ms,
+            unmet=event.unmet,
+            held=event.held,
             array_parent=event.job,
             array_index=task.index,
             awaits_turn=task.awaits_turn,
         )
         for task in expand(event.job, event.spec)
     )
-    return tuple(_new(task, event) for task in tasks)
+    return tuple(_new(task) for task in tasks)
 
 
 def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
@@ -64,9 +77,11 @@ def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
     if job.state.is_final:
         return job, ()
     after, commands = _step(job, event)
+    if after is job:
+        return job, commands
     due = due_ms(after)
     # A timer that fired is used up: what else is due at the same moment needs one of its own.
-    is_set = due == due_ms(job) and (after is job or not isinstance(event, TimerFired))
+    is_set = due == due_ms(job) and not isinstance(event, TimerFired)
     if due is None or is_set:
         return after, commands
     return after, (*commands, WakeAt(job=job.id, at_ms=due))
@@ -139,7 +154,7 @@ def _concerns(event: JobEvent, job: Job) -> bool:
             return True
 
 
-def _new(job: Job, event: JobSubmitted) -> Job:
-    """The record with what its submission says, in the state that follows from it."""
-    asked = changed(job, unmet=event.unmet, held=event.held)
-    return changed(asked, state=waiting_state(asked))
+def _new(job: Job) -> Job:
+    """The record in the state that follows from what its submission says."""
+    state = waiting_state(job)
+    return job if state is job.state else changed(job, state=state)
