@@ -213,7 +213,22 @@ class WaitingQueue:
             return True
         if group.relaxes:
             return False
+        if self._setting.policy.is_strict:
+            front = self.front()
+            return (
+                front is not None
+                and front.stuck_at == releases
+                and (front.tier, front.head) < (group.tier, order_key(self.jobs[job_id], self._setting))
+            )
         return group.stuck_at == releases or self._is_behind(group, job_id, releases)
+
+    def front(self) -> JobClass | None:
+        """The class of the job that is first in line where teams do not count; who can never start is in no line."""
+        for tier in self._by_tier:
+            able = [(group.head, group) for group in tier.values() if group.gang.choices]
+            if able:
+                return min(able)[1]
+        return None
 
     def _is_behind(self, group: JobClass, job_id: JobId, releases: int) -> bool:
         """True when the policy lets nothing pass a job that is stuck, and one of those is in front."""

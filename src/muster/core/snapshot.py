@@ -185,13 +185,17 @@ class Snapshot:
         self.capacity.take(footprint)
         self.capacity.settle()
 
+    def charge_of(self, job_id: JobId) -> tuple[TeamPath, Demand]:
+        """The team and demand of a running job."""
+        return self.running[job_id].spec.team, self.demands[job_id]
+
     def uses_on(self, node: int) -> ItemsView[JobId, NodeUse]:
         """What every running job uses on one node."""
         return self._on_node.get(node, {}).items()
 
     def finish(self, job_id: JobId) -> RunningJob:
         """A job no longer occupies anything."""
-        self._stir()
+        self.version += 1
         job = self.running.pop(job_id)
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.elastic.pop(job_id, None)
@@ -205,7 +209,28 @@ class Snapshot:
         self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
         if len(self.capacity.states.states) > FREE_STATES:
             self._rebuild(self.setting.tree.nodes[0])
+        if not self._is_still_blocked():
+            self.news += 1
+            self.releases += 1
         return job
+
+    def _is_still_blocked(self) -> bool:
+        """True when nothing may pass the job in front, and what is free is still too little for it.
+
+        No plan could start anything then. A strict order makes most exits on a full cluster end here.
+        """
+        if not self.setting.policy.is_strict or self.holds:
+            return False
+        front = self.queue.front()
+        if front is None or front.stuck_at != self.releases:
+            return False
+        return not any(
+            all(
+                self.capacity.total_slots(ask) >= part.workers
+                for part, ask in zip(front.gang.parts, choice.asks, strict=True)
+            )
+            for choice in front.gang.choices
+        )
 
     def resize(self, job_id: JobId, workers: Placement) -> None:
         """A running job has other workers from now on."""
@@ -253,8 +278,11 @@ class Snapshot:
         self.turn_ms = self.run_times.turn_ms()
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
-        """Add past usage to what fair share remembers."""
-        self._stir()
+        """Add past usage to what fair share remembers: of no consequence where teams do not count."""
+        self.version += 1
+        if self.setting.policy.weighs_teams:
+            self.news += 1
+            self.releases += 1
         self.ledger.remember(team, gpu_ms, now_ms)
 
     def preempted(self, team: TeamPath, now_ms: int) -> None:

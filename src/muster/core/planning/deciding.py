@@ -340,7 +340,7 @@ def _wake_ms(desk: Desk) -> int | None:
     times = [promise.hold.start_ms for promise in desk.promises.values()]
     someone_waits = bool(desk.blocked or desk.promises)
     if someone_waits:
-        times += _next_to_be_movable(desk)
+        times += _next_to_be_movable(desk) if desk.policy.moves_jobs else []
         times += _next_turn_over(desk)
         times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
     else:

@@ -24,7 +24,7 @@ class QuotaOutlook:
         charge_of: Callable[[JobId], tuple[TeamPath, Demand]],
     ) -> None:
         self._ledger = ledger
-        self._ends = list(ends)
+        self._ends = ends.copy()
         self._charge_of = charge_of
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
         self._shares: dict[tuple[TeamPath, Demand], list[tuple[tuple[TeamPath, GpuType], int]]] = {}
