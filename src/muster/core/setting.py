@@ -38,6 +38,8 @@ class Setting:
 
     def pools_for(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> tuple[PoolName, ...]:
         """The pools that a job may use, by name."""
+        if not self.pools:
+            return self.pool_names
         return tuple(
             name
             for name in self.pool_names

@@ -32,41 +32,35 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
+from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.instructions import Instruction, WakeAt
 from muster.model.job import Job, JobState
 from muster.model.records import changed
+from muster.model.spec import JobSpec
+
+_NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
+
+_BLANK = Job(id=JobId(""), spec=_NO_FILE, state=JobState.QUEUED, submitted_ms=0)
+"""What every record is made from: filling in a few fields costs less than setting all of them."""
 
 
 def created(event: JobSubmitted) -> tuple[Job, ...]:
     """The record of a new job, or of every task of a new array, in the order of their indices."""
+    asked = changed(_BLANK, id=event.job, spec=event.spec, submitted_ms=event.at_ms, unmet=event.unmet, held=event.held)
     if event.spec.array is None:
-        return (
-            _new(
-                Job(
-                    id=event.job,
-                    spec=event.spec,
-                    state=JobState.QUEUED,
-                    submitted_ms=event.at_ms,
-                    unmet=event.unmet,
-                    held=event.held,
-                )
-            ),
-        )
+        return (_waiting(asked),)
     tasks = (
-        Job(
+        changed(
+            asked,
             id=task.id,
             spec=task.spec,
-            state=JobState.QUEUED,
-            submitted_ms=event.at_ms,
-            unmet=event.unmet,
-            held=event.held,
             array_parent=event.job,
             array_index=task.index,
             awaits_turn=task.awaits_turn,
         )
         for task in expand(event.job, event.spec)
     )
-    return tuple(_new(task) for task in tasks)
+    return tuple(_waiting(task) for task in tasks)
 
 
 def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
@@ -154,7 +148,7 @@ def _concerns(event: JobEvent, job: Job) -> bool:
             return True
 
 
-def _new(job: Job) -> Job:
+def _waiting(job: Job) -> Job:
     """The record in the state that follows from what its submission says."""
     state = waiting_state(job)
     return job if state is job.state else changed(job, state=state)
