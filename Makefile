@@ -35,9 +35,10 @@ bench: $(READY) ## Measure how fast the core decides
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)
 
-proof: $(READY) ## Measure packing, mixed GPU types and training time; the traces are in MUSTER_TRACES
+proof: $(READY) ## Measure packing, mixed GPU types, start estimates and training time; the traces are in MUSTER_TRACES
 	$(BIN)/python -m benchmarks.packing
 	$(BIN)/python -m benchmarks.heterogeneous
+	$(BIN)/python -m benchmarks.estimates
 	$(BIN)/python -m benchmarks.training_time
 
 format: $(READY) ## Format the code and fix what can be fixed by itself

@@ -121,12 +121,6 @@ class Prober:
         self.cpu_s += time.process_time() - began_s
 
 
-def contender(name: str) -> NamedPolicy:
-    """Whom to ask; fair share without turns, because with them hardly anybody waits for a first start."""
-    policy = find_policy(name)
-    return replace(policy, rules=replace(policy.rules, turns=False)) if name == "fair" else policy
-
-
 def figures(policy: str, asked: Sequence[Probe], futures_cpu_s: float) -> dict[str, Any]:
     """Everything about one policy that is worth a line."""
     probes = [probe for probe in asked if probe.started_ms != probe.made_ms]
@@ -192,7 +186,7 @@ def main() -> None:
     path = sys.argv[1] if len(sys.argv) > 1 else Path(os.environ.get("MUSTER_TRACES", "tests/data")) / TRACE
     trace = read_trace(path)
     for name in sys.argv[2:] or POLICIES:
-        prober = measure(trace, contender(name))
+        prober = measure(trace, find_policy(name))
         print(json.dumps(figures(name, list(prober.probes.values()), prober.cpu_s)), flush=True)
 
 

@@ -86,11 +86,13 @@ _BUILT_IN = (
         rules=_whatever_fits(Order.SHORTEST),
         knows_durations=True,
     ),
-    NamedPolicy(name="fair", summary="fair share between teams, without predicted run times", rules=Policy()),
+    NamedPolicy(
+        name="fair",
+        summary="fair share between teams; who runs gives way to other tiers and teams only",
+        rules=Policy(turns=False),
+    ),
     NamedPolicy(name="muster", summary="the default of the live system", rules=Policy()),
-)
-
-_PREEMPTIVE = (
+    # Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others.
     NamedPolicy(
         name="srsf-oracle",
         summary="least GPU time left first, knowing all durations; others leave for it",
@@ -105,12 +107,11 @@ _PREEMPTIVE = (
         planner=plan_by_rank(AttainedBands()),
     ),
 )
-"""Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others."""
 
 
 def find_policy(name: str) -> NamedPolicy:
     """The policy of this name. Built-in ones cannot be replaced by a plug-in."""
-    for policy in (*_BUILT_IN, *_PREEMPTIVE):
+    for policy in _BUILT_IN:
         if policy.name == name:
             return policy
     for plug_in in _plug_ins():
@@ -121,13 +122,8 @@ def find_policy(name: str) -> NamedPolicy:
 
 def policy_names() -> tuple[str, ...]:
     """What can be asked for: the built-in ones, then the plug-ins by name, whether or not they work."""
-    built_in = (policy.name for policy in (*_BUILT_IN, *_PREEMPTIVE))
+    built_in = (policy.name for policy in _BUILT_IN)
     return tuple(dict.fromkeys((*built_in, *(plug_in.name for plug_in in _plug_ins()))))
-
-
-def known_policies() -> tuple[NamedPolicy, ...]:
-    """Every policy, built-in ones first. Raises `InvalidInput` that names the first plug-in that is broken."""
-    return tuple(find_policy(name) for name in policy_names())
 
 
 def _plug_ins() -> tuple[EntryPoint, ...]:

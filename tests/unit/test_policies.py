@@ -5,7 +5,7 @@ import pytest
 from muster import policies
 from muster.model.errors import InvalidInput
 from muster.model.policy import Order, Policy
-from muster.policies import NamedPolicy, find_policy, known_policies, policy_names
+from muster.policies import NamedPolicy, find_policy, policy_names
 
 BUILT_IN = ("fifo", "greedy", "easy", "sjf-oracle", "fair", "muster", "srsf-oracle", "las")
 
@@ -26,7 +26,7 @@ def test_every_name_of_the_format_is_known(name: str) -> None:
 
 def test_all_of_them_are_listed() -> None:
     assert policy_names() == BUILT_IN
-    assert tuple(policy.name for policy in known_policies()) == BUILT_IN
+    assert tuple(find_policy(name).name for name in policy_names()) == BUILT_IN
 
 
 def test_the_policies_others_are_compared_with_leave_teams_out_and_stop_nobody() -> None:
@@ -38,6 +38,10 @@ def test_the_policies_others_are_compared_with_leave_teams_out_and_stop_nobody()
     assert find_policy("easy").rules.hold_depth == 1
     assert find_policy("sjf-oracle").rules.order is Order.SHORTEST
     assert find_policy("muster").rules == Policy()
+
+
+def test_fair_is_the_default_without_turns() -> None:
+    assert find_policy("fair").rules == Policy(turns=False)
 
 
 def test_only_oracles_know_durations() -> None:

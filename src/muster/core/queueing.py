@@ -257,10 +257,6 @@ class WaitingQueue:
             for other in tier.values()
         )
 
-    def classes(self) -> Iterator[JobClass]:
-        """All classes that have jobs to consider, oldest class first."""
-        return iter(self._classes.values())
-
 
 def band_of(job: WaitingJob, policy: Policy) -> int:
     """The band a job waits in."""

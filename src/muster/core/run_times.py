@@ -6,7 +6,6 @@ circles are asked. What is learnt orders jobs and makes estimates. Promises neve
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from typing import NamedTuple
 
 from muster.model.job import RunningJob
 from muster.model.limits import (
@@ -30,13 +29,6 @@ _Circle = tuple[object, ...]
 """What the jobs of a group have in common."""
 
 
-class Expected(NamedTuple):
-    """A run time as it is expected to be, in the middle and at worst."""
-
-    p50_ms: int
-    p90_ms: int
-
-
 class RunTimes:
     """Everything learnt so far. The same endings in the same order give the same expectations."""
 
@@ -53,20 +45,12 @@ class RunTimes:
             window.add(run_ms)
             self._circles[circle] = window
 
-    def expect(self, spec: JobSpec, *, ran_ms: int = 0) -> Expected | None:
-        """How much longer a job runs that has run so long already; None while too little is known."""
-        for circle in _circles(spec):
-            window = self._circles.get(circle)
-            if window is not None and window.longer_than(ran_ms) >= ENOUGH:
-                return Expected(window.quantile(50, ran_ms) - ran_ms, window.quantile(90, ran_ms) - ran_ms)
-        return None
-
     def quantile_ms(self, spec: JobSpec, permille: int, *, ran_ms: int = 0) -> int | None:
         """How much longer so many in a thousand jobs like this one run at most; None while too little is known."""
         for circle in _circles(spec):
             window = self._circles.get(circle)
             if window is not None and window.longer_than(ran_ms) >= ENOUGH:
-                return window.at(permille, ran_ms) - ran_ms
+                return window.quantile(permille, ran_ms) - ran_ms
         return None
 
     def turn_ms(self) -> int | None:
@@ -76,7 +60,7 @@ class RunTimes:
             return None
         if window.longer_than(-1) < TURN_ENDINGS:
             return TURN_MAX_MS
-        return min(max(window.quantile(TURN_PERCENT, -1), TURN_MIN_MS), TURN_MAX_MS)
+        return min(max(window.quantile(TURN_PERCENT * 10, -1), TURN_MIN_MS), TURN_MAX_MS)
 
     def _forget_oldest(self) -> None:
         """Keep memory bounded: the group that learnt nothing for longest goes."""
@@ -103,12 +87,8 @@ class _Window:
         """How many of them ran longer."""
         return len(self._sorted) - bisect_right(self._sorted, ran_ms)
 
-    def quantile(self, percent: int, ran_ms: int) -> int:
-        """The nearest-rank quantile of those that ran longer."""
-        return self.at(percent * 10, ran_ms)
-
-    def at(self, permille: int, ran_ms: int) -> int:
-        """The same, in thousandths."""
+    def quantile(self, permille: int, ran_ms: int) -> int:
+        """The nearest-rank quantile of those that ran longer, in thousandths."""
         first = bisect_right(self._sorted, ran_ms)
         count = len(self._sorted) - first
         return self._sorted[first + max(-(-count * permille // 1000) - 1, 0)]

@@ -22,7 +22,7 @@ from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
-from muster.model.policy import HOUR_MS
+from muster.model.policy import HOUR_MS, Order
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
@@ -276,6 +276,15 @@ class Snapshot:
         """A job ended by itself after so much GPU time."""
         self.run_times.learn(spec, run_ms(spec, attained_gpu_ms))
         self.turn_ms = self.run_times.turn_ms()
+
+    def predicted_ms(self, spec: JobSpec, attained_gpu_ms: int) -> int | None:
+        """How much longer half of the jobs like this one run at most, for the order that asks; None if nobody knows.
+
+        A job that says itself how long it runs is believed.
+        """
+        if self.setting.policy.order is not Order.SHORTEST or spec.expected_duration_ms is not None:
+            return None
+        return self.run_times.quantile_ms(spec, 500, ran_ms=run_ms(spec, attained_gpu_ms) if spec.can_resume else 0)
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers: of no consequence where teams do not count."""

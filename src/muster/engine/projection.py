@@ -16,7 +16,8 @@ def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> No
     if before is not None:
         _mirror_gpus(snapshot, before, after, at_ms)
     if is_waiting:
-        snapshot.enqueue(waiting_entry(after))
+        predicted_ms = snapshot.predicted_ms(after.spec, after.attained_gpu_ms)
+        snapshot.enqueue(_waiting_entry(after, predicted_ms))
 
 
 def _is_considered(job: Job) -> bool:
@@ -29,13 +30,15 @@ def _is_considered(job: Job) -> bool:
 
 
 def _mirror_waiting(snapshot: Snapshot, job: Job) -> None:
-    entry = waiting_entry(job)
-    if snapshot.queue.jobs[job.id] != entry:
+    """A prediction stands as long as the job waits: what is learnt meanwhile does not move it to and fro."""
+    known = snapshot.queue.jobs[job.id]
+    entry = _waiting_entry(job, known.predicted_ms)
+    if known != entry:
         snapshot.dequeue(job.id)
         snapshot.enqueue(entry)
 
 
-def waiting_entry(job: Job) -> WaitingJob:
+def _waiting_entry(job: Job, predicted_ms: int | None) -> WaitingJob:
     """The job as planning sees it while it waits."""
     return WaitingJob(
         id=job.id,
@@ -43,6 +46,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         submitted_ms=job.submitted_ms,
         requeued=job.requeued,
         attained_gpu_ms=job.attained_gpu_ms,
+        predicted_ms=predicted_ms,
         starved=job.starved,
         held=job.held,
         unmet=job.unmet,

@@ -5,11 +5,12 @@ same value.
 """
 
 from muster.formats.job_file import ONLY_ROLE
-from muster.formats.job_wire import DEFAULT_TEAM, DEFAULT_TIER
 from muster.formats.ranges import array_text, worker_range_value
 from muster.formats.units import duration_text, memory_value, plain_number
 from muster.model.resources import Request
 from muster.model.spec import (
+    DEFAULT_TEAM,
+    DEFAULT_TIER,
     CheckpointSpec,
     Dependency,
     DependencyWhen,

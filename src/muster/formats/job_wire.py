@@ -26,12 +26,20 @@ from muster.formats.wire import (
     job_id,
     text,
 )
-from muster.model.ids import JobId, TeamPath, TierName
+from muster.model.ids import JobId
 from muster.model.limits import GANG_WORKERS, JOB_NAME_CHARS, MAX_DURATION_MS, PRIORITY_MAX
-from muster.model.spec import ArraySpec, Dependency, DependencyWhen, Launch, Retry, RetryCause
+from muster.model.spec import (
+    DEFAULT_PRIORITY,
+    DEFAULT_TEAM,
+    DEFAULT_TIER,
+    ArraySpec,
+    Dependency,
+    DependencyWhen,
+    Launch,
+    Retry,
+    RetryCause,
+)
 
-DEFAULT_TEAM = TeamPath("default")
-DEFAULT_TIER = TierName("standard")
 RETRIES_MAX = 1000
 """A job that fails more often than this is not going to succeed."""
 CHECKPOINTS_KEPT_MAX = 10_000
@@ -139,7 +147,7 @@ class JobWire(RoleWire):
     name: Annotated[str, PlainValidator(job_name)] = ""
     team: TeamPathText = DEFAULT_TEAM
     tier: Name = DEFAULT_TIER
-    priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)] = 50
+    priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)] = DEFAULT_PRIORITY
     roles: dict[str, RoleWire] = Field(default_factory=dict)
     launch: Annotated[Launch, Field(strict=False)] = Launch.PLAIN
     setup: Command = ""

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from muster.formats.document import Document, Problems, read_document
-from muster.formats.job_wire import DEFAULT_TEAM
 from muster.formats.references import References, read_references
 from muster.formats.scenario_jobs import ScenarioJobs
 from muster.formats.scenario_wire import ScenarioWire
 from muster.formats.wire import read_part
 from muster.model.ids import TeamPath
 from muster.model.scenario import Scenario
+from muster.model.spec import DEFAULT_TEAM
 from muster.model.team import Team
 
 

@@ -9,7 +9,8 @@ from muster.formats.trace_lines import JobList, LineProblems, Lines
 from muster.formats.units import BadValue, shown
 from muster.model.ids import JobId, TeamPath
 from muster.model.resources import GPU_MILLI
-from muster.model.trace import DEFAULT_TEAM, TraceJob
+from muster.model.spec import DEFAULT_TEAM
+from muster.model.trace import TraceJob
 
 FIELDS = (
     "job",

@@ -129,7 +129,7 @@ class WaitingJob:
     attained_gpu_ms: int = 0
     """GPU time it has received in earlier attempts."""
     predicted_ms: int | None = None
-    """Run time predicted by the forecast, if there is one."""
+    """How much longer it will run, learnt from jobs like it; None where nobody asks or knows. Orders only."""
     held: bool = False
     """Its user asked that it not start."""
     unmet: tuple[JobId, ...] = ()

@@ -6,6 +6,10 @@ from enum import StrEnum
 from muster.model.ids import JobId, LevelName, TeamPath, TierName
 from muster.model.resources import Request
 
+DEFAULT_TEAM = TeamPath("default")
+DEFAULT_TIER = TierName("standard")
+DEFAULT_PRIORITY = 50
+
 
 class Launch(StrEnum):
     """How the processes of a gang find each other."""
@@ -118,7 +122,7 @@ class JobSpec:
     team: TeamPath
     tier: TierName
     roles: tuple[Role, ...]
-    priority: int = 50
+    priority: int = DEFAULT_PRIORITY
     launch: Launch = Launch.PLAIN
     setup: str = ""
     env: tuple[tuple[str, str], ...] = ()

@@ -4,10 +4,7 @@ from dataclasses import dataclass, field
 
 from muster.model.ids import GpuType, JobId, TeamPath, TierName
 from muster.model.resources import GPU_MILLI
-
-DEFAULT_TEAM = TeamPath("default")
-DEFAULT_TIER = TierName("standard")
-DEFAULT_PRIORITY = 50
+from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TEAM, DEFAULT_TIER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

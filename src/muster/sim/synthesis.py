@@ -13,7 +13,8 @@ from typing import TypeVar
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import PRIORITY_MAX
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS
-from muster.model.trace import DEFAULT_PRIORITY, DEFAULT_TIER, Trace, TraceJob
+from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TIER
+from muster.model.trace import Trace, TraceJob
 
 TIER_PERCENTS = (10, 60, 30)
 """Of jobs in the usual tiers, most urgent first."""

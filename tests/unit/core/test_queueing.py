@@ -13,6 +13,9 @@ from muster.model.scenario import Scenario
 from tests.builders import a_job, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import explained
 
+STANDARD = 1
+"""The rank of the tier that jobs are in unless they say otherwise."""
+
 
 def in_order(waiting: list[WaitingJob], **fields: Any) -> list[str]:
     """The queue of a cluster on which nothing is free."""
@@ -89,7 +92,7 @@ def test_old_usage_is_forgotten() -> None:
     snapshot = Snapshot.of(scenario)
 
     def first(now_ms: int) -> str:
-        walk = TierWalk(list(snapshot.queue.classes()), snapshot.ledger.fork(), True, now_ms)
+        walk = TierWalk(snapshot.queue.of_tier(STANDARD), snapshot.ledger.fork(), True, now_ms)
         following = walk.peek()
         assert following is not None
         return following[1]
@@ -149,12 +152,12 @@ def test_short_means_little_gpu_time_and_not_only_little_time() -> None:
 
 def test_jobs_that_are_alike_are_one_class_until_the_last_is_gone() -> None:
     snapshot = Snapshot.of(a_scenario(flat(1), waiting=[waits("w1"), waits("w2"), waits("w3", a_job(gpus=2))]))
-    assert [len(group.jobs) for group in snapshot.queue.classes()] == [2, 1]
+    assert [len(group.jobs) for group in snapshot.queue.of_tier(STANDARD)] == [2, 1]
     snapshot.dequeue(JobId("w1"))
     snapshot.dequeue(JobId("w2"))
-    assert [len(group.jobs) for group in snapshot.queue.classes()] == [1]
+    assert [len(group.jobs) for group in snapshot.queue.of_tier(STANDARD)] == [1]
 
 
 def test_a_job_that_was_preempted_is_not_alike_one_that_was_not() -> None:
     snapshot = Snapshot.of(a_scenario(flat(1), waiting=[waits("w1"), waits("w2", requeued=True)]))
-    assert [group.may_preempt for group in snapshot.queue.classes()] == [True, False]
+    assert [group.may_preempt for group in snapshot.queue.of_tier(STANDARD)] == [True, False]

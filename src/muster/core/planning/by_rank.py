@@ -14,13 +14,12 @@ has left.
 from bisect import bisect_left
 from collections.abc import Callable
 
-from muster.core.cluster.capacity import Capacity, Footprint
-from muster.core.footprint import gpu_milli_of
-from muster.core.gang import Choice
+from muster.core.cluster.capacity import Capacity
 from muster.core.planning.desk import Desk
 from muster.core.planning.making_room import Candidate, JobRank, Room, RoomSearch
 from muster.core.planning.placing import place
-from muster.core.planning.victims import lost_gpu_ms, may_be_stopped
+from muster.core.planning.victims import may_be_stopped, victim_of
+from muster.core.planning.waking import first_to_come, next_to_be_movable, promised_starts, wishes_relax
 from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import JobClass
 from muster.core.ranks import Rank
@@ -48,7 +47,7 @@ def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
             evictions=tuple(desk.evictions.values()),
             holds=tuple(promise.hold for promise in desk.promises.values()),
             blocked=tuple(desk.blocked),
-            wake_ms=min((at_ms for at_ms in (*wakes_ms, *_wakes_ms(desk)) if at_ms > now_ms), default=None),
+            wake_ms=first_to_come(desk, (*wakes_ms, *_wakes_ms(desk))),
         )
 
     return plan
@@ -98,7 +97,8 @@ class _TierByRank:
             return reason
         room = self._room_for(group, widest, where)
         if room is None:
-            if all(self._quota_refuses(group, choice) is None for choice in group.gang.choices):
+            end_ms = self._desk.now_ms + group.limit_ms
+            if all(self._desk.quota_refusal(group.team, choice, end_ms) is None for choice in group.gang.choices):
                 self._hopeless[known] = True
             return reason
         self._make_room(group, job, room)
@@ -108,11 +108,10 @@ class _TierByRank:
         """Start the gang if it fits anywhere; else what stopped it. Lack of GPUs is told before lack of quota."""
         desk = self._desk
         end_ms = desk.now_ms + group.limit_ms
-        index_of = desk.setting.tree.index_of
-        first = tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
+        first = desk.surviving_nodes(job)
         reasons: dict[ReasonCode, str] = {}
         for choice in group.gang.choices:
-            refusal = self._quota_refuses(group, choice)
+            refusal = desk.quota_refusal(group.team, choice, end_ms)
             if refusal is not None:
                 reasons[refusal[0]] = refusal[1]
                 continue
@@ -128,17 +127,10 @@ class _TierByRank:
                 return code, reasons[code]
         return ReasonCode.NEVER_FITS, ""
 
-    def _quota_refuses(self, group: JobClass, choice: Choice) -> tuple[ReasonCode, str] | None:
-        desk = self._desk
-        breach = desk.ledger.breach(group.team, choice.demand)
-        if breach is not None:
-            return ReasonCode.QUOTA_LIMIT, breach.team
-        promised = desk.breaks_quota_promise(group.team, choice, desk.now_ms + group.limit_ms)
-        return None if promised is None else (ReasonCode.HELD_BY_OTHERS, promised)
-
     def _room_for(self, group: JobClass, widest: int, where: JobRank) -> Room | None:
         """The first way to serve the gang for which enough jobs leave, or are worse and can be told to."""
         desk = self._desk
+        end_ms = desk.now_ms + group.limit_ms
         if not group.gpu_milli:
             return None
         candidates = self._those_that_may_leave()
@@ -146,7 +138,7 @@ class _TierByRank:
         if not worse and not desk.snapshot.departing and not desk.leaving:
             return None
         for choice in group.gang.choices:
-            if self._quota_refuses(group, choice) is None:
+            if desk.quota_refusal(group.team, choice, end_ms) is None:
                 room = RoomSearch(self._what_others_leave(), group.gang, choice, widest).room(worse)
                 if room is not None:
                     return room
@@ -183,8 +175,7 @@ class _TierByRank:
         """Tell the victims, and promise the gang its seats for when everybody who sits there is gone."""
         desk, departed = self._desk, self._what_others_leave()
         for victim in room.victims:
-            running = desk.snapshot.running[victim.job]
-            lost = lost_gpu_ms(running, gpu_milli_of(desk.snapshot.demands[victim.job]), desk.now_ms)
+            lost = victim_of(desk, desk.snapshot.running[victim.job], Why.TURN).lost_gpu_ms
             desk.evict(Eviction(job=victim.job, for_job=job.id, why=Why.TURN, lost_gpu_ms=lost))
             departed.give(victim.footprint)
         if room.victims:
@@ -197,7 +188,7 @@ class _TierByRank:
     def _promise(self, group: JobClass, job: WaitingJob, room: Room) -> None:
         """Promise the seats, or let the promise stand that was made before."""
         desk, seating = self._desk, room.seating
-        start_ms = _gone_ms(desk, seating.footprint)
+        start_ms = desk.gone_ms(seating.footprint)
         old = desk.snapshot.holds.get(job.id)
         if old is not None and (old.workers, old.start_ms, old.basis) == (seating.workers, start_ms, Basis.DEPARTURES):
             desk.keep(old, group.team, group.tier, group.limit_ms, room.choice, seating.footprint)
@@ -221,28 +212,10 @@ def _jobs(jobs: dict[JobId, WaitingJob], groups: list[JobClass]) -> list[Waiting
     return [jobs[job_id] for group in groups for job_id in group.ids]
 
 
-def _gone_ms(desk: Desk, footprint: Footprint) -> int:
-    """When everybody who was told to leave these nodes is gone."""
-    times = [desk.now_ms]
-    for use in footprint:
-        for job_id, _ in desk.snapshot.uses_on(use.node):
-            job = desk.snapshot.running[job_id]
-            if job_id in desk.leaving or job.leaving_by_ms is not None:
-                times.append(desk.end_ms(job))
-    return max(times)
-
-
 def _wakes_ms(desk: Desk) -> list[int]:
     """When time alone may change the decision, whatever the ranks.
 
     A promised start, a soft wish that relaxes, and a running job that has had its minimum run time while others wait.
     """
-    times = [promise.hold.start_ms for promise in desk.promises.values()]
-    if desk.blocked and desk.policy.min_runtime_ms:
-        begins, protected_ms = desk.snapshot.begins, desk.now_ms - desk.policy.min_runtime_ms
-        following = bisect_left(begins, (protected_ms + 1, ""))
-        times += [started_ms + desk.policy.min_runtime_ms for started_ms, _ in begins[following : following + 1]]
-    jobs = desk.snapshot.queue.jobs
-    for job in _jobs(jobs, list(desk.snapshot.queue.relaxing.values())):
-        times.append(job.spec.topology.relaxes_ms(job.submitted_ms))
-    return times
+    times = [*promised_starts(desk), *wishes_relax(desk)]
+    return times + next_to_be_movable(desk) if desk.blocked else times

@@ -11,7 +11,7 @@ from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.search import Candidates, Sacrifice, Search
-from muster.core.planning.victims import Victim, may_take_from
+from muster.core.planning.victims import Victim, may_take_from, told_to_leave
 from muster.core.queueing import JobClass
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
@@ -52,7 +52,7 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     job_id = promise.hold.job
     desk.retract(job_id)
     found = None
-    if _enough(desk.horizons.closed, group, promise) and _quota_allows(desk, promise, group):
+    if _enough(desk.horizons.closed, group, promise) and preemption.quota_allows(group, promise.choice):
         found = _cheapest_move(desk, preemption, promise, group)
     if found is None:
         desk.restore(promise)
@@ -76,15 +76,6 @@ def _widest(desk: Desk, promise: Promise) -> int:
     """How far the promised gang may spread now."""
     job = desk.snapshot.queue.jobs[promise.hold.job]
     return desk.widest(desk.snapshot.queue.class_of[job.id].gang, job.spec, job.submitted_ms)
-
-
-def _quota_allows(desk: Desk, promise: Promise, group: JobClass) -> bool:
-    """True when nothing but fragmentation stops the gang: its team could use the GPUs now."""
-    demand, end_ms = promise.choice.demand, desk.now_ms + group.limit_ms
-    return (
-        desk.ledger.breach(group.team, demand) is None
-        and desk.breaks_quota_promise(group.team, promise.choice, end_ms) is None
-    )
 
 
 def _cheapest_move(
@@ -112,6 +103,7 @@ def _cheapest_move(
         team=group.team,
         ledger=desk.ledger,
         allowance=lambda team: may_take_from(desk, team),
+        tellings=lambda: told_to_leave(desk),
     ).cheapest()
     if sacrifice is None or not sacrifice.victims or not _pays(desk, promise, sacrifice):
         return None

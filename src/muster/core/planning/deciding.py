@@ -1,6 +1,5 @@
 """One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from muster.core.planning.consolidation import consolidate
@@ -11,13 +10,14 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
 from muster.core.planning.sparing import spare_again
+from muster.core.planning.waking import wake_ms
 from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import BACKGROUND, Fortune, JobClass
 from muster.core.snapshot import Snapshot
 from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.limits import HOLDS, NEXT_CYCLE_MS, STARVING_PER_CYCLE, TURN_RESERVE_PART
+from muster.model.limits import HOLDS, STARVING_PER_CYCLE, TURN_RESERVE_PART
 from muster.model.plan import Basis, Plan, ReasonCode
 from muster.model.resources import GPU_MILLI
 
@@ -51,7 +51,7 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         resizes=tuple(desk.resizes.values()),
         holds=tuple(promise.hold for promise in desk.promises.values()),
         blocked=tuple(desk.blocked),
-        wake_ms=_wake_ms(desk),
+        wake_ms=wake_ms(desk),
     )
 
 
@@ -199,12 +199,13 @@ class _TierCycle:
             code = ReasonCode.NEVER_FITS
         if group.band == BACKGROUND and self._takes_the_reserve(group):
             return ReasonCode.HELD_BY_OTHERS, ""
-        first = _surviving_nodes(desk, job)
+        first = desk.surviving_nodes(job)
         for number, choice in enumerate(group.gang.choices):
             breach = desk.ledger.breach(group.team, choice.demand)
             if breach is not None:
                 code, detail = ReasonCode.QUOTA_LIMIT, breach.team
                 continue
+            # Between the two questions to quota: it is the cheaper one, and what lacks GPUs may ask others to leave.
             if desk.known_to_fail(group, number, widest, end_ms):
                 code, detail = ReasonCode.CAPACITY, ""
                 continue
@@ -270,12 +271,6 @@ def _stop_behind(desk: Desk, first: int) -> None:
         desk.block([(group, group.ids) for group in groups], ReasonCode.HELD_BY_OTHERS)
 
 
-def _surviving_nodes(desk: Desk, job: WaitingJob) -> tuple[int, ...]:
-    """Where the job's surviving workers ran, as node numbers."""
-    index_of = desk.setting.tree.index_of
-    return tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
-
-
 def _next_turns_ms(desk: Desk) -> int | None:
     """By when everybody who runs now will have had his turn, so that a later promise would only keep GPUs idle."""
     turn_ms = desk.snapshot.turn_ms
@@ -329,45 +324,3 @@ def _starving_without_promise(desk: Desk) -> Iterator[JobId]:
             return
         if job_id not in desk.promises and job_id not in desk.begun and queue.class_of[job_id].band != BACKGROUND:
             yield job_id
-
-
-def _wake_ms(desk: Desk) -> int | None:
-    """When time alone may change the decision.
-
-    A promised start, a soft wish that relaxes, a job that begins to starve, a rate limit that ends, and a job that has
-    had its minimum run time: from then on it may be told to leave while somebody waits, or grow.
-    """
-    times = [promise.hold.start_ms for promise in desk.promises.values()]
-    someone_waits = bool(desk.blocked or desk.promises)
-    if someone_waits:
-        times += _next_to_be_movable(desk) if desk.policy.moves_jobs else []
-        times += _next_turn_over(desk)
-        times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
-    else:
-        times += [job.started_ms + desk.policy.min_runtime_ms for job in desk.snapshot.elastic.values()]
-    if desk.has_more_to_do:
-        times.append(desk.now_ms + NEXT_CYCLE_MS)
-    if desk.blocked:
-        starving_from_ms = desk.now_ms - desk.policy.starvation_limit_ms
-        oldest = bisect_right(desk.snapshot.queue.by_age, starving_from_ms, key=lambda entry: entry[0])
-        times += [at_ms + desk.policy.starvation_limit_ms for at_ms, _ in desk.snapshot.queue.by_age[oldest:][:1]]
-    for group in desk.snapshot.queue.relaxing.values():
-        jobs = [desk.snapshot.queue.jobs[job_id] for job_id in group.ids]
-        times += [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
-    return min((at_ms for at_ms in times if at_ms > desk.now_ms), default=None)
-
-
-def _next_turn_over(desk: Desk) -> list[int]:
-    """When the next running job will have had its turn."""
-    turn_ms, turns = desk.snapshot.turn_ms, desk.snapshot.turns
-    if turn_ms is None or not desk.policy.turns:
-        return []
-    following = bisect_left(turns, (desk.now_ms - turn_ms + 1, ""))
-    return [began_ms + turn_ms for began_ms, _ in turns[following : following + 1]]
-
-
-def _next_to_be_movable(desk: Desk) -> list[int]:
-    """When the next running job will have had its minimum run time."""
-    min_runtime_ms, begins = desk.policy.min_runtime_ms, desk.snapshot.begins
-    following = bisect_left(begins, (desk.now_ms - min_runtime_ms + 1, ""))
-    return [started_ms + min_runtime_ms for started_ms, _ in begins[following : following + 1]]

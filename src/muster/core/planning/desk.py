@@ -106,6 +106,23 @@ class Desk:
         """How far a gang may spread now: a soft wish holds until it relaxes."""
         return gang.level_at(self.now_ms, spec.topology.relaxes_ms(submitted_ms))
 
+    def surviving_nodes(self, job: WaitingJob) -> tuple[int, ...]:
+        """Where the job's surviving workers ran, as node numbers."""
+        index_of = self.setting.tree.index_of
+        return tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
+
+    def gone_ms(self, footprint: Footprint) -> int:
+        """When everybody has left these nodes who was told to leave or to give up workers."""
+        times = [self.now_ms]
+        for use in footprint:
+            for job_id, _ in self.snapshot.uses_on(use.node):
+                job = self.snapshot.running[job_id]
+                if job_id in self.leaving or job.leaving_by_ms is not None:
+                    times.append(self.end_ms(job))
+                elif job_id in self.resizes:
+                    times.append(self.now_ms + self.setting.grace_ms(job.spec))
+        return max(times)
+
     def begin(self, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating) -> None:
         """Start a gang in this plan."""
         end_ms = self.now_ms + self.setting.limit_ms(job.spec)
@@ -236,6 +253,14 @@ class Desk:
         """What a job that occupies GPUs now uses."""
         begun = self.begun.get(job_id)
         return begun.seating.footprint if begun is not None else self.snapshot.footprints[job_id]
+
+    def quota_refusal(self, team: TeamPath, choice: Choice, end_ms: int) -> tuple[ReasonCode, str] | None:
+        """Why quota does not allow a start now: a team's limit, or what a job was promised; None when it does."""
+        breach = self.ledger.breach(team, choice.demand)
+        if breach is not None:
+            return ReasonCode.QUOTA_LIMIT, breach.team
+        promised = self.breaks_quota_promise(team, choice, end_ms)
+        return None if promised is None else (ReasonCode.HELD_BY_OTHERS, promised)
 
     def breaks_quota_promise(self, team: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
         """The promised job that this start would keep from its quota at its time, if any."""

@@ -4,12 +4,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
-from muster.core.footprint import gpu_milli_of
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
-from muster.core.planning.victims import lost_gpu_ms
+from muster.core.planning.victims import victim_of
 from muster.model.ids import JobId, NodeName
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
@@ -124,7 +123,7 @@ def _send_away_overdue(desk: Desk, entry: _Kept) -> None:
                 continue
             job = desk.snapshot.running[job_id]
             if job.leaving_by_ms is None and job_id not in desk.evictions and _is_overdue(desk, job):
-                lost = lost_gpu_ms(job, gpu_milli_of(desk.snapshot.demands[job_id]), desk.now_ms)
+                lost = victim_of(desk, job, Why.HOLD).lost_gpu_ms
                 desk.evict(Eviction(job=job_id, for_job=entry.hold.job, why=Why.HOLD, lost_gpu_ms=lost))
 
 

@@ -17,11 +17,13 @@ from muster.core.planning.turns import Turns, one_makes_room
 from muster.core.planning.victims import (
     Lent,
     Roster,
+    Told,
     Victim,
     as_leaver,
     leavers,
     may_take_from,
     shrinkable,
+    told_to_leave,
     workers_of,
 )
 from muster.core.queueing import FRESH, STARVED, JobClass
@@ -125,6 +127,9 @@ class Preemption:
         key: _Key = (True, group.tier, BY_TURN - starved)
         victims = [] if key in self._candidates else self._turns.victims(group.tier, starved=starved)
         return self._cheapest(lambda _group, _choice: (key, victims), group, number, choice, widest)
+
+    def _tellings(self) -> list[Told]:
+        return told_to_leave(self._desk)
 
     def _allowance(self, team: TeamPath) -> int:
         return may_take_from(self._desk, team)
@@ -252,6 +257,7 @@ class Preemption:
             team=group.team,
             ledger=self._desk.projected,
             allowance=self._allowance,
+            tellings=self._tellings,
         ).cheapest()
         if sacrifice is None:
             self._hopeless[known] = True
@@ -259,15 +265,11 @@ class Preemption:
 
     def quota_allows(self, group: JobClass, choice: Choice) -> bool:
         """True when the gang, starting now, would break neither a limit nor a promise."""
-        desk = self._desk
-        return (
-            desk.ledger.breach(group.team, choice.demand) is None
-            and desk.breaks_quota_promise(group.team, choice, desk.now_ms + group.limit_ms) is None
-        )
+        return self._desk.quota_refusal(group.team, choice, self._desk.now_ms + group.limit_ms) is None
 
     def _keeps_quota(self, group: JobClass, choice: Choice, sacrifice: Sacrifice) -> bool:
         """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run."""
-        start_ms = self.gone_ms(sacrifice)
+        start_ms = self._gone_ms(sacrifice)
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
     def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
@@ -356,7 +358,7 @@ class Preemption:
             group.limit_ms,
             choice,
             sacrifice.seating,
-            self.gone_ms(sacrifice),
+            self._gone_ms(sacrifice),
             Basis.DEPARTURES,
             self._broken.get(job.id, ""),
         )
@@ -365,15 +367,8 @@ class Preemption:
         """Somebody who was told to leave may stay: who leaves is found out anew."""
         self._leaving = None
 
-    def gone_ms(self, sacrifice: Sacrifice) -> int:
+    def _gone_ms(self, sacrifice: Sacrifice) -> int:
         """When everybody who is in the way has left."""
         desk = self._desk
         times = [desk.now_ms + desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
-        for use in sacrifice.seating.footprint:
-            for job_id, _ in desk.snapshot.uses_on(use.node):
-                job = desk.snapshot.running[job_id]
-                if job_id in desk.leaving or job.leaving_by_ms is not None:
-                    times.append(desk.end_ms(job))
-                elif job_id in desk.resizes:
-                    times.append(desk.now_ms + desk.setting.grace_ms(job.spec))
-        return max(times, default=desk.now_ms)
+        return max([desk.gone_ms(sacrifice.seating.footprint), *times])

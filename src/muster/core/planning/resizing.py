@@ -150,9 +150,7 @@ def _one_step(desk: Desk, entry: _Growing) -> Seating | None:
     """Seat one more worker or group as close to the others as possible, and take it."""
     demand = demand_of((entry.part,), (entry.ask,))
     step = entry.choice._replace(asks=(entry.ask,), demand=demand)
-    if desk.ledger.breach(entry.spec.team, demand) is not None:
-        return None
-    if desk.breaks_quota_promise(entry.spec.team, step, entry.end_ms) is not None:
+    if desk.quota_refusal(entry.spec.team, step, entry.end_ms) is not None:
         return None
     capacity = desk.horizons.until(entry.end_ms)
     if entry.part.group > 1 and capacity.tree.nvlink_level < capacity.tree.node_level:

@@ -11,7 +11,7 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.slots import SlotView
 from muster.core.gang import Choice, Gang
 from muster.core.planning.placing import Seating, fits, place
-from muster.core.planning.victims import Victim, spare_workers
+from muster.core.planning.victims import Told, Victim, spare_workers
 from muster.core.quota import Ledger
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import DOMAINS_TRIED
@@ -20,6 +20,9 @@ from muster.model.resources import GPU_MILLI
 
 Allowance = Callable[[TeamPath], int]
 """How many jobs of a team may still be told to leave."""
+
+Tellings = Callable[[], Sequence[Told]]
+"""Everybody whom the plan tells to leave so far, in that order."""
 
 
 class Sacrifice(NamedTuple):
@@ -138,6 +141,7 @@ class Search:
         team: TeamPath,
         ledger: Ledger,
         allowance: Allowance,
+        tellings: Tellings,
     ) -> None:
         self._scratch = capacity
         self._candidates = candidates
@@ -147,6 +151,7 @@ class Search:
         self._team = team
         self._ledger = ledger
         self._allowance = allowance
+        self._tellings = tellings
 
     def cheapest(self) -> Sacrifice | None:
         """The least costly way to make room in the smallest level in which that is possible."""
@@ -228,7 +233,7 @@ class Search:
     def _choose(self, level: int, domain: int) -> list[Victim] | None:
         """Free nodes of the domain one after another, cheapest first, until the gang fits."""
         start, end = self._scratch.tree.span(level, domain)
-        tally = _Tally(self._ledger.fork(), self._team, self._allowance)
+        tally = _Tally(self._ledger.fork(), self._team, self._allowance, self._tellings)
         nodes = dict.fromkeys(
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
@@ -270,10 +275,11 @@ def _reports(victim: Victim) -> bool:
 class _Tally:
     """Keeps a choice of victims within the rules: rate limits, what is borrowed, what an elastic job can spare."""
 
-    def __init__(self, ledger: Ledger, team: TeamPath, allowance: Allowance) -> None:
+    def __init__(self, ledger: Ledger, team: TeamPath, allowance: Allowance, tellings: Tellings) -> None:
         self._ledger = ledger
         self._team = team
         self._allowance = allowance
+        self._tellings = tellings
         self._told: dict[TeamPath, int] = {}
         self.chosen: dict[tuple[JobId, int], Victim] = {}
         """By job and first rank given up; -1 for a job that leaves as a whole."""
@@ -285,7 +291,7 @@ class _Tally:
             return False
         if victim.workers:
             given_up = sum(len(other.workers) for other in self._given_up(victim))
-            return given_up + len(victim.workers) <= spare_workers(job)
+            return given_up + len(victim.workers) <= spare_workers(job) and self._others_still_borrow(victim)
         if self._told.get(job.spec.team, 0) >= self._allowance(job.spec.team):
             return False
         if victim.why is Why.RECLAIM:
@@ -308,6 +314,27 @@ class _Tally:
             self._told[job.spec.team] = self._told.get(job.spec.team, 0) + 1
         self._ledger.charge(job.spec.team, victim.demand, sign=-1)
         return superseded
+
+    def _others_still_borrow(self, shrunk: Victim) -> bool:
+        """True when everybody who leaves because his team borrows would have to all the same after this shrink.
+
+        Shrinking comes before stopping: a team that gives up enough in this way keeps its other jobs.
+        """
+        told = [*self._tellings(), *(self._as_told(victim) for victim in self.chosen.values() if not victim.workers)]
+        if not any(each.reclaimed_for for each in told):
+            return True
+        before = self._ledger.fork()
+        before.charge(shrunk.job.spec.team, shrunk.demand, sign=-1)
+        for each in reversed(told):
+            before.charge(each.team, each.demand)
+            if each.reclaimed_for is not None:
+                branches = before.branches(each.reclaimed_for, each.team)
+                if branches is None or not before.is_borrowing(branches[1], each.demand):
+                    return False
+        return True
+
+    def _as_told(self, victim: Victim) -> Told:
+        return Told(victim.job.spec.team, victim.demand, self._team if victim.why is Why.RECLAIM else None)
 
     def _given_up(self, victim: Victim) -> list[Victim]:
         return [other for (job_id, rank), other in self.chosen.items() if job_id == victim.job.id and rank >= 0]

@@ -7,7 +7,6 @@ from muster.core.planning.desk import Desk, Promise
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.resizing import given_up
-from muster.core.planning.search import Sacrifice
 from muster.model.ids import JobId
 from muster.model.limits import SPARING_TRIES
 from muster.model.plan import Basis, Why
@@ -54,7 +53,7 @@ def _try_to_spare(desk: Desk, preemption: Preemption, victim: JobId, promise: Pr
     preemption.forget_leavers()
     for other, (choice, seating) in zip(preemptors, seatings, strict=True):
         limit_ms = other.end_ms - other.hold.start_ms
-        gone_ms = preemption.gone_ms(Sacrifice((), seating, 0))
+        gone_ms = desk.gone_ms(seating.footprint)
         desk.promise(other.hold.job, other.team, other.tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
     preemption.unpromised += [other.hold.job for other in beside if not _is_preemptors(desk, other)]
 

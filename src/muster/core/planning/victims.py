@@ -32,10 +32,19 @@ class Victim(NamedTuple):
     """The workers that an elastic job gives up. Empty when the whole job leaves."""
 
 
-def lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
+def _lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
     """GPU time since the job last saved itself, or since it started."""
     saved_ms = max(job.started_ms, job.checkpointed_ms or job.started_ms)
     return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
+
+
+class Told(NamedTuple):
+    """Somebody whom this plan tells to leave."""
+
+    team: TeamPath
+    demand: Demand
+    reclaimed_for: TeamPath | None
+    """Set when he leaves because his team borrows from this one."""
 
 
 Lent = tuple[tuple[TeamPath, Demand], ...]
@@ -62,7 +71,7 @@ def victim_of(desk: Desk, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
     demand = desk.snapshot.demands[job.id]
     gpu_milli = gpu_milli_of(demand)
-    lost = lost_gpu_ms(job, gpu_milli, desk.now_ms)
+    lost = _lost_gpu_ms(job, gpu_milli, desk.now_ms)
     cost = lost + desk.policy.restart_cost_ms * gpu_milli // GPU_MILLI
     return Victim(job, why, cost, lost, desk.snapshot.footprints[job.id], demand)
 
@@ -71,6 +80,15 @@ def may_take_from(desk: Desk, team: TeamPath) -> int:
     """How many more jobs of a team may be told to leave within the hour."""
     recent = desk.snapshot.preemptions(team, desk.now_ms)
     return desk.policy.preemptions_per_team_hour - recent - desk.told.get(team, 0)
+
+
+def told_to_leave(desk: Desk) -> list[Told]:
+    """Everybody whom this plan tells to leave, in the order in which they were told."""
+    found: list[Told] = []
+    for job_id, eviction in desk.evictions.items():
+        lender = desk.snapshot.queue.jobs[eviction.for_job].spec.team if eviction.why is Why.RECLAIM else None
+        found.append(Told(desk.snapshot.running[job_id].spec.team, desk.snapshot.demands[job_id], lender))
+    return found
 
 
 class Roster:

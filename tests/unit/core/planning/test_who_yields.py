@@ -1,9 +1,12 @@
 """Victims: only legal ones, no more than needed, each told once."""
 
+import pytest
+
 from muster.checker import violations
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import TierName
+from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan
 from muster.model.policy import Tier
 from muster.model.scenario import Scenario
@@ -101,3 +104,42 @@ def test_gpus_of_a_victim_are_promised_to_one_gang_only() -> None:
         waiting=[waits("all", a_job(gpus=4, tier="production", hours=3)), waits("one", a_job(gpus=1, within="node"))],
     )
     assert violations(scenario, planned(scenario)) == ()
+
+
+def lending(guaranteed: int, *running: RunningJob, waiting: list[WaitingJob]) -> Scenario:
+    """Team b runs on two nodes with four GPUs each, and may borrow what exceeds its guarantee."""
+    teams = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": guaranteed})]
+    return a_scenario(flat(2, gpus=4), running=running, waiting=waiting, teams=teams)
+
+
+@pytest.mark.parametrize(("guaranteed", "leaves"), [(4, False), (2, True)])
+def test_a_job_stays_when_what_its_team_gives_up_by_shrinking_is_all_that_it_borrowed(
+    guaranteed: int, leaves: bool
+) -> None:
+    """Four GPUs and a half are used, two of them by a worker that an elastic job can spare at a higher price."""
+    scenario = lending(
+        guaranteed,
+        runs("b1", a_job(gpus=0.5, team="b"), [("n1", (0,))], saved_hours_ago=0),
+        runs("e", a_job(gpus=2, workers=(1, 2), team="b", preemptible=False), [("n2", (0, 1)), ("n1", (2, 3))]),
+        runs("other", a_job(gpus=2, preemptible=False), [("n2", (2, 3))]),
+        waiting=[waits("w", a_job(gpus=4, team="a"))],
+    )
+    made = planned(scenario)
+    assert [entry.job for entry in made.evictions] == ["b1"] * leaves
+    assert [entry.job for entry in made.resizes] == ["e"] * leaves
+    assert not violations(scenario, made)
+
+
+@pytest.mark.parametrize(("guaranteed", "shrinks"), [(6, False), (5, True)])
+def test_nobody_shrinks_so_far_that_another_of_its_team_left_in_vain(guaranteed: int, shrinks: bool) -> None:
+    """Eight GPUs are used, two of them by a worker that an elastic job can spare; four are taken back first."""
+    scenario = lending(
+        guaranteed,
+        runs("b1", a_job(gpus=4, team="b"), [("n1", range(4))]),
+        runs("e", a_job(gpus=2, workers=(1, 2), team="b", preemptible=False), [("n2", (0, 1)), ("n2", (2, 3))]),
+        waiting=[waits("large", a_job(gpus=4, team="a"), hours_ago=2), waits("small", a_job(gpus=2, team="a"))],
+    )
+    made = planned(scenario)
+    assert [(entry.job, entry.for_job) for entry in made.evictions] == [("b1", "large")]
+    assert [(entry.job, entry.for_job) for entry in made.resizes] == [("e", "small")] * shrinks
+    assert not violations(scenario, made)
