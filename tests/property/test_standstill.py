@@ -37,7 +37,19 @@ def test_nor_does_one_behind_a_blocked_job_that_nothing_may_pass(scenario: Scena
 def test_nor_does_an_exit_in_a_strict_order_that_is_too_small_for_the_job_in_front(
     scenario: Scenario, seed: int
 ) -> None:
-    snapshot, chance = Snapshot.of(_in_strict_order(scenario)), Random(seed)
+    check_no_plan_is_missed_after_exits(_in_strict_order(scenario), seed)
+
+
+@examples(200)
+@given(situations(), SEEDS)
+def test_nor_does_an_exit_that_is_too_small_for_all_who_gave_way(scenario: Scenario, seed: int) -> None:
+    waiting = tuple(replace(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
+    policy = replace(scenario.policy, preemption=True, turns=True)
+    check_no_plan_is_missed_after_exits(replace(scenario, policy=policy, waiting=waiting, holds=()), seed)
+
+
+def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
+    snapshot, chance = Snapshot.of(scenario), Random(seed)
     assume(_comes_to_rest(snapshot, scenario.now_ms))
     for number in range(JOINING):
         before = snapshot.news
@@ -49,7 +61,7 @@ def test_nor_does_an_exit_in_a_strict_order_that_is_too_small_for_the_job_in_fro
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert not made.changes_anything
-            assert not made.holds
+            assert {hold.job: hold for hold in made.holds} == snapshot.holds
         else:
             assume(_comes_to_rest(snapshot, scenario.now_ms))
 

@@ -5,7 +5,7 @@ start is dropped for the cycle as a whole, so ten thousand waiting jobs cost as 
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, ValuesView
 
 from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
@@ -236,6 +236,10 @@ class WaitingQueue:
                 and (front.tier, front.head) < (group.tier, order_key(self.jobs[job_id], self._setting))
             )
         return group.stuck_at == releases or self._is_behind(group, job_id, releases)
+
+    def classes(self) -> ValuesView[JobClass]:
+        """All classes that have jobs to consider, oldest class first."""
+        return self._classes.values()
 
     def front(self) -> JobClass | None:
         """The class of the job that is first in line where teams do not count; who can never start is in no line."""

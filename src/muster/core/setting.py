@@ -2,7 +2,9 @@
 
 from muster.core.cluster.tree import Tree
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
+from muster.model.limits import TURN_RESERVE_PART
 from muster.model.policy import Policy, Pool, Tier
+from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
@@ -31,6 +33,14 @@ class Setting:
         if spec.max_duration_ms is not None:
             return spec.max_duration_ms
         return self.tier(spec.tier).max_duration_ms
+
+    @property
+    def turn_reserve_milli(self) -> int:
+        """Free GPUs, in thousandths, that jobs which gave way leave to jobs that have never run.
+
+        A few of them spare many others a restart.
+        """
+        return self.tree.gpus // TURN_RESERVE_PART * GPU_MILLI
 
     def grace_ms(self, spec: JobSpec) -> int:
         """How long a job may take to leave once it was told to."""

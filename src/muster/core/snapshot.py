@@ -13,8 +13,8 @@ from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Demand
-from muster.core.queueing import WaitingQueue
-from muster.core.quota import Ledger
+from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
+from muster.core.quota import Ledger, LimitShare
 from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
@@ -42,6 +42,8 @@ class Snapshot:
         self.running: dict[JobId, RunningJob] = {}
         self.footprints: dict[JobId, Footprint] = {}
         self.demands: dict[JobId, Demand] = {}
+        self.shares: dict[JobId, tuple[LimitShare, ...]] = {}
+        """What every running job uses up of each limit above its team."""
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
         self.running_in: list[int] = [0] * len(scenario.tiers)
@@ -149,6 +151,7 @@ class Snapshot:
         self._occupy(job)
         self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
+        self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
         self.ledger.charge(job.spec.team, demand)
         if self.holds.pop(job.id, None) is not None:
             self.releases += 1
@@ -185,10 +188,6 @@ class Snapshot:
         self.capacity.take(footprint)
         self.capacity.settle()
 
-    def charge_of(self, job_id: JobId) -> tuple[TeamPath, Demand]:
-        """The team and demand of a running job."""
-        return self.running[job_id].spec.team, self.demands[job_id]
-
     def uses_on(self, node: int) -> ItemsView[JobId, NodeUse]:
         """What every running job uses on one node."""
         return self._on_node.get(node, {}).items()
@@ -207,6 +206,7 @@ class Snapshot:
         self.capacity.give(footprint)
         self.capacity.settle()
         self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
+        del self.shares[job_id]
         if len(self.capacity.states.states) > FREE_STATES:
             self._rebuild(self.setting.tree.nodes[0])
         if not self._is_still_blocked():
@@ -215,22 +215,39 @@ class Snapshot:
         return job
 
     def _is_still_blocked(self) -> bool:
-        """True when nothing may pass the job in front, and what is free is still too little for it.
+        """True when all that a plan could do now is to start somebody, and what is free is too little for anybody.
 
-        No plan could start anything then. A strict order makes most exits on a full cluster end here.
+        On a full cluster most exits end here.
         """
-        if not self.setting.policy.is_strict or self.holds:
+        if self.holds or self.elastic:
             return False
-        front = self.queue.front()
-        if front is None or front.stuck_at != self.releases:
+        if self.setting.policy.is_strict:
+            front = self.queue.front()
+            return front is not None and self._is_still_stuck(front)
+        return all(self.only_waits(group) and self._is_still_stuck(group) for group in self.queue.classes())
+
+    def _is_still_stuck(self, group: JobClass) -> bool:
+        """True when the last plan could not start a class, and it is easy to see that the next could not either."""
+        if group.stuck_at != self.releases or group.relaxes:
             return False
-        return not any(
-            all(
-                self.capacity.total_slots(ask) >= part.workers
-                for part, ask in zip(front.gang.parts, choice.asks, strict=True)
-            )
-            for choice in front.gang.choices
-        )
+        capacity = self.capacity
+        if group.band == BACKGROUND and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
+            return True
+        for choice in group.gang.choices:
+            asks = zip(group.gang.parts, choice.asks, strict=True)
+            if all(capacity.total_slots(ask) >= part.workers for part, ask in asks):
+                return False
+        return True
+
+    def only_waits(self, group: JobClass) -> bool:
+        """True when jobs of a class can do nothing but wait for free GPUs: nobody leaves for them or promises them any.
+
+        So it is with those that gave way, unless they stand above others by their tier or their team's guarantee.
+        """
+        if group.band != BACKGROUND:
+            return False
+        has_rights = any(self.running_in[group.tier + 1 :]) or self.ledger.guaranteed_above(group.team)
+        return not (group.may_preempt and has_rights)
 
     def resize(self, job_id: JobId, workers: Placement) -> None:
         """A running job has other workers from now on."""
@@ -287,11 +304,8 @@ class Snapshot:
         return self.run_times.quantile_ms(spec, 500, ran_ms=run_ms(spec, attained_gpu_ms) if spec.can_resume else 0)
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
-        """Add past usage to what fair share remembers: of no consequence where teams do not count."""
+        """Add past usage to what fair share remembers. It is no news by itself: whatever ended is."""
         self.version += 1
-        if self.setting.policy.weighs_teams:
-            self.news += 1
-            self.releases += 1
         self.ledger.remember(team, gpu_ms, now_ms)
 
     def preempted(self, team: TeamPath, now_ms: int) -> None:

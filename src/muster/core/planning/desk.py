@@ -73,7 +73,7 @@ class Desk:
         self.ends = self._ends()
         for job_id in snapshot.departing:
             self.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=-1)
-        self.outlook = QuotaOutlook(self.ledger, self.ends, snapshot.charge_of)
+        self.outlook = QuotaOutlook(self.ledger, self.ends, snapshot.shares)
         self.preemptors = 0
         self.has_more_to_do = False
         """True when a bound on the effort of one cycle left something undone."""
