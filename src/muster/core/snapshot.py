@@ -23,6 +23,7 @@ from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
 from muster.model.policy import HOUR_MS, Order
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
@@ -259,7 +260,7 @@ class Snapshot:
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
         self.version += 1
-        job = self.running[job_id] = replace(self.running[job_id], checkpointed_ms=at_ms)
+        job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
 

@@ -3,7 +3,7 @@
 All of it follows from the job's record, so that timers survive a restart without being stored.
 """
 
-from muster.core.checkpoints import FailureRecord, save_interval_ms
+from muster.core.checkpoints import NO_FAILURES, FailureRecord, save_interval_ms
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS
@@ -55,11 +55,15 @@ def grace_ms(job: Job, *, stop_grace_ms: int, max_duration_ms: int) -> int:
 
 def next_ask_ms(job: Job, at_ms: int) -> int | None:
     """When to ask for the next checkpoint, counted from a save, a request or the start at `at_ms`."""
-    if job.spec.checkpoint is None:
+    checkpoint = job.spec.checkpoint
+    if checkpoint is None:
         return None
+    if checkpoint.every_ms is not None or job.checkpoint_cost_ms is None:
+        # Neither the gang's size nor its failures matter, and most reports of a save end here.
+        return at_ms + save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
     nodes = len({worker.node for worker in job.workers})
     record = FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
-    return at_ms + save_interval_ms(job.spec.checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=record)
+    return at_ms + save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=record)
 
 
 def _attained_node_ms(job: Job, nodes: int) -> int:
