@@ -12,15 +12,11 @@ from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.policy import Order, Policy
-from muster.model.spec import JobSpec
 
 OrderKey = tuple[int, int, int, JobId]
 
 Fortune = tuple[int, int, int, bool]
 """What classes share that start or fail together, whatever their team: band, gang, limit, and the right to preempt."""
-
-SPECS_SEEN = 10_000
-"""How many specs are remembered by identity."""
 
 FRESH, STARVED, BACKGROUND = 0, 1, 2
 """Bands of a tier, served in this order where jobs take turns: those that have never run, those that gave way and
@@ -117,9 +113,6 @@ class WaitingQueue:
         self._class_keys: dict[int, tuple[object, ...]] = {}
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
         self._numbered: list[Gang] = []
-        self._seen: dict[int, tuple[JobSpec, tuple[int, Gang]]] = {}
-        """The gangs of the latest specs by identity, each with its spec, so that no other can have that identity:
-        jobs that were submitted together, come back or are tried again share one, and comparing it takes long."""
         self.by_age: list[tuple[int, JobId]] = []
         self._by_fortune: dict[tuple[int, int], dict[Fortune, dict[int, JobClass]]] = {}
         self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
@@ -191,14 +184,6 @@ class WaitingQueue:
     def gang(self, job: WaitingJob) -> tuple[int, Gang]:
         """The gang of a job and its number, shared with all jobs whose gangs are equal."""
         spec = job.spec
-        seen = self._seen.get(id(spec))
-        if seen is None:
-            if len(self._seen) >= SPECS_SEEN:
-                self._seen.clear()
-            seen = self._seen[id(spec)] = (spec, self._numbered_gang(spec))
-        return seen[1]
-
-    def _numbered_gang(self, spec: JobSpec) -> tuple[int, Gang]:
         pools = self._setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
         key = (gang_key(spec), pools)
         known = self._gangs.get(key)
