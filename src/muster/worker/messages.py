@@ -38,7 +38,7 @@ def parsed(text: bytes) -> dict[str, Any]:
     """The message in one line."""
     try:
         message = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadMessage("not JSON") from error
     if not isinstance(message, dict):
         raise BadMessage("not a JSON object")

@@ -56,6 +56,8 @@ class LocalBackend:
         self._recorded: dict[NodeName, int] = {}
         self._heard: dict[NodeName, int] = {}
         """By node, the number of the last report that came, was handed out, was recorded, was acknowledged."""
+        self._losses: dict[NodeName, int] = {}
+        """By node whose supervisor died unseen, the number of the last report before its workers were lost."""
         self._has_news = False
         self._is_closing = False
         self._directory = Directory(free_port)
@@ -184,14 +186,17 @@ class LocalBackend:
         if hello["last"] < self._received.get(name, 0):
             self._received[name] = self._polled[name] = 0  # its folder is a new one
         self._heard[name] = 0
-        if hello["lost"] and not link.is_lost:
-            self._tell(NodeLost(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
-            link.is_lost = True
         if link.is_lost:
-            self._tell(NodeChanged(at_ms=_now_ms(), node=link.node, because="its supervisor is back"))
+            self._return(link)
+        elif hello["lost"]:
+            self._losses[name] = hello["lost_after"]
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
+
+    def _return(self, link: Link) -> None:
+        self._losses.pop(link.node.name, None)
+        self._tell(NodeChanged(at_ms=_now_ms(), node=link.node, because="its supervisor is back"))
 
     def _lost(self, link: Link, because: str) -> None:
         self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because=because))
@@ -204,6 +209,10 @@ class LocalBackend:
                 if number <= self._received.get(name, 0):
                     return
                 self._received[name] = number
+                if number > self._losses.get(name, number):
+                    # What it reported before it died was true; what its successor ended is the node's loss.
+                    self._tell(NodeLost(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
+                    self._return(link)
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)

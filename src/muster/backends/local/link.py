@@ -174,9 +174,10 @@ class Link:
         connection = Connection(channel, self._loop, hear=self._hear)
         connection.closed = self._hung_up
         self._connection = connection
+        # Set before anything is sent: if the other side has closed meanwhile, sending sets another one.
+        self._later(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
         connection.say({"token": found.token, "as": "control"})
         connection.flush()
-        self._later(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
 
     def _watch_process(self, found: Whereabouts) -> None:
         self._forget_process()
@@ -236,9 +237,9 @@ class Link:
         if silent_ms > SUPERVISOR_SILENCE_MS:
             self._kill("its supervisor does not answer")
             return
+        self._later(SUPERVISOR_SILENCE_MS / 4, self._check_pulse)
         self.say({"ping": 0})
         self.flush()
-        self._later(SUPERVISOR_SILENCE_MS / 4, self._check_pulse)
 
     def _hang_up(self) -> None:
         self.is_up = False
