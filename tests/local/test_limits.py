@@ -10,7 +10,7 @@ import pytest
 from muster.model.resources import Request
 from muster.worker.service import address
 from tests.local.conftest import MakeMachine
-from tests.local.machine import Machine, a_spec, is_alive
+from tests.local.machine import Machine, a_spec, eventually, is_alive
 
 MIB = 1 << 20
 
@@ -35,6 +35,8 @@ def test_a_supervisor_says_how_limits_are_kept_and_which_are_not(machine: Machin
     said = hello(machine)
     assert said["limits"] in ("cgroup2", "cgroup1", "rlimits")
     assert set(said["unlimited"]) <= {"memory", "cpu", "pids"}
+    eventually(machine.backend.connected)
+    assert machine.backend.limits() == {"n1": (said["limits"], tuple(said["unlimited"]))}
 
 
 @pytest.mark.parametrize("options", [(), ("--without-groups",)])
