@@ -1,11 +1,13 @@
 """Listening, and stopping in good order: streams that are open end first, what is being answered is answered."""
 
 import asyncio
+import signal
 import socket
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import current_thread, main_thread
 
 import uvicorn
 import uvloop
@@ -108,6 +110,23 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._url = url
         self._on_listening = on_listening
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGINT and SIGTERM, and no more than that.
+
+        The original raises the signal again afterwards, which would end the process before whoever called `serve` has
+        saved the state and said goodbye.
+        """
+        if current_thread() is not main_thread():  # Only the main thread is told of signals.
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, action in before.items():
+                signal.signal(number, action)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
