@@ -8,9 +8,10 @@ import argparse
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.command == "down":
             return _down(_home(parsed.home))
         return _serve(_options(parsed))
+    except _ToldToStop:
+        return 0
     except MusterError as error:
         sys.stderr.write(f"muster: {error}\n")
         return error.exit_code
@@ -107,6 +110,7 @@ def _home(named: str) -> Path:
 
 
 def _serve(options: Options) -> int:
+    _leave_on_signals()
     nodes = _nodes(options)
     log_to(options.home / LOG_FILE)
     # Taken first: whoever finds the port or the database in use must not have touched anything.
@@ -124,8 +128,23 @@ def _serve(options: Options) -> int:
             announced.enter_context(_announced(options.home, url))
             _greet(options, url, nodes)
 
-        serve(create_app(deps), listener, options.listening, on_listening=say)
+        with suppress(_ToldToStop):
+            serve(create_app(deps), listener, options.listening, on_listening=say)
     return 0
+
+
+class _ToldToStop(BaseException):
+    """Somebody sent a signal: leave what is being done, and close everything on the way out."""
+
+
+def _leave_on_signals() -> None:
+    """The server answers what it is answering, and then raises the signal again for whoever waits for it: us."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise _ToldToStop(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
 
 
 def _nodes(options: Options) -> tuple[Node, ...]:

@@ -14,6 +14,7 @@ from muster.api.app import create_app
 from muster.api.deps import Deps, Settings
 from muster.backends.fake import FakeBackend, Script
 from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.metrics import Metrics
 from muster.model.access import Binding, Role, Token
 from muster.model.ids import JobId, TeamPath
 from muster.model.node import ClusterSpec
@@ -112,14 +113,16 @@ def a_world(
 ) -> Iterator[World]:
     """A running control plane with everybody in `PEOPLE` let in."""
     store, clock, logs, terminals = Store(), TestClock(), Logs(), Terminals()
-    backend = Backend(now_ms=NOW_MS)
+    backend, metrics = Backend(now_ms=NOW_MS), Metrics()
     control = ControlPlane(
         log=store,
         states=MemoryStates(),
         backend=backend,
         clock=clock,
         configuration=Configuration(cluster=cluster, rules=rules),
+        on_turn=metrics.on_turn,
     )
+    metrics.watch(control)
     tokens = Tokens(store)
     deps = Deps(
         control=control,
@@ -129,6 +132,7 @@ def a_world(
         logs=logs,
         terminals=terminals,
         clock=clock,
+        metrics=metrics,
         settings=settings or Settings(),
     )
     app = create_app(deps)

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from muster.client import Client
-from muster.model.errors import MusterError
+from muster.live import saved_states
+from muster.model.errors import MusterError, Refused
+from muster.store.sql import open_store
 from tests.crash.server import Server, until
 
 PLACES = (
@@ -65,3 +67,28 @@ def _submit_until_dead(server: Server, client: Client, ran: Path, kill: int) -> 
 
 def _job(name: str, run: str) -> dict[str, object]:
     return {"name": name, "resources": {"gpus": 1}, "run": run}
+
+
+def test_a_stop_in_good_order_saves_the_state_and_leaves_no_trace_of_a_server(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        job = server.start().submit(_job("long", "sleep 1000"))
+        assert server.stop() == 0
+        assert not (tmp_path / "server.json").exists()
+        with open_store(f"sqlite:///{tmp_path}/muster.db", write=True) as store:
+            saved = saved_states.load(store.states)
+            assert saved is not None
+            assert saved.version == store.log.version
+        client = server.start()
+        until(lambda: client.job(job.id).state == "running")
+        assert client.job(job.id).attempt == 1
+
+
+def test_a_second_control_plane_on_the_same_home_is_refused(tmp_path: Path) -> None:
+    with Server(tmp_path) as server, Server(tmp_path) as second:
+        server.start()
+        announced = (tmp_path / "server.json").read_text()
+        second.start()
+        assert second.await_death() == Refused.exit_code
+        assert "another" in (tmp_path / "output").read_text()
+        (tmp_path / "server.json").write_text(announced)
+        server.client.nodes()

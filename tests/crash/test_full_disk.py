@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,17 +79,18 @@ def _limit(connection: Connection, pages: int) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a few megabytes; whoever may not mount one gets along without."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=6m,mode=0777", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip("mounting a small file system takes root; the test above fills a file without one")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+def small_disk() -> Iterator[Path]:
+    """A file system of a few megabytes that everybody may use; whoever may not mount one gets along without."""
+    folder = Path(tempfile.mkdtemp(prefix="muster-disk-"))
+    folder.chmod(0o755)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m,mode=0777", "tmpfs", str(folder)]
+    try:
+        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            pytest.skip("mounting a small file system takes root; the test above fills a file without one")
+        yield folder
+        subprocess.run(["umount", "-l", folder], check=True)
+    finally:
+        folder.rmdir()
 
 
 def test_a_file_on_a_full_disk_is_refused_and_unharmed(small_disk: Path) -> None:
@@ -108,10 +110,8 @@ def test_a_full_postgres_is_refused_and_unharmed(small_disk: Path, postgres: Ser
     ballast = small_disk / "ballast"
     space = small_disk / "space"
     space.mkdir()
-    if os.geteuid() == 0:
-        os.chown(space, *_identity(postgres))
-        for above in (small_disk, small_disk.parent, small_disk.parent.parent, small_disk.parent.parent.parent):
-            above.chmod(0o755)
+    owner = postgres.folder.stat()
+    os.chown(space, owner.st_uid, owner.st_gid)
     ballast.write_bytes(bytes(2_000_000))
     postgres.run(f"CREATE TABLESPACE small LOCATION '{space}'")
     url = postgres.new_url()
@@ -126,8 +126,3 @@ def test_a_full_postgres_is_refused_and_unharmed(small_disk: Path, postgres: Ser
         with store._database.writing("move") as connection:
             connection.exec_driver_sql("ALTER TABLE events SET TABLESPACE pg_default")
     postgres.run("DROP TABLESPACE small")
-
-
-def _identity(server: Server) -> tuple[int, int]:
-    owner = server.folder.stat()
-    return owner.st_uid, owner.st_gid

@@ -15,7 +15,8 @@ from tests.crash.appending import BATCH, LAYOUT, batch, body, record
 from tests.postgres import Server
 
 FAILPOINTS = ("append.before-commit", "append.after-commit", "save_state.before-commit", "save_state.after-commit")
-KILLS = 5
+KILLS = {"sqlite": 5, "postgresql": 2}
+"""A server that loses a client is not the one that was killed: there is less to find."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -42,7 +43,7 @@ def run(url: str, failpoint: str) -> tuple[int, int]:
 @pytest.mark.parametrize("failpoint", FAILPOINTS)
 def test_what_was_acknowledged_is_there_and_nothing_is_half_written(url: str, failpoint: str) -> None:
     saved = 0
-    for kill in range(1, KILLS + 1):
+    for kill in range(1, KILLS[url.partition(":")[0]] + 1):
         version, newly_saved = run(url, f"{failpoint}=kill@{kill}")
         saved = max(saved, newly_saved)
         with open_store(url, write=True) as store:

@@ -5,8 +5,10 @@ it.
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muster.access.principal import covers
@@ -64,19 +66,21 @@ class Hub:
         self._version = 0
         """Of the newest event that was handed to the watchers."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._is_woken = False
         self._is_closed = False
 
     def close(self) -> None:
         """Let everybody go."""
         self._is_closed = True
+        self._unsubscribe()
         for watcher in [each for group in self._views.values() for each in group]:
             _end(watcher)
 
     async def watch(self, view: View, after: int | None) -> AsyncGenerator[bytes, None]:
         """What the view shows of everything written after a version, for ever; nothing comes as an empty heartbeat.
 
-        Ends when the server stops, and when whoever reads this is so slow that too much waits for them.
+        Ends after a while, when the server stops, and when whoever reads this is so slow that too much waits for them.
         """
         self._begin()
         version = self._version if after is None else after
@@ -93,14 +97,16 @@ class Hub:
             self._forget(watcher)
 
     async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
+        ends_s = time.monotonic() + self._deps.settings.stream_s
         while True:
             while watcher.chunks:
                 yield watcher.chunks.popleft()
-            if watcher.is_over:
+            if watcher.is_over or time.monotonic() >= ends_s:
                 return
             watcher.news.clear()
             try:
-                await asyncio.wait_for(watcher.news.wait(), self._deps.settings.heartbeat_s)
+                wait_s = min(self._deps.settings.heartbeat_s, max(ends_s - time.monotonic(), 0))
+                await asyncio.wait_for(watcher.news.wait(), wait_s)
             except TimeoutError:
                 yield b""
 
@@ -117,18 +123,21 @@ class Hub:
 
     def _begin(self) -> None:
         """Subscribe, the first time that somebody watches."""
-        if self._loop is not None:
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
             return
-        self._loop = asyncio.get_running_loop()
+        self._unsubscribe()
+        self._loop, self._is_woken = loop, False
         self._version = self._deps.control.feed.version
-        self._deps.control.feed.subscribe(self._wake)
+        self._unsubscribe = self._deps.control.feed.subscribe(self._wake)
         self._wake()
 
     def _wake(self) -> None:
         """Called by the writer. Many writes before the loop comes round are one visit."""
-        if self._loop is not None and not self._is_woken and not self._loop.is_closed():
+        if self._loop is not None and not self._is_woken:
             self._is_woken = True
-            self._loop.call_soon_threadsafe(self._spread)
+            with suppress(RuntimeError):  # the loop is closed: nobody watches any more
+                self._loop.call_soon_threadsafe(self._spread)
 
     def _spread(self) -> None:
         """Hand what is new to everybody who sees it."""

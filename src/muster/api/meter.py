@@ -1,6 +1,7 @@
 """Counting requests by route and status, and how long until an answer begins."""
 
 import time
+from http import HTTPMethod
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -8,6 +9,9 @@ from muster.live.metrics import Metrics
 
 NOWHERE = "(none)"
 """The route of requests that match none: addresses that people invent must not become labels."""
+
+
+_METHODS = frozenset(method.value for method in HTTPMethod)
 
 
 class Meter:
@@ -28,7 +32,7 @@ class Meter:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", NOWHERE)
                 after_s = time.perf_counter() - began_s
-                method = scope["method"] if route != NOWHERE else NOWHERE
+                method = scope["method"] if route != NOWHERE and scope["method"] in _METHODS else NOWHERE
                 self._metrics.answered(method=method, route=route, status=message["status"], after_s=after_s)
             await send(message)
 

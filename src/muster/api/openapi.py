@@ -4,6 +4,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from muster.api.schemas import job_file
 from muster.api.schemas.problems import FieldError, Problem
 
 TAGS = [
@@ -44,10 +45,23 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    _refer(schemas)
+    schemas[job_file.NAME] = job_file.JOB_FILE
     for operations in document["paths"].values():
         for operation in operations.values():
             _drop_unused(operation)
     return document
+
+
+def _refer(part: Any) -> None:
+    """Have every place of a job file refer to what one looks like."""
+    children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for child in children:
+        if isinstance(child, dict) and job_file.PLACE.items() <= child.items():
+            del child["x-job-file"]
+            child["$ref"] = f"#/components/schemas/{job_file.NAME}"
+        else:
+            _refer(child)
 
 
 def _drop_unused(operation: dict[str, Any]) -> None:

@@ -1,7 +1,6 @@
 """Cursors: where a list goes on, in a form that nobody is tempted to take apart."""
 
 import base64
-import binascii
 
 from muster.model.errors import InvalidInput
 
@@ -17,7 +16,7 @@ def text_place(kind: str, cursor: str | None) -> str | None:
         return None
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
+    except ValueError:
         text = ""
     found, colon, place = text.partition(":")
     if not colon or found != kind:

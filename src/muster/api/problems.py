@@ -7,7 +7,9 @@ from typing import Any
 from fastapi import FastAPI, Request, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from muster.api.schemas.problems import FieldError, Problem
 from muster.formats.document import InvalidDocument
@@ -127,7 +129,17 @@ async def _of_the_framework(request: Request, error: Exception) -> ProblemRespon
     # A body that cannot be taken apart at all is wrong as written, like one with wrong fields.
     status = 422 if error.status_code == HTTPStatus.BAD_REQUEST else error.status_code
     code = _CODES.get(status, "refused" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal")
-    return ProblemResponse(problem(status, code, _explained(request, status, str(error.detail))), error.headers)
+    headers = dict(error.headers or {})
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods(request))
+    return ProblemResponse(problem(status, code, _explained(request, status, str(error.detail))), headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What is possible at this address; the framework knows only of the first route that has it."""
+    routes = (context.original_route for context in iter_route_contexts(request.app.routes))
+    here = (route for route in routes if isinstance(route, Route) and route.path_regex.match(request.url.path))
+    return sorted({method for route in here for method in route.methods or ()})
 
 
 def _explained(request: Request, status: int, detail: str) -> str:

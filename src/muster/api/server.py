@@ -3,11 +3,11 @@
 import asyncio
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import current_thread, main_thread
 
 import uvicorn
 import uvloop
@@ -111,27 +111,23 @@ class _Server(uvicorn.Server):
         self._url = url
         self._on_listening = on_listening
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGINT and SIGTERM, and no more than that.
-
-        The original raises the signal again afterwards, which would end the process before whoever called `serve` has
-        saved the state and said goodbye.
-        """
-        if current_thread() is not main_thread():  # Only the main thread is told of signals.
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, action in before.items():
-                signal.signal(number, action)
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_listening(self._url)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop when told to, and let whoever called go on: what else has to be put away is theirs to put away."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app = self.config.app

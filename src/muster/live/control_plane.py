@@ -100,7 +100,8 @@ class ControlPlane:
         return self._engine.state
 
     def start(self) -> None:
-        """Begin to turn."""
+        """Begin to turn, with a look at what the backend has reported since it was told again what to do."""
+        self.nudge()
         self._thread = Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -132,6 +133,7 @@ class ControlPlane:
             backend=self._backend,
             saved=saved,
         )
+        self.feed.catch_up(self._event_log.version)
         now_ms, rules = self._clock.now_ms(), self._configuration.rules
         with engine.batch():
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
@@ -207,6 +209,7 @@ class ControlPlane:
         while not self._is_stopping:
             try:
                 self._engine = self._take_up()
+                self.nudge()
             except (Unavailable, Conflict) as again:
                 self.trouble = str(again)
                 for letter in self._inbox.take(WRITE_RETRY_MS / 1000):

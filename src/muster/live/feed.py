@@ -36,6 +36,13 @@ class Feed:
         for wake in wakes:
             wake()
 
+    def catch_up(self, version: int) -> None:
+        """The log is at this version, whoever wrote there: what was missed is read from the store."""
+        with self._lock:
+            if version != self._version:
+                self._recent.clear()
+                self._version = version
+
     def after(self, version: int, limit: int) -> tuple[tuple[int, Event], ...] | None:
         """The events after a version, oldest first, at most so many; None when that is too long ago to be here."""
         with self._lock:

@@ -260,6 +260,9 @@ WATCHER_PAGE_EVENTS = 500
 HEARTBEAT_S = 15.0
 """How often a silent stream shows that it is alive: proxies give up on one after half a minute or more."""
 
+STREAM_S = 600.0
+"""How long one event stream lasts before its client has to come again: a token that was revoked opens no other."""
+
 SEND_S = 20.0
 """How long a client may take to accept what it was sent before it counts as gone."""
 

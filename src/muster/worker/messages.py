@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 
 WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
 """What a supervisor reports; what becomes of its node is seen by others."""
@@ -38,7 +38,7 @@ def parsed(text: bytes) -> dict[str, Any]:
     """The message in one line."""
     try:
         message = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadMessage("not JSON") from error
     if not isinstance(message, dict):
         raise BadMessage("not a JSON object")

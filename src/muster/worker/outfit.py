@@ -77,6 +77,9 @@ def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, pre
     except SecretMissing as problem:
         clear(folder)
         raise CannotStart(str(problem)) from None
+    except (StopIteration, ValueError) as error:
+        clear(folder)
+        raise CannotStart(f"the start makes no sense: {error!r}") from error
     except OSError as error:
         clear(folder)
         raise CannotStart(

@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId
 from muster.model.limits import SUPERVISOR_ENDED_JOBS
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited
 
 Entry = Sequence[Any]
 Body = dict[str, Any]
@@ -126,6 +126,8 @@ class Register:
         gang.port = port or gang.port
 
     def _report(self, number: int, body: Body) -> None:
+        if body["type"] == CheckpointSaved.__name__:
+            self._supersede(body)
         self.reports[number] = body
         self.last_number = max(self.last_number, number)
         gang = self.gangs.get(body["job"])
@@ -133,6 +135,13 @@ class Register:
             for rank in body["ranks"]:
                 if rank in gang.seats:
                     gang.seats[rank].end = body
+
+    def _supersede(self, body: Body) -> None:
+        """Of saves that nobody has heard of yet the last one is enough: a job may save itself for days unheard."""
+        place = (body["type"], body["job"], body["attempt"])
+        for number, other in tuple(self.reports.items()):
+            if (other["type"], other["job"], other["attempt"]) == place:
+                del self.reports[number]
 
     def _acknowledge(self, number: int) -> None:
         for heard in [each for each in self.reports if each <= number]:

@@ -14,7 +14,7 @@ Somebody at a terminal
 """
 
 import signal
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,7 +136,7 @@ class Supervisor:
                     self._done.append(number)
             case {"heard": int(number)}:
                 self._journal.add("acked", number)
-                self._lost = 0 if number >= self._lost_after else self._lost
+                self._lost = 0 if number > self._lost_after else self._lost
             case {"ping": number}:
                 connection.say({"pong": number})
             case {"end": _}:
@@ -158,7 +158,7 @@ class Supervisor:
             if data is None:
                 connection.say({"over": "the worker has ended"})
             else:
-                connection.say({"output": b64encode(data).decode()})
+                connection.say({"output": b2a_base64(data, newline=False).decode()})
             connection.flush()
             if data is None:
                 connection.close()
@@ -166,7 +166,7 @@ class Supervisor:
         def hear(_: Connection, message: Message) -> None:
             match message:
                 case {"input": str(text)}:
-                    process.type(b64decode(text))
+                    process.type(_typed(text))
                 case {"resize": [int(rows), int(columns)]}:
                     terminal.resize(rows, columns)
                 case _:
@@ -175,6 +175,13 @@ class Supervisor:
         connection.listen(hear)
         connection.closed = lambda _: terminal.detach(id(connection))
         terminal.attach(id(connection), view)
+
+
+def _typed(text: str) -> bytes:
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except ValueError as error:
+        raise BadMessage("not base64") from error
 
 
 def _meeting(body: Any) -> Meeting:

@@ -1,5 +1,6 @@
 """A terminal that several people may look at and type to."""
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -19,17 +20,15 @@ class Terminal:
     """One end of a terminal; a worker sits at the other."""
 
     def __init__(self) -> None:
-        self.master, self._slave = os.openpty()
-        self.device = os.ttyname(self._slave)
+        self.ends = os.openpty()
+        """This side and the worker's; the latter is for whoever starts the worker to close."""
+        self.master, slave = self.ends
+        self.device = os.ttyname(slave)
         os.set_blocking(self.master, False)
         self.resize(ROWS, COLUMNS)
         self._seen = bytearray()
         self._views: dict[int, View] = {}
         self._typed = bytearray()
-
-    def started(self) -> None:
-        """The worker has its own end now."""
-        os.close(self._slave)
 
     def attach(self, viewer: int, view: View) -> None:
         """Show somebody what was there last, and everything from now on."""
@@ -67,4 +66,5 @@ class Terminal:
     def resize(self, rows: int, columns: int) -> None:
         """The window of somebody who looks is this large."""
         size = struct.pack("HHHH", max(1, min(rows, 1000)), max(1, min(columns, 1000)), 0, 0)
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from muster.model.limits import PUMP_BYTES
@@ -60,7 +61,6 @@ class WorkerProcess:
         self._segments = segments
         self._around = around
         self._mask = Mask(outfit.secrets)
-        self._terminal = Terminal() if outfit.idle_timeout_ms is not None else None
         self._deadlines = Deadlines()
         self._clock: Timer | None = None
         self._clearing: Timer | None = None
@@ -71,19 +71,18 @@ class WorkerProcess:
         self._saved: Saved | None = None
         self._saved_timer: Timer | None = None
         self._active_s = time.monotonic()
-        self._notices = NoticeReader(outfit.notice)
-        self._output, given = (self._terminal.master, None) if self._terminal else os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self._output, False)
-        try:
-            self.pid = self._spawn(given)
-        except (OSError, ValueError):  # the latter of an environment that holds what none can
-            self._close_files()
-            raise
-        finally:
-            if given is not None:
+        with ExitStack() as opened:
+            self._notices = NoticeReader(outfit.notice)
+            opened.callback(os.close, self._notices.file)
+            self._terminal = Terminal() if outfit.idle_timeout_ms is not None else None
+            self._output, given = self._terminal.ends if self._terminal else os.pipe2(os.O_CLOEXEC)
+            os.set_blocking(self._output, False)
+            opened.callback(os.close, self._output)
+            try:
+                self.pid = self._spawn(given)
+            finally:
                 os.close(given)
-            if self._terminal is not None:
-                self._terminal.started()
+            opened.pop_all()
         self._tree = Tree(token=token, main=self.pid, cgroup=outfit.cgroup)
         around.loop.watch(self._output, readable=self._pump)
         around.loop.watch(self._notices.file, readable=self._read_notices)
@@ -138,7 +137,7 @@ class WorkerProcess:
         self.exit_code = 128 - code if code < 0 else code
         self._clear()
 
-    def _spawn(self, output: int | None) -> int:
+    def _spawn(self, output: int) -> int:
         if self._terminal is not None:
             # Opened by the leader of a new session it becomes that session's terminal.
             files = [(os.POSIX_SPAWN_OPEN, 0, self._terminal.device, os.O_RDWR, 0)]

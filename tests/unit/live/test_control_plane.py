@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,12 +12,15 @@ from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine, Submitted
 from muster.live import saved_states
 from muster.live.control_plane import Configuration, ControlPlane, Turn
+from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
 from muster.model.errors import InvariantViolated, NotFound, Unavailable
-from muster.model.events import Event, JobSubmitted
+from muster.model.events import Event as LogEvent
+from muster.model.events import HoldsSet, JobSubmitted
 from muster.model.ids import JobId
-from muster.model.job import Job
-from muster.model.scenario import Rules
+from muster.model.job import Job, JobState
+from muster.model.node import ClusterSpec
+from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 from muster.store.memory import MemoryLog, MemoryStates
 from tests.builders import a_cluster, a_job, a_node, a_team
@@ -45,7 +49,7 @@ class _FullDisk(MemoryLog):
 
     def append(
         self,
-        events: Sequence[Event],
+        events: Sequence[LogEvent],
         expected_version: int,
         *,
         jobs: Sequence[Job] = (),
@@ -91,7 +95,7 @@ def test_what_waits_together_is_written_together() -> None:
     writes: list[int] = []
 
     class _Counting(MemoryLog):
-        def append(self, events: Sequence[Event], expected_version: int, **rest: Any) -> int:
+        def append(self, events: Sequence[LogEvent], expected_version: int, **rest: Any) -> int:
             writes.append(sum(isinstance(event, JobSubmitted) for event in events))
             return super().append(events, expected_version, **rest)
 
@@ -215,3 +219,37 @@ def test_turns_are_measured() -> None:
         _submit(control)
     assert any(turn.wishes == 1 for turn in turns)
     assert all(turn.write_s >= 0 and turn.plan_s >= 0 for turn in turns)
+
+
+def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start() -> None:
+    log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
+    before = Engine(scenario=Scenario(now_ms=0, cluster=ClusterSpec()), log=log, backend=FakeBackend())
+    before.change_cluster(cluster, 1)
+    before.submit(a_job(), 1, job=JobId("job"))
+    before.tick(1)
+    control = ControlPlane(
+        log=log,
+        states=MemoryStates(),
+        backend=_Backend(),
+        clock=_Clock(),
+        configuration=Configuration(cluster=cluster),
+    )
+    started = control.feed.version
+    told = Event()
+    control.feed.subscribe(told.set)
+    control.start()
+    assert told.wait(DEADLINE_S), "the backend had news, and nobody looked"
+    control.stop()
+    assert control.feed.version > started
+    assert control.state.jobs[JobId("job")].state is JobState.RUNNING
+
+
+def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:
+    feed = Feed(5)
+    feed.publish([HoldsSet(at_ms=0, holds=())])
+    feed.catch_up(6)
+    assert feed.after(5, 10) is not None
+    feed.catch_up(9)
+    assert feed.version == 9
+    assert feed.after(6, 10) is None
+    assert feed.after(9, 10) == ()

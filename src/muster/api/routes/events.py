@@ -19,6 +19,18 @@ from muster.model.ids import TeamPath
 router = APIRouter(tags=["events"])
 
 MEDIA_TYPE = "text/event-stream"
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "The version."},
+        "event": {"type": "string", "description": "The kind."},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/LogEvent"},
+        },
+    },
+}
 _HEARTBEAT = b": still here\n\n"
 
 
@@ -29,7 +41,7 @@ _HEARTBEAT = b": still here\n\n"
     response_class=Response,
     responses={
         **errors(401, 403, 404, 422, 429, 503),
-        200: {"description": "Events for ever.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+        200: {"description": "Events as they happen.", "content": {MEDIA_TYPE: {"schema": _EVENT}}},
     },
 )
 async def watch_events(

@@ -26,6 +26,8 @@ Time = Annotated[
 class Page(Schema, Generic[T]):
     """A part of a list."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"description": "A part of a list."})
+
     items: list[T]
     next: str | None = Field(description="Hand this in as `cursor` for the next part; null when this was the last.")
 
@@ -34,7 +36,12 @@ class Paging(Schema):
     """Which part of a list."""
 
     limit: int = Field(default=PAGE_ITEMS, ge=1, le=PAGE_ITEMS_MAX, description="How many at most.")
-    cursor: str | None = Field(default=None, max_length=CURSOR_CHARS, description="The `next` of the part before.")
+    cursor: str | None = Field(
+        default=None,
+        max_length=CURSOR_CHARS,
+        pattern=r"^[A-Za-z0-9_-]+$",
+        description="The `next` of the part before.",
+    )
 
 
 class Because(Schema):

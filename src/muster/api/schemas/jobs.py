@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
+from muster.api.schemas import job_file
 from muster.api.schemas.base import Paging, Schema, Time
 from muster.formats.job_wire import ENTRIES_MAX
 from muster.formats.wire import ID_CHARS, TEXT_CHARS
@@ -13,6 +14,7 @@ from muster.model.plan import ReasonCode
 from muster.model.spec import DependencyWhen
 
 EXAMPLE = {"name": "train", "team": "nlp", "workers": 2, "resources": {"gpus": 8}, "run": "python train.py"}
+JobFile = Annotated[dict[str, Any], WithJsonSchema(job_file.PLACE)]
 Tags = Annotated[dict[str, Annotated[str, Field(max_length=1000)]], Field(max_length=ENTRIES_MAX)]
 
 
@@ -76,7 +78,7 @@ class Job(Schema):
 class Submission(Schema):
     """A job file, as an object or as it is written."""
 
-    job: dict[str, Any] | None = Field(default=None, description="The job file as an object.", examples=[EXAMPLE])
+    job: JobFile | None = Field(default=None, description="The job file as an object.", examples=[EXAMPLE])
     text: str | None = Field(default=None, max_length=BODY_BYTES, description="The job file as text, in YAML or JSON.")
     file: str = Field(default="job file", min_length=1, max_length=1000, description="What messages call the file.")
     held: bool = Field(default=False, description="Do not start it until it is released.")

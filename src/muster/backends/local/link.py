@@ -66,6 +66,8 @@ class Link:
         self.is_lost = False
         self.has_greeted = False
         """True once it was up, also if it is lost now."""
+        self.hello: Message = {}
+        """What it said of itself last."""
         self._home = home
         self._folder = home / "nodes" / node.name
         self._loop = loop
@@ -174,9 +176,10 @@ class Link:
         connection = Connection(channel, self._loop, hear=self._hear)
         connection.closed = self._hung_up
         self._connection = connection
+        # Set before anything is sent: if the other side has closed meanwhile, sending sets another one.
+        self._later(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
         connection.say({"token": found.token, "as": "control"})
         connection.flush()
-        self._later(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
 
     def _watch_process(self, found: Whereabouts) -> None:
         self._forget_process()
@@ -222,6 +225,7 @@ class Link:
                 self._listener.heard(self, message)
 
     def _greeted(self, hello: Message) -> None:
+        self.hello = hello
         self.is_up = self.has_greeted = True
         self._up_s = time.monotonic()
         self._tries = 0
@@ -236,9 +240,9 @@ class Link:
         if silent_ms > SUPERVISOR_SILENCE_MS:
             self._kill("its supervisor does not answer")
             return
+        self._later(SUPERVISOR_SILENCE_MS / 4, self._check_pulse)
         self.say({"ping": 0})
         self.flush()
-        self._later(SUPERVISOR_SILENCE_MS / 4, self._check_pulse)
 
     def _hang_up(self) -> None:
         self.is_up = False
