@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Everything from the command's first word on belongs to the command."""
 
-Words = Annotated[list[str], typer.Argument(metavar="COMMAND…", help="What to run; put -- in front of it.")]
+Words = Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run; put -- in front of it.")]
 Gpus = Annotated[float, typer.Option(min=0, metavar="N", help="GPUs of each worker; 0.25 is a share of one.")]
 GpuType = Annotated[list[str] | None, typer.Option(metavar="TYPE", help="GPU types that will do; repeatable.")]
 Cpus = Annotated[float, typer.Option(min=0, metavar="N", help="CPUs of each worker.")]
