@@ -83,7 +83,7 @@ def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:
 
     try:
         ended = _attached(client, job) if pty else _followed(client, job, output)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):
         client.cancel(job.id, reason="whoever ran it left")
         note(f"{job.id} is cancelled")
         raise typer.Exit(Exit.CANCELLED) from None
