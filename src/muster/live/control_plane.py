@@ -23,7 +23,7 @@ from muster.live.clock import Clock
 from muster.live.feed import Feed
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
-from muster.model.errors import Conflict, MusterError, Unavailable
+from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
 from muster.model.events import CONFIGURATION
 from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
@@ -147,7 +147,7 @@ class ControlPlane:
             letters = self._inbox.take(self._wait_s())
             try:
                 self._turn(letters)
-            except (Unavailable, Conflict) as error:
+            except (Unavailable, Conflict, InvalidInput) as error:
                 self._start_again(letters, error)
             except Exception as error:  # noqa: BLE001 - whatever it is, it stops the writer and not the readers
                 _log.exception("the writer has stopped")
@@ -202,21 +202,27 @@ class ControlPlane:
 
     def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""
-        self.trouble = str(error)
         _log.error("writing failed; starting again from the log", extra={"cause": str(error)})
         for letter in letters:
             letter.reply(error)
         while not self._is_stopping:
+            self._refuse_for_a_while(error)
             try:
                 self._engine = self._take_up()
-                self.nudge()
             except (Unavailable, Conflict) as again:
-                self.trouble = str(again)
-                for letter in self._inbox.take(WRITE_RETRY_MS / 1000):
-                    letter.reply(again)
+                error = again
             else:
                 self.trouble = ""
+                self.nudge()
                 return
+
+    def _refuse_for_a_while(self, error: MusterError) -> None:
+        """Answer whoever comes with what went wrong, so that a full disk is not tried again without a pause."""
+        self.trouble = str(error)
+        until_s = time.monotonic() + WRITE_RETRY_MS / 1000
+        while not self._is_stopping and (left_s := until_s - time.monotonic()) > 0:
+            for letter in self._inbox.take(left_s):
+                letter.reply(error)
 
     def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
         """A bug: change nothing more, so that nothing gets worse, and let people read."""

@@ -10,7 +10,7 @@ import pytest
 
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine, Submitted
-from muster.live import saved_states
+from muster.live import control_plane, saved_states
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
@@ -144,7 +144,8 @@ def test_a_saved_state_of_other_code_is_not_used(monkeypatch: pytest.MonkeyPatch
         assert job in control.state.jobs
 
 
-def test_when_writing_fails_nothing_happened_and_the_next_request_works() -> None:
+def test_when_writing_fails_nothing_happened_and_the_next_request_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
     log = _FullDisk()
     with _running(log) as control:
         before = _submit(control)
