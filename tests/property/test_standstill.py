@@ -32,6 +32,54 @@ def test_nor_does_one_behind_a_blocked_job_that_nothing_may_pass(scenario: Scena
     check_no_plan_is_missed(replace(scenario, policy=strict, holds=()), seed)
 
 
+@examples(200)
+@given(situations(), SEEDS)
+def test_nor_does_an_exit_in_a_strict_order_that_is_too_small_for_the_job_in_front(
+    scenario: Scenario, seed: int
+) -> None:
+    check_no_plan_is_missed_after_exits(_in_strict_order(scenario), seed)
+
+
+@examples(200)
+@given(situations(), SEEDS)
+def test_nor_does_an_exit_that_is_too_small_for_all_who_gave_way(scenario: Scenario, seed: int) -> None:
+    waiting = tuple(replace(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
+    policy = replace(scenario.policy, preemption=True, turns=True)
+    check_no_plan_is_missed_after_exits(replace(scenario, policy=policy, waiting=waiting, holds=()), seed)
+
+
+def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
+    snapshot, chance = Snapshot.of(scenario), Random(seed)
+    assume(_comes_to_rest(snapshot, scenario.now_ms))
+    for number in range(JOINING):
+        before = snapshot.news
+        if snapshot.running and chance.random() < 0.7:
+            snapshot.finish(chance.choice(list(snapshot.running)))
+        else:
+            job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
+            snapshot.enqueue(replace(job, submitted_ms=scenario.now_ms))
+        if snapshot.news == before:
+            made = plan(snapshot, scenario.now_ms)
+            assert not made.changes_anything
+            assert {hold.job: hold for hold in made.holds} == snapshot.holds
+        else:
+            assume(_comes_to_rest(snapshot, scenario.now_ms))
+
+
+def _in_strict_order(scenario: Scenario) -> Scenario:
+    policy = replace(
+        scenario.policy,
+        order=Order.FIFO,
+        backfill=False,
+        hold_depth=0,
+        preemption=False,
+        consolidation=False,
+        elastic=False,
+    )
+    assert policy.is_strict
+    return replace(scenario, policy=policy, holds=())
+
+
 def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
     chance = Random(seed)
     snapshot = Snapshot.of(scenario)

@@ -39,6 +39,9 @@ class FailureRecord:
     """Summed over nodes: two nodes watched for an hour count two hours."""
 
 
+NO_FAILURES = FailureRecord()
+
+
 def newest_complete(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
     """What to resume from: the complete checkpoint that is furthest along, or None to begin anew."""
     return max((each for each in checkpoints if each.is_complete), key=_age_order, default=None)

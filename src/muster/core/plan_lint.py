@@ -6,10 +6,8 @@ checker in `muster.checker` states the same rules a second time without any of t
 
 from collections.abc import Iterator
 
-from muster.core.cluster.capacity import Capacity
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import tensor_group
-from muster.core.quota import Ledger
 from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
@@ -22,6 +20,8 @@ def lint(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
     """All violations, in words; empty when the plan may be applied."""
     if plan.version != snapshot.version:
         return (f"plan was made for version {plan.version}, the snapshot is at {snapshot.version}",)
+    if not (plan.changes_anything or plan.holds):
+        return ()
     return (*_wrong_jobs(plan, snapshot), *_wrong_placements(plan, snapshot), *_wrong_holds(plan, snapshot))
 
 
@@ -44,6 +44,8 @@ def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _repeated(jobs: list[JobId]) -> list[JobId]:
+    if len(frozenset(jobs)) == len(jobs):
+        return []
     counts: dict[JobId, int] = {}
     for job_id in jobs:
         counts[job_id] = counts.get(job_id, 0) + 1
@@ -52,51 +54,58 @@ def _repeated(jobs: list[JobId]) -> list[JobId]:
 
 def _wrong_placements(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
     """Gangs that are not what was asked for, GPUs used twice, limits broken."""
-    if not plan.starts and not plan.resizes:
-        return
-    capacity = snapshot.capacity.fork(shelved=False)
-    ledger = snapshot.ledger.fork()
+    room = _Room(snapshot, gangs=len(plan.starts) + len(plan.resizes))
     for start in plan.starts:
         job = snapshot.queue.jobs.get(start.job)
         if job is not None:
-            yield from _wrong_gang(start.job, job.spec, start.workers, start.workers, snapshot, capacity, ledger)
+            yield from _wrong_gang(start.job, job.spec, start.workers, start.workers, room)
     for resize in plan.resizes:
         running = snapshot.running.get(resize.job)
         if running is not None:
             added = beyond(resize.workers, running.workers)
-            yield from _wrong_gang(resize.job, running.spec, resize.workers, added, snapshot, capacity, ledger)
+            yield from _wrong_gang(resize.job, running.spec, resize.workers, added, room)
 
 
-def _wrong_gang(
-    job_id: JobId,
-    spec: JobSpec,
-    workers: Placement,
-    added: Placement,
-    snapshot: Snapshot,
-    capacity: Capacity,
-    ledger: Ledger,
-) -> Iterator[str]:
+class _Room:
+    """What is left of the cluster and of every quota for the gangs of a plan, one after another."""
+
+    def __init__(self, snapshot: Snapshot, *, gangs: int) -> None:
+        self.setting = snapshot.setting
+        self._is_shared = gangs > 1
+        """False when there is no second gang that could be in the way of the first: nothing need be taken then."""
+        self._capacity = snapshot.capacity.fork(shelved=False) if self._is_shared else snapshot.capacity
+        self._ledger = snapshot.ledger.fork() if self._is_shared else snapshot.ledger
+
+    def take(self, spec: JobSpec, added: Placement) -> Iterator[str]:
+        """Take what these workers need, and say what of it was not there."""
+        footprint = footprint_of(spec, added, self.setting.tree)
+        demand = demand_of_running(spec, added, self.setting.tree)
+        if not self._capacity.holds(footprint):
+            yield "is placed on what is not free"
+        breach = self._ledger.breach(spec.team, demand)
+        if breach is not None:
+            yield f"takes {breach.team} above its limit of {breach.gpu_type}"
+        if self._is_shared:
+            self._capacity.take(footprint)
+            self._ledger.charge(spec.team, demand)
+
+
+def _wrong_gang(job_id: JobId, spec: JobSpec, workers: Placement, added: Placement, room: _Room) -> Iterator[str]:
     """What is wrong with a gang, of which some workers are added; those are taken from what is free."""
     wrong = [*_wrong_size(spec, workers)]
-    wrong += [problem for worker in added for problem in _wrong_worker(spec, worker, snapshot.setting)]
+    for worker in added:
+        wrong += _wrong_worker(spec, worker, room.setting)
     if not wrong and added:
-        wrong += _wrong_domain(spec, workers, snapshot.setting)
-        footprint = footprint_of(spec, added, snapshot.setting.tree)
-        if not capacity.holds(footprint):
-            wrong.append("is placed on what is not free")
-        capacity.take(footprint)
-        demand = demand_of_running(spec, added, snapshot.setting.tree)
-        breach = ledger.breach(spec.team, demand)
-        if breach is not None:
-            wrong.append(f"takes {breach.team} above its limit of {breach.gpu_type}")
-        ledger.charge(spec.team, demand)
-    yield from (f"{job_id} {problem}" for problem in wrong)
+        wrong += _wrong_domain(spec, workers, room.setting)
+        wrong += room.take(spec, added)
+    for problem in wrong:
+        yield f"{job_id} {problem}"
 
 
 def _wrong_size(spec: JobSpec, workers: Placement) -> Iterator[str]:
     """A gang runs whole or not at all, with ranks that have no gaps."""
     for role in spec.roles:
-        count = sum(1 for worker in workers if worker.role == role.name)
+        count = len([worker for worker in workers if worker.role == role.name])
         if not role.workers_min <= count <= role.workers_max:
             yield f"has {count} workers of role {role.name}, not {role.workers_min}..{role.workers_max}"
     if [worker.rank for worker in workers] != list(range(len(workers))):

@@ -5,7 +5,7 @@ start is dropped for the cycle as a whole, so ten thousand waiting jobs cost as 
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, ValuesView
 
 from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
@@ -160,11 +160,11 @@ class WaitingQueue:
         spec = job.spec
         limit_ms = self._setting.limit_ms(spec)
         band = band_of(job, self._setting.policy)
-        key = (spec.tier, spec.team, gang_key(spec), limit_ms, job.requeued, band)
+        gang_number, gang = self.gang(job)
+        key = (spec.tier, spec.team, gang_number, limit_ms, job.requeued, band)
         group = self._classes.get(key)
         if group is None:
             self._made += 1
-            gang_number, gang = self.gang(job)
             group = self._classes[key] = JobClass(
                 order=self._made,
                 tier=self._setting.tier_rank[spec.tier],
@@ -215,7 +215,26 @@ class WaitingQueue:
             return True
         if group.relaxes:
             return False
+        if self._setting.policy.is_strict:
+            front = self.front()
+            return (
+                front is not None
+                and front.stuck_at == releases
+                and (front.tier, front.head) < (group.tier, order_key(self.jobs[job_id], self._setting))
+            )
         return group.stuck_at == releases or self._is_behind(group, job_id, releases)
+
+    def classes(self) -> ValuesView[JobClass]:
+        """All classes that have jobs to consider, oldest class first."""
+        return self._classes.values()
+
+    def front(self) -> JobClass | None:
+        """The class of the job that is first in line where teams do not count; who can never start is in no line."""
+        for tier in self._by_tier:
+            able = [(group.head, group) for group in tier.values() if group.gang.choices]
+            if able:
+                return min(able)[1]
+        return None
 
     def _is_behind(self, group: JobClass, job_id: JobId, releases: int) -> bool:
         """True when the policy lets nothing pass a job that is stuck, and one of those is in front."""

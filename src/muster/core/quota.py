@@ -24,6 +24,10 @@ def own_jobs(path: TeamPath) -> TeamPath:
     return TeamPath(path + OWN_JOBS)
 
 
+LimitShare = tuple[tuple[TeamPath, GpuType], int]
+"""A limit, by its team and GPU type, and so many GPU thousandths of it."""
+
+
 class Breach(NamedTuple):
     """The first limit that a demand would break."""
 
@@ -44,6 +48,7 @@ class Ledger:
         "_guaranteed",
         "_half_life_ms",
         "_limits",
+        "_shares",
         "_used",
         "epoch",
         "teams",
@@ -58,6 +63,7 @@ class Ledger:
         """GPU time that fair share remembers of each team, as it was at a time."""
         self._averages: tuple[int, dict[TeamPath, int]] = (0, {})
         self._limits: dict[TeamPath, tuple[tuple[TeamPath, GpuType, int], ...]] = {}
+        self._shares: dict[tuple[TeamPath, Demand], tuple[LimitShare, ...]] = {}
         self._guaranteed = {team.path: dict(team.guaranteed) for team in teams if team.guaranteed}
         self.epoch = 0
         """Counts charges, so that what was derived from usage can be remembered until it changes."""
@@ -90,6 +96,7 @@ class Ledger:
         made._averages = self._averages
         made._guaranteed = self._guaranteed
         made._limits = self._limits
+        made._shares = self._shares
         made.epoch = 0
         return made
 
@@ -129,6 +136,16 @@ class Ledger:
                 for team in self.chain(path)
                 if team in self.teams
                 for gpu_type, limit_milli in self.teams[team].limit
+            )
+        return known
+
+    def under_limits(self, path: TeamPath, demand: Demand) -> tuple[LimitShare, ...]:
+        """What a demand uses up of each limit above its team; alike for all alike jobs, so it is worked out once."""
+        known = self._shares.get((path, demand))
+        if known is None:
+            amounts = dict(demand)
+            known = self._shares[(path, demand)] = tuple(
+                ((team, gpu_type), amounts[gpu_type]) for team, gpu_type, _ in self.limits(path) if gpu_type in amounts
             )
         return known
 

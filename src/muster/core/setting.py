@@ -2,7 +2,9 @@
 
 from muster.core.cluster.tree import Tree
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
+from muster.model.limits import TURN_RESERVE_PART
 from muster.model.policy import Policy, Pool, Tier
+from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
@@ -32,12 +34,22 @@ class Setting:
             return spec.max_duration_ms
         return self.tier(spec.tier).max_duration_ms
 
+    @property
+    def turn_reserve_milli(self) -> int:
+        """Free GPUs, in thousandths, that jobs which gave way leave to jobs that have never run.
+
+        A few of them spare many others a restart.
+        """
+        return self.tree.gpus // TURN_RESERVE_PART * GPU_MILLI
+
     def grace_ms(self, spec: JobSpec) -> int:
         """How long a job may take to leave once it was told to."""
         return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.policy.stop_grace_ms
 
     def pools_for(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> tuple[PoolName, ...]:
         """The pools that a job may use, by name."""
+        if not self.pools:
+            return self.pool_names
         return tuple(
             name
             for name in self.pool_names

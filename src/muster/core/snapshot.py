@@ -13,8 +13,8 @@ from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Demand
-from muster.core.queueing import WaitingQueue
-from muster.core.quota import Ledger
+from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
+from muster.core.quota import Ledger, LimitShare
 from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath
@@ -23,6 +23,7 @@ from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
 from muster.model.policy import HOUR_MS, Order
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 
@@ -42,6 +43,8 @@ class Snapshot:
         self.running: dict[JobId, RunningJob] = {}
         self.footprints: dict[JobId, Footprint] = {}
         self.demands: dict[JobId, Demand] = {}
+        self.shares: dict[JobId, tuple[LimitShare, ...]] = {}
+        """What every running job uses up of each limit above its team."""
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
         self.running_in: list[int] = [0] * len(scenario.tiers)
@@ -155,6 +158,7 @@ class Snapshot:
         self._occupy(job)
         self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
+        self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
         self.ledger.charge(job.spec.team, demand)
         if self.holds.pop(job.id, None) is not None:
             self.releases += 1
@@ -197,7 +201,7 @@ class Snapshot:
 
     def finish(self, job_id: JobId) -> RunningJob:
         """A job no longer occupies anything."""
-        self._stir()
+        self.version += 1
         job = self.running.pop(job_id)
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.elastic.pop(job_id, None)
@@ -209,9 +213,48 @@ class Snapshot:
         self.capacity.give(footprint)
         self.capacity.settle()
         self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
+        del self.shares[job_id]
         if len(self.capacity.states.states) > FREE_STATES:
             self._rebuild(self.setting.tree.nodes[0])
+        if not self._is_still_blocked():
+            self.news += 1
+            self.releases += 1
         return job
+
+    def _is_still_blocked(self) -> bool:
+        """True when all that a plan could do now is to start somebody, and what is free is too little for anybody.
+
+        On a full cluster most exits end here.
+        """
+        if self.holds or self.elastic:
+            return False
+        if self.setting.policy.is_strict:
+            front = self.queue.front()
+            return front is not None and self._is_still_stuck(front)
+        return all(self.only_waits(group) and self._is_still_stuck(group) for group in self.queue.classes())
+
+    def _is_still_stuck(self, group: JobClass) -> bool:
+        """True when the last plan could not start a class, and it is easy to see that the next could not either."""
+        if group.stuck_at != self.releases or group.relaxes:
+            return False
+        capacity = self.capacity
+        if group.band == BACKGROUND and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
+            return True
+        for choice in group.gang.choices:
+            asks = zip(group.gang.parts, choice.asks, strict=True)
+            if all(capacity.total_slots(ask) >= part.workers for part, ask in asks):
+                return False
+        return True
+
+    def only_waits(self, group: JobClass) -> bool:
+        """True when jobs of a class can do nothing but wait for free GPUs: nobody leaves for them or promises them any.
+
+        So it is with those that gave way, unless they stand above others by their tier or their team's guarantee.
+        """
+        if group.band != BACKGROUND:
+            return False
+        has_rights = any(self.running_in[group.tier + 1 :]) or self.ledger.guaranteed_above(group.team)
+        return not (group.may_preempt and has_rights)
 
     def resize(self, job_id: JobId, workers: Placement) -> None:
         """A running job has other workers from now on."""
@@ -231,7 +274,7 @@ class Snapshot:
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
         self.version += 1
-        job = self.running[job_id] = replace(self.running[job_id], checkpointed_ms=at_ms)
+        job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
 
@@ -276,8 +319,8 @@ class Snapshot:
         return self.run_times.quantile_ms(spec, 500, ran_ms=run_ms(spec, attained_gpu_ms) if spec.can_resume else 0)
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
-        """Add past usage to what fair share remembers."""
-        self._stir()
+        """Add past usage to what fair share remembers. It is no news by itself: whatever ended is."""
+        self.version += 1
         self.ledger.remember(team, gpu_ms, now_ms)
 
     def preempted(self, team: TeamPath, now_ms: int) -> None:
@@ -317,7 +360,9 @@ class Snapshot:
         self.running_in = [0] * len(rules.tiers)
         for job in self.running.values():
             self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
-            self.ledger.charge(job.spec.team, self.demands[job.id])
+            demand = self.demands[job.id]
+            self.ledger.charge(job.spec.team, demand)
+            self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
             self._know(job)  # a tier's limit may have changed, and with it when the job is gone
 
     def change_cluster(self, cluster: ClusterSpec) -> None:

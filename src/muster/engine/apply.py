@@ -35,9 +35,9 @@ def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Drop
         return Dropped(reasons=contradictions)
     return Applied(
         events=(
-            *(_eviction(plan, eviction, state.jobs[eviction.job]) for eviction in plan.evictions),
+            *[_eviction(plan, eviction, state.jobs[eviction.job]) for eviction in plan.evictions],
             *_resizes(plan, state),
-            *(_start(plan, start, state) for start in plan.starts),
+            *[_start(plan, start, state) for start in plan.starts],
             *_holds(plan, state),
         )
     )
@@ -45,18 +45,18 @@ def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Drop
 
 def _contradictions(plan: Plan, state: State) -> tuple[str, ...]:
     """Where the plan takes a job to be in another state than it is."""
-    changing = (*(each.job for each in plan.evictions), *(each.job for each in plan.resizes))
+    changing = [*(each.job for each in plan.evictions), *(each.job for each in plan.resizes)]
     return (
-        *(
+        *[
             f"{start.job} is to start and is {state.state_of(start.job)}"
             for start in plan.starts
             if state.state_of(start.job) is not JobState.QUEUED
-        ),
-        *(
+        ],
+        *[
             f"{job} is to leave or to change its size and is {state.state_of(job)}"
             for job in changing
             if state.state_of(job) not in (JobState.STARTING, JobState.RUNNING)
-        ),
+        ],
     )
 
 
@@ -74,6 +74,8 @@ def _eviction(plan: Plan, eviction: Eviction, job: Job) -> EvictionOrdered:
 
 def _resizes(plan: Plan, state: State) -> tuple[ResizeOrdered, ...]:
     """Only those that change something now: a job whose last change is still under way is planned for again later."""
+    if not plan.resizes:
+        return ()
     orders = ((state.jobs[resize.job], _resize(plan, resize, state.jobs[resize.job])) for resize in plan.resizes)
     return tuple(order for job, order in orders if transition(job, order)[0] != job)
 
@@ -99,6 +101,8 @@ def _start(plan: Plan, start: Start, state: State) -> JobStarted:
 
 def _holds(plan: Plan, state: State) -> tuple[HoldsSet, ...]:
     """The promises, if they are not the ones that stand once the starts have used up theirs."""
+    if not plan.holds and not state.snapshot.holds:
+        return ()
     started = frozenset(start.job for start in plan.starts)
     standing = tuple(hold for hold in state.snapshot.holds.values() if hold.job not in started)
     return () if plan.holds == standing else (HoldsSet(at_ms=plan.now_ms, holds=plan.holds),)

@@ -21,7 +21,7 @@ ENGINE = "engine"
 
 def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:
     """What must be recorded next, given what an event has just done to the state."""
-    if not isinstance(event, NodeChanged) and not any(_frees_something(move) for move in outcome.moves):
+    if not isinstance(event, NodeChanged) and not _concerns_others(state, outcome):
         return ()
     return (
         *_for_dependents(state, event, outcome),
@@ -30,12 +30,20 @@ def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, .
     )
 
 
-def _frees_something(move: Move) -> bool:
-    """True when a job ended or left GPUs: nothing else that happens to a job concerns others."""
-    before, after = move.before, move.after
-    return before is not None and (
-        after.state.is_final or before.workers is not after.workers or before.leaving is not after.leaving
-    )
+def _concerns_others(state: State, outcome: Outcome) -> bool:
+    """True when a task or a job that others wait for ended, or GPUs were left on nodes of which some are draining.
+
+    Nothing else that happens to a job concerns others, and most events end here.
+    """
+    for move in outcome.moves:
+        before, after = move.before, move.after
+        if before is None:
+            continue
+        if after.state.is_final and (after.array_parent is not None or after.id in state.dependents):
+            return True
+        if state.draining and (before.workers is not after.workers or before.leaving is not after.leaving):
+            return True
+    return False
 
 
 def _for_dependents(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:

@@ -74,9 +74,11 @@ class Controller:
                 audit=tuple(self._unaudited),
             )
             self._stopped = ""
-        commands = tuple(self._unsent)
-        self._unwritten, self._unsent, self._unaudited = [], [], []
-        self._touched.clear()
+            self._unwritten, self._unaudited = [], []
+            self._touched.clear()
+        if not self._unsent:
+            return ()
+        commands, self._unsent = tuple(self._unsent), []
         return commands
 
     def story(self, job: JobId) -> str:
@@ -113,11 +115,10 @@ class Controller:
         for move in outcome.moves:
             self._touched[move.after.id] = move.after
             for instruction in move.instructions:
-                match instruction:
-                    case WakeAt(job=job, at_ms=at_ms):
-                        self.timers.set(job, at_ms)
-                    case command:
-                        self._unsent.append(command)
+                if isinstance(instruction, WakeAt):
+                    self.timers.set(instruction.job, instruction.at_ms)
+                else:
+                    self._unsent.append(instruction)
 
     def _set_timer(self, job: JobId) -> None:
         due = due_ms(self.state.jobs[job])

@@ -4,8 +4,7 @@ Whoever drives it, a live shell or a simulation, calls it from one place at a ti
 log when it returns; inside `batch` several calls are written together when the batch ends.
 """
 
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from muster.backends.base import Backend
@@ -78,6 +77,7 @@ class Engine:
         """The news for which there is nothing left to plan until time passes."""
         self._wake_ms: int | None = None
         self._batches = 0
+        self._batch = _Batch(self)
 
     def submit(
         self,
@@ -199,8 +199,11 @@ class Engine:
 
     def observe(self, *events: ObservedEvent) -> int:
         """Take in what a backend or an operator reports; how many of the reports were news."""
-        with self.batch():
-            return sum(self._record(event) for event in events)
+        record, news = self._controller.record, 0
+        with self._batch:
+            for event in events:
+                news += record(event)
+        return news
 
     def tick(self, now_ms: int) -> CycleReport | None:
         """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
@@ -230,13 +233,11 @@ class Engine:
         if self._has_news:
             return self.state.now_ms
         self._controller.timers.forget(self._is_unwanted)
-        patience = self.state.patience
-        moments = (
-            self._controller.timers.next_ms,
-            self._wake_ms,
-            None if patience is None else patience.timers.next_ms,
-        )
-        return min((moment for moment in moments if moment is not None), default=None)
+        soonest, patience = self._controller.timers.next_ms, self.state.patience
+        for moment in (self._wake_ms, None if patience is None else patience.timers.next_ms):
+            if moment is not None and (soonest is None or moment < soonest):
+                soonest = moment
+        return soonest
 
     def job(self, job: JobId) -> Job:
         """The record of one job."""
@@ -254,17 +255,19 @@ class Engine:
         """How a job got where it is, from the log."""
         return self._controller.story(job)
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> "_Batch":
         """Write everything recorded inside in one go at the end; nothing is sent or safe before that."""
+        return self._batch
+
+    def open_batch(self) -> None:
+        """Keep what is recorded from now on until the batch is closed; better use `batch`."""
         self._batches += 1
-        try:
-            yield
-        finally:
-            # Also after an error: what was recorded before it is part of the state and must not be missing in the log.
-            self._batches -= 1
-            if not self._batches:
-                self._write_and_send()
+
+    def close_batch(self) -> None:
+        """Write what was kept, if no batch around this one is still open."""
+        self._batches -= 1
+        if not self._batches:
+            self._write_and_send()
 
     def _write_and_send(self) -> None:
         for command in self._controller.commit():
@@ -338,11 +341,10 @@ class Engine:
             state = self.state.state_of(dependency.job)
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
-        with self.batch():
+        with self._batch:
             self._record(replace(submission, unmet=tuple(fates)))
-            for doomed in (each for each, so_far in fates.items() if so_far is Fate.DOOMED):
-                failure = DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed)
-                self._record(failure)
+            for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
+                self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
         return Submitted(job=submission.job)
 
     def _check_new(self, job: JobId, spec: JobSpec) -> None:
@@ -363,3 +365,22 @@ def _with_findings(node: Node, known: Node | None) -> Node:
     is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
     bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
     return replace(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
+
+
+class _Batch:
+    """What `Engine.batch` gives; batches may lie inside each other.
+
+    A class of its own because every report opens one, and a generator costs several times as much.
+    """
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        self._engine.open_batch()
+
+    def __exit__(self, *_: object) -> None:
+        # Also after an error: what was recorded before it is part of the state and must not be missing in the log.
+        self._engine.close_batch()

@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from muster.core.arrays import ArrayTally
 from muster.core.lifecycle import created, occupied, standing_kill, transition
@@ -36,9 +37,8 @@ from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """What one event did to one job."""
+class Move(NamedTuple):
+    """What one event did to one job. A tuple, as is `Outcome`: one of each is made for every event."""
 
     before: Job | None
     """None when the job is new."""
@@ -51,8 +51,7 @@ class Move:
         return self.after.state.is_final and self.before is not None and not self.before.state.is_final
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What one event did to the state."""
 
     moves: tuple[Move, ...] = ()
@@ -61,6 +60,9 @@ class Outcome:
     """What must be sent besides what its moves ask for."""
     is_change: bool = True
     """False when the event was stale or said nothing new: it need not be remembered."""
+
+
+_NOTHING = Outcome(is_change=False)
 
 
 class State:
@@ -126,7 +128,8 @@ class State:
 
 def fold(state: State, event: Event) -> Outcome:
     """Take an event into the state."""
-    state.now_ms = max(state.now_ms, event.at_ms)
+    if event.at_ms > state.now_ms:
+        state.now_ms = event.at_ms
     match event:
         case JobSubmitted():
             outcome = _submit(state, event)
@@ -153,8 +156,8 @@ def fold(state: State, event: Event) -> Outcome:
 
 
 def _submit(state: State, event: JobSubmitted) -> Outcome:
-    if state.state_of(event.job) is not None:
-        return Outcome(is_change=False)
+    if event.job in state.jobs or event.job in state.arrays:
+        return _NOTHING
     state.submissions += 1
     state.users[event.job] = event.by
     if event.key:
@@ -164,10 +167,10 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
         state.array_specs[event.job] = event.spec
     for dependency in event.spec.depends_on:
         state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
-    moves = tuple(Move(before=None, after=job) for job in created(event))
+    moves = tuple([Move(None, job) for job in created(event)])
     for move in moves:
         _place(state, move, event.at_ms)
-    return Outcome(moves=moves)
+    return Outcome(moves)
 
 
 def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
@@ -176,10 +179,10 @@ def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
     if before is None:
         return outcome
     if before.bad_gpus != event.node.bad_gpus:
-        outcome = replace(outcome, moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
+        outcome = outcome._replace(moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
     match before.state is NodeState.DOWN, event.node.state is NodeState.DOWN:
         case True, False:
-            outcome = replace(outcome, commands=state.kills_on(event.node.name))
+            outcome = outcome._replace(commands=state.kills_on(event.node.name))
         case False, True:
             # What it is running now is lost next; what it was running at an earlier loss was killed when it came back.
             state.lost.pop(event.node.name, None)
@@ -190,7 +193,7 @@ def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
 
 def _change_node(state: State, node: Node) -> Outcome:
     if state.nodes.get(node.name) == node:
-        return Outcome(is_change=False)
+        return _NOTHING
     state.nodes[node.name] = node
     if node.state is NodeState.DRAINING:
         state.draining[node.name] = None
@@ -243,7 +246,7 @@ def _capacity_milli(nodes: Iterable[Node]) -> int:
 def _lose_node(state: State, event: NodeLost) -> Outcome:
     node = state.nodes.get(event.node)
     if node is None:
-        return Outcome(is_change=False)
+        return _NOTHING
     is_news = _change_node(state, replace(node, state=NodeState.DOWN)).is_change
     outcome = _move_all(state, event, state.jobs_on(event.node))
     sent = (instruction for move in outcome.moves for instruction in move.instructions)
@@ -261,10 +264,10 @@ def _move_all(state: State, event: JobEvent | NodeChanged | NodeLost, jobs: Iter
         before = state.jobs[job]
         after, instructions = transition(before, event)
         if after is not before and after != before:
-            move = Move(before=before, after=after, instructions=instructions)
+            move = Move(before, after, instructions)
             _place(state, move, event.at_ms)
             moves.append(move)
-    return Outcome(moves=tuple(moves), is_change=bool(moves))
+    return Outcome(tuple(moves)) if moves else _NOTHING
 
 
 def _place(state: State, move: Move, at_ms: int) -> None:
@@ -285,11 +288,13 @@ def _place(state: State, move: Move, at_ms: int) -> None:
 
 def _tally_faults(state: State, event: JobEvent, outcome: Outcome) -> None:
     """Count starts that failed against their nodes, and forgive nodes on which work went well."""
-    for move in outcome.moves:
-        seated = occupied(move.before or move.after)
-        if isinstance(event, StartFailed):
+    if isinstance(event, StartFailed):
+        for move in outcome.moves:
+            seated = occupied(move.before or move.after)
             for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
                 state.node_faults[node] = state.node_faults.get(node, 0) + 1
-        elif isinstance(event, CheckpointSaved) or move.after.state is JobState.SUCCEEDED:
-            for worker in seated:
+        return
+    for move in outcome.moves if state.node_faults else ():
+        if isinstance(event, CheckpointSaved) or move.after.state is JobState.SUCCEEDED:
+            for worker in occupied(move.before or move.after):
                 state.node_faults.pop(worker.node, None)

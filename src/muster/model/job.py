@@ -97,9 +97,12 @@ def _seat(worker: Worker) -> tuple[str, NodeName, tuple[int, ...], int | None]:
     return (worker.role, worker.node, worker.gpus, worker.share_milli)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunningJob:
-    """What planning needs to know of a job that occupies GPUs."""
+    """What planning needs to know of a job that occupies GPUs.
+
+    It has no slots, so that `changed` can make the next one of it fast whenever the job saves itself.
+    """
 
     id: JobId
     spec: JobSpec

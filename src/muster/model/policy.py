@@ -113,6 +113,16 @@ class Policy:
         return self.turns and self.preemption
 
     @property
+    def moves_jobs(self) -> bool:
+        """True when a job that runs may be told to leave, to move or to change its size."""
+        return self.preemption or self.consolidation or self.elastic
+
+    @property
+    def is_strict(self) -> bool:
+        """True when jobs only ever start, in one order, and nothing passes one that is blocked."""
+        return not (self.backfill or self.weighs_teams or self.moves_jobs or self.hold_depth)
+
+    @property
     def weighs_teams(self) -> bool:
         """True when guarantees and fair share come before a job's own rank."""
         return self.fair_share and self.order is not Order.FIFO

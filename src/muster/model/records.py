@@ -7,9 +7,10 @@ if TYPE_CHECKING:
 else:
 
     def changed(record, /, **changes):
-        """`dataclasses.replace` for frozen records without slots, ten times as fast: every event goes through it."""
+        """`dataclasses.replace` for frozen records without slots, many times as fast: every event goes through it."""
         made = object.__new__(type(record))
-        made.__dict__.update(record.__dict__, **changes)
+        # The way round the record's own `__setattr__`, which refuses: `made` is nobody's yet.
+        object.__setattr__(made, "__dict__", record.__dict__ | changes)
         return made
 
 

@@ -132,7 +132,7 @@ def test_what_was_submitted_before_a_refusal_is_named(terminal: Terminal, server
 
 
 def test_the_job_file_can_be_printed_instead(terminal: Terminal, server: FakeServer, folder: Path) -> None:
-    text = terminal.shows("submit", "job.yaml", "--print", "--name", "other")
+    text = terminal.shows("submit", "job.yaml", "--print", "--name", "other", piped=True)
     assert text == (f"name: other\nworkers: 1\nresources: {{gpus: 2}}\nrun: python train.py\nworkdir: {folder}\n")
     assert not server.requests
 

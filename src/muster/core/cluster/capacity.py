@@ -187,7 +187,7 @@ class Capacity:
                 self._disk[index] + use.disk_bytes,
             )
 
-    def give_on(self, index: int, uses: list[NodeUse]) -> None:
+    def give_on(self, index: int, uses: Iterable[NodeUse]) -> None:
         """Free what several jobs use on one node, in one step."""
         used = list(self._used[index])
         cpu, memory, disk = self._cpu[index], self._memory[index], self._disk[index]

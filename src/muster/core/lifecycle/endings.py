@@ -22,10 +22,14 @@ def settled(job: Job, at_ms: int) -> Job:
 
 def billed(job: Job, at_ms: int) -> Job:
     """The job with its GPU time counted up to now; must come before anything that changes its workers."""
-    since_ms = at_ms if job.billed_ms is None else job.billed_ms
-    until_ms = max(at_ms, since_ms)
-    gpu_ms = gpu_milli(job) * (until_ms - since_ms) // GPU_MILLI
-    return changed(job, attained_gpu_ms=job.attained_gpu_ms + gpu_ms, billed_ms=until_ms)
+    until_ms = at_ms if job.billed_ms is None else max(at_ms, job.billed_ms)
+    return changed(job, attained_gpu_ms=_attained_gpu_ms(job, until_ms), billed_ms=until_ms)
+
+
+def _attained_gpu_ms(job: Job, until_ms: int) -> int:
+    """The GPU time of all attempts, the present one counted up to then."""
+    since_ms = until_ms if job.billed_ms is None else job.billed_ms
+    return job.attained_gpu_ms + gpu_milli(job) * max(until_ms - since_ms, 0) // GPU_MILLI
 
 
 def _after(job: Job, cause: Cause, at_ms: int) -> Job:
@@ -73,19 +77,22 @@ def _after_failure(job: Job, cause: Cause, at_ms: int) -> Job:
 
 
 def _ended(job: Job, state: JobState, cause: Cause, at_ms: int) -> Job:
-    return changed(_vacated(job, at_ms), state=state, cause=cause, ended_ms=at_ms)
+    return _vacated(job, state, cause, at_ms, ended_ms=at_ms)
 
 
 def _requeued(job: Job, cause: Cause, at_ms: int) -> Job:
     """Waits again from its old place in the queue: it keeps its time of submission."""
-    vacated = changed(_vacated(job, at_ms), cause=cause)
-    return changed(vacated, state=waiting_state(vacated))
+    return _vacated(job, waiting_state(job), cause, at_ms)
 
 
-def _vacated(job: Job, at_ms: int) -> Job:
+def _vacated(job: Job, state: JobState, cause: Cause, at_ms: int, *, ended_ms: int | None = None) -> Job:
     """The job without GPUs, its time on them counted, and nothing left of the attempt that could be mistaken."""
     return changed(
-        billed(job, at_ms),
+        job,
+        state=state,
+        cause=cause,
+        ended_ms=ended_ms,
+        attained_gpu_ms=_attained_gpu_ms(job, at_ms),
         workers=(),
         leaving=(),
         ready_ranks=(),

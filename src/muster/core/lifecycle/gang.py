@@ -52,9 +52,12 @@ def start(job: Job, event: JobStarted) -> Step:
 
 def workers_started(job: Job, event: WorkersStarted) -> Step:
     """Count the workers that are up; with the last one the job runs."""
-    members = frozenset(ranks_of(job.workers))
-    ranks = (rank for rank in current_ranks(job, event.ranks, event.generation) if rank in members)
-    ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *ranks))))
+    members = ranks_of(job.workers)
+    ready = current_ranks(job, event.ranks, event.generation)
+    if ready != members or job.ready_ranks:  # else the whole gang came up at once
+        known = frozenset(members)
+        joined = [rank for rank in ready if rank in known]
+        ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *joined))))
     return _up_when_complete(changed(job, ready_ranks=ready), event.at_ms), ()
 
 
@@ -225,7 +228,7 @@ def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = F
     """The job after these processes are gone: members of the gang have exited, leavers have left."""
     left = _after_leaving(job, ranks, at_ms)
     members = frozenset(ranks_of(job.workers))
-    exited = tuple(rank for rank in ranks if rank in members)
+    exited = [rank for rank in ranks if rank in members]
     return changed(
         left,
         exited_ranks=tuple(sorted((*job.exited_ranks, *exited))),
@@ -246,6 +249,8 @@ def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
 
 def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     """The job after those of its leavers that are among these ranks have left their GPUs."""
+    if not job.leaving:
+        return job
     gone = frozenset(worker.rank for worker in job.leaving if worker.rank in ranks)
     if not gone:
         return job
@@ -259,7 +264,9 @@ def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
 
 def _up_when_complete(job: Job, at_ms: int) -> Job:
     """A gang whose every worker is up, or was, runs; from here it is no longer a victim put back in the queue."""
+    if job.state is not JobState.STARTING:
+        return job
     up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))
-    if job.state is not JobState.STARTING or up < len(job.workers):
+    if up < len(job.workers):
         return job
     return changed(job, state=JobState.RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))

@@ -36,33 +36,40 @@ class Reseating:
 
 def occupied(job: Job) -> Placement:
     """Every worker whose GPUs are not free yet, with those that are leaving."""
-    return (*job.workers, *job.leaving)
+    return (*job.workers, *job.leaving) if job.leaving else job.workers
 
 
 def gpu_milli(job: Job) -> int:
     """GPUs that the job occupies, in thousandths."""
-    return sum(
-        len(worker.gpus) * GPU_MILLI if worker.share_milli is None else worker.share_milli for worker in occupied(job)
-    )
+    milli = 0
+    for worker in occupied(job):
+        milli += len(worker.gpus) * GPU_MILLI if worker.share_milli is None else worker.share_milli
+    return milli
 
 
 def alive_ranks(job: Job) -> tuple[int, ...]:
     """Ranks that may have a process, with those that are leaving, in order."""
-    exited = frozenset(job.exited_ranks)
-    return tuple(sorted(worker.rank for worker in occupied(job) if worker.rank not in exited))
+    ranks = sorted([worker.rank for worker in occupied(job)])
+    if job.exited_ranks:
+        exited = frozenset(job.exited_ranks)
+        ranks = [rank for rank in ranks if rank not in exited]
+    return tuple(ranks)
 
 
 def current_ranks(job: Job, ranks: Iterable[int], generation: int) -> tuple[int, ...]:
     """Those of the reported ranks that may still have a process, if the report is about the present attempt."""
     if not job.attempt_generation <= generation <= job.generation:
         return ()
-    alive = frozenset(alive_ranks(job))
-    return tuple(rank for rank in sorted(dict.fromkeys(ranks)) if rank in alive)
+    alive, reported = alive_ranks(job), tuple(ranks)
+    if reported == alive:  # the usual report is of a whole gang
+        return alive
+    known = frozenset(alive)
+    return tuple([rank for rank in sorted(dict.fromkeys(reported)) if rank in known])
 
 
 def ranks_of(workers: Placement) -> tuple[int, ...]:
     """The ranks of these workers, in their order."""
-    return tuple(worker.rank for worker in workers)
+    return tuple([worker.rank for worker in workers])
 
 
 def nodes_of(workers: Iterable[Worker]) -> tuple[NodeName, ...]:

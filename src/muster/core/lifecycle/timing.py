@@ -3,27 +3,32 @@
 All of it follows from the job's record, so that timers survive a restart without being stored.
 """
 
-from muster.core.checkpoints import FailureRecord, save_interval_ms
+from muster.core.checkpoints import NO_FAILURES, FailureRecord, save_interval_ms
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS
 from muster.model.resources import GPU_MILLI
 
+_RUNNING, _STARTING, _BLOCKED = JobState.RUNNING, JobState.STARTING, JobState.BLOCKED
+"""Looked up once: every event asks when its job is due, and finding these costs more than the rest of the answer."""
+
 
 def due_ms(job: Job) -> int | None:
     """The earliest moment at which the passing of time alone changes something for the job; None when it never does."""
-    match job.state:
-        case JobState.STARTING:
-            moments = (notice_ms(job), start_timeout_ms(job), job.leaving_by_ms)
-        case JobState.RUNNING:
-            moments = (notice_ms(job), job.ask_ms, job.leaving_by_ms)
-        case JobState.CHECKPOINTING | JobState.STOPPING:
-            moments = (job.deadline_ms, None, None)
-        case JobState.BLOCKED:
-            return job.not_before_ms
-        case _:
-            return None
-    return min((moment for moment in moments if moment is not None), default=None)
+    state = job.state
+    if state is _RUNNING:
+        return _soonest(_soonest(notice_ms(job), job.ask_ms), job.leaving_by_ms)
+    if state is _STARTING:
+        return _soonest(_soonest(notice_ms(job), start_timeout_ms(job)), job.leaving_by_ms)
+    if state.holds_resources:
+        return job.deadline_ms
+    return job.not_before_ms if state is _BLOCKED else None
+
+
+def _soonest(one_ms: int | None, other_ms: int | None) -> int | None:
+    if one_ms is None or other_ms is None:
+        return one_ms if other_ms is None else other_ms
+    return min(other_ms, one_ms)
 
 
 def is_due(moment_ms: int | None, at_ms: int) -> bool:
@@ -55,11 +60,15 @@ def grace_ms(job: Job, *, stop_grace_ms: int, max_duration_ms: int) -> int:
 
 def next_ask_ms(job: Job, at_ms: int) -> int | None:
     """When to ask for the next checkpoint, counted from a save, a request or the start at `at_ms`."""
-    if job.spec.checkpoint is None:
+    checkpoint = job.spec.checkpoint
+    if checkpoint is None:
         return None
+    if checkpoint.every_ms is not None or job.checkpoint_cost_ms is None:
+        # Neither the gang's size nor its failures matter, and most reports of a save end here.
+        return at_ms + save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
     nodes = len({worker.node for worker in job.workers})
     record = FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
-    return at_ms + save_interval_ms(job.spec.checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=record)
+    return at_ms + save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=record)
 
 
 def _attained_node_ms(job: Job, nodes: int) -> int:

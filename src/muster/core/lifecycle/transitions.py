@@ -35,28 +35,43 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
+from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.instructions import Instruction, WakeAt
 from muster.model.job import Job, JobState
 from muster.model.records import changed
+from muster.model.spec import JobSpec
+
+_NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
+
+_BLANK = Job(id=JobId(""), spec=_NO_FILE, state=JobState.QUEUED, submitted_ms=0)
+"""What every record is made from: filling in a few fields costs less than setting all of them."""
 
 
 def created(event: JobSubmitted) -> tuple[Job, ...]:
     """The record of a new job, or of every task of a new array, in the order of their indices."""
+    asked = changed(
+        _BLANK,
+        id=event.job,
+        spec=event.spec,
+        submitted_ms=event.at_ms,
+        unmet=event.unmet,
+        held=event.held,
+        user=event.by,
+    )
     if event.spec.array is None:
-        return (_new(Job(id=event.job, spec=event.spec, state=JobState.QUEUED, submitted_ms=event.at_ms), event),)
+        return (_waiting(asked),)
     tasks = (
-        Job(
+        changed(
+            asked,
             id=task.id,
             spec=task.spec,
-            state=JobState.QUEUED,
-            submitted_ms=event.at_ms,
             array_parent=event.job,
             array_index=task.index,
             awaits_turn=task.awaits_turn,
         )
         for task in expand(event.job, event.spec)
     )
-    return tuple(_new(task, event) for task in tasks)
+    return tuple(_waiting(task) for task in tasks)
 
 
 def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
@@ -67,9 +82,11 @@ def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
     if job.state.is_final:
         return job, ()
     after, commands = _step(job, event)
+    if after is job:
+        return job, commands
     due = due_ms(after)
     # A timer that fired is used up: what else is due at the same moment needs one of its own.
-    is_set = due == due_ms(job) and (after is job or not isinstance(event, TimerFired))
+    is_set = due == due_ms(job) and not isinstance(event, TimerFired)
     if due is None or is_set:
         return after, commands
     return after, (*commands, WakeAt(job=job.id, at_ms=due))
@@ -146,7 +163,7 @@ def _concerns(event: JobEvent, job: Job) -> bool:
             return True
 
 
-def _new(job: Job, event: JobSubmitted) -> Job:
-    """The record with what its submission says, in the state that follows from it."""
-    asked = changed(job, unmet=event.unmet, held=event.held, user=event.by)
-    return changed(asked, state=waiting_state(asked))
+def _waiting(job: Job) -> Job:
+    """The record in the state that follows from what its submission says."""
+    state = waiting_state(job)
+    return job if state is job.state else changed(job, state=state)

@@ -17,9 +17,8 @@ from muster.core.snapshot import Snapshot
 from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.limits import HOLDS, STARVING_PER_CYCLE, TURN_RESERVE_PART
+from muster.model.limits import HOLDS, STARVING_PER_CYCLE
 from muster.model.plan import Basis, Plan, ReasonCode
-from muster.model.resources import GPU_MILLI
 
 
 def plan(snapshot: Snapshot, now_ms: int) -> Plan:
@@ -222,13 +221,9 @@ class _TierCycle:
         return code, detail
 
     def _takes_the_reserve(self, group: JobClass) -> bool:
-        """True when a job that gave way would take the last free GPUs.
-
-        Those are kept for jobs that have never run: a few of them spare many others a restart.
-        """
+        """True when a job that gave way would take the last free GPUs."""
         desk = self._desk
-        reserve_milli = desk.setting.tree.gpus // TURN_RESERVE_PART * GPU_MILLI
-        return group.gpu_milli > desk.free.free_milli[0][0] - reserve_milli
+        return group.gpu_milli > desk.free.free_milli[0][0] - desk.setting.turn_reserve_milli
 
     def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Ask others to leave; of no use to a job that only quota stops."""

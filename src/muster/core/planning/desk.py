@@ -73,7 +73,7 @@ class Desk:
         self.ends = self._ends()
         for job_id in snapshot.departing:
             self.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=-1)
-        self.outlook = QuotaOutlook(self.ledger, self.ends, self.charge_of)
+        self.outlook = QuotaOutlook(self.ledger, self.ends, snapshot.shares)
         self.preemptors = 0
         self.has_more_to_do = False
         """True when a bound on the effort of one cycle left something undone."""
@@ -249,13 +249,6 @@ class Desk:
         """What the limits above a team leave at a later time, by the limits of running jobs and other promises."""
         return self.outlook.room(team, start_ms)
 
-    def charge_of(self, job_id: JobId) -> tuple[TeamPath, Demand]:
-        """The team and demand of a job that occupies GPUs now."""
-        begun = self.begun.get(job_id)
-        if begun is not None:
-            return begun.job.spec.team, begun.choice.demand
-        return self.snapshot.running[job_id].spec.team, self.snapshot.demands[job_id]
-
     def footprint(self, job_id: JobId) -> Footprint:
         """What a job that occupies GPUs now uses."""
         begun = self.begun.get(job_id)
@@ -300,15 +293,19 @@ class Desk:
         """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
         stopped = []
         for group, jobs in parts:
-            undecided = jobs if group.order not in self._decided_in else tuple(filter(self._is_undecided, jobs))
+            undecided = jobs if group.order not in self._decided_in else self._undecided(jobs)
             if undecided:
                 group.stuck_at = self.snapshot.releases
                 stopped.append(undecided)
         if stopped:
             self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail))
 
-    def _is_undecided(self, job_id: JobId) -> bool:
-        return job_id not in self.begun and job_id not in self.promises
+    def _undecided(self, jobs: tuple[JobId, ...]) -> tuple[JobId, ...]:
+        begun, promises = self.begun, self.promises
+        # Asked for all of them at once first: whoever comes behind a job that was just started is undecided.
+        if begun.keys().isdisjoint(jobs) and promises.keys().isdisjoint(jobs):
+            return jobs
+        return tuple([job_id for job_id in jobs if job_id not in begun and job_id not in promises])
 
     def _decide(self, job_id: JobId) -> None:
         group = self.snapshot.queue.class_of.get(job_id)

@@ -4,10 +4,10 @@ Promises need it: a job that starts on time finds its GPUs free *and* its team b
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from muster.core.gang import Demand
-from muster.core.quota import Ledger
+from muster.core.quota import Ledger, LimitShare
 from muster.model.ids import GpuType, JobId, TeamPath
 
 Room = dict[tuple[TeamPath, GpuType], int]
@@ -21,24 +21,24 @@ class QuotaOutlook:
         self,
         ledger: Ledger,
         ends: list[tuple[int, JobId]],
-        charge_of: Callable[[JobId], tuple[TeamPath, Demand]],
+        shares: Mapping[JobId, tuple[LimitShare, ...]],
     ) -> None:
         self._ledger = ledger
-        self._ends = list(ends)
-        self._charge_of = charge_of
+        self._ends = ends.copy()
+        self._shares = shares
+        """What every running job uses up of each limit."""
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
-        self._shares: dict[tuple[TeamPath, Demand], list[tuple[tuple[TeamPath, GpuType], int]]] = {}
         self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
         self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
 
     def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
         """Something starts now and ends then."""
-        for key, milli in self._limited(team, demand):
+        for key, milli in self._ledger.under_limits(team, demand):
             self._added.setdefault(key, []).append((end_ms, milli))
 
     def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
         """Something will start then and end then."""
-        for key, milli in self._limited(team, demand):
+        for key, milli in self._ledger.under_limits(team, demand):
             self._promised.setdefault(key, {})[job_id] = (start_ms, end_ms, milli)
 
     def retract(self, job_id: JobId) -> None:
@@ -67,23 +67,11 @@ class QuotaOutlook:
             used += ended[-1] - ended[bisect_right(times, at_ms)]
         return used
 
-    def _limited(self, team: TeamPath, demand: Demand) -> list[tuple[tuple[TeamPath, GpuType], int]]:
-        """What a demand uses up of each limit above its team; alike for all alike jobs."""
-        known = self._shares.get((team, demand))
-        if known is None:
-            amounts = dict(demand)
-            known = self._shares[(team, demand)] = [
-                ((path, gpu_type), amounts[gpu_type])
-                for path, gpu_type, _ in self._ledger.limits(team)
-                if gpu_type in amounts
-            ]
-        return known
-
     def _build(self) -> dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]]:
         """For every limit the ends of jobs under it, with the running sum of what they give back."""
         curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] = {}
         for end_ms, job_id in self._ends:
-            for key, milli in self._limited(*self._charge_of(job_id)):
+            for key, milli in self._shares[job_id]:
                 curve = curves.get(key)
                 if curve is None:
                     curve = curves[key] = ([], [0])

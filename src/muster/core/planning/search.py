@@ -7,7 +7,7 @@ Afterwards every victim that turned out not to be needed is spared, the dearest 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.capacity import Capacity, NodeUse
 from muster.core.cluster.slots import SlotView
 from muster.core.gang import Choice, Gang
 from muster.core.planning.placing import Seating, fits, place
@@ -42,8 +42,11 @@ class Candidates:
         self.victims: dict[int, Victim] = {}
         self.by_node: dict[int, list[tuple[int, int, int]]] = {}
         """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
+        self._uses: dict[int, dict[int, NodeUse]] = {}
+        """Per node what each victim, by its number, would free there."""
         self._numbers: dict[JobId, list[int]] = {}
         self._made = 0
+        self._someone_shrinks = False
         self._prices: dict[int, dict[int, int]] = {}
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
@@ -58,8 +61,10 @@ class Candidates:
         self._made += 1
         self.victims[number] = victim
         self._numbers.setdefault(victim.job.id, []).append(number)
+        self._someone_shrinks = self._someone_shrinks or bool(victim.workers)
         for use in victim.footprint:
-            milli = sum(part for _, part in use.devices)
+            milli = sum([part for _, part in use.devices])
+            self._uses.setdefault(use.node, {})[number] = use
             self.by_node.setdefault(use.node, []).append((victim.cost, number, milli))
 
     def add(self, victim: Victim) -> None:
@@ -72,18 +77,15 @@ class Candidates:
 
     def _empty(self, node: int) -> None:
         """Free one node of all candidates; jobs that could also shrink are counted once, as gone."""
-        offers = self.by_node[node]
-        stops = {self.victims[number].job.id: None for _, number, _ in offers if self._stops(number)}
-        self.empty.give_on(
-            node,
-            [
-                use
-                for _, number, _ in offers
+        uses = self._uses[node]
+        if self._someone_shrinks:
+            stops = {self.victims[number].job.id: None for number in uses if self._stops(number)}
+            uses = {
+                number: use
+                for number, use in uses.items()
                 if self._stops(number) or self.victims[number].job.id not in stops
-                for use in self.victims[number].footprint
-                if use.node == node
-            ],
-        )
+            }
+        self.empty.give_on(node, uses.values())
         self.empty.forget_marks()
 
     def price(self, node: int, wanted_milli: int) -> int:
@@ -112,6 +114,7 @@ class Candidates:
             victim = self.victims.pop(number)
             for use in victim.footprint:
                 self._prices.pop(use.node, None)
+                del self._uses[use.node][number]
                 self.by_node[use.node] = [offer for offer in self.by_node[use.node] if offer[1] != number]
                 self.empty.reset_node(use.node, self._capacity)
                 self._empty(use.node)

@@ -16,9 +16,7 @@ def wake_ms(desk: Desk) -> int | None:
     times = [*promised_starts(desk), *wishes_relax(desk)]
     someone_waits = bool(desk.blocked or desk.promises)
     if someone_waits:
-        times += next_to_be_movable(desk)
-        times += _next_turn_over(desk)
-        times += desk.snapshot.rate_limits_end_ms(desk.now_ms)
+        times += _next_to_be_asked(desk)
     else:
         times += [job.started_ms + desk.policy.min_runtime_ms for job in desk.snapshot.elastic.values()]
     if desk.has_more_to_do:
@@ -45,6 +43,18 @@ def wishes_relax(desk: Desk) -> list[int]:
     return [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
 
 
+def _next_to_be_asked(desk: Desk) -> list[int]:
+    """When the next running job may be told to leave, move or grow; nothing where nobody who waits may ask for it."""
+    snapshot, begun = desk.snapshot, desk.begun
+    if not desk.policy.moves_jobs:
+        return []
+    if not desk.promises and not snapshot.elastic:
+        asking = [group for group in snapshot.queue.classes() if not snapshot.only_waits(group)]
+        if all(job_id in begun for group in asking for job_id in group.ids):
+            return []
+    return [*next_to_be_movable(desk), *_next_turn_over(desk), *snapshot.rate_limits_end_ms(desk.now_ms)]
+
+
 def next_to_be_movable(desk: Desk) -> list[int]:
     """When the next running job will have had its minimum run time."""
     min_runtime_ms, begins = desk.policy.min_runtime_ms, desk.snapshot.begins
@@ -55,7 +65,7 @@ def next_to_be_movable(desk: Desk) -> list[int]:
 def _next_turn_over(desk: Desk) -> list[int]:
     """When the next running job will have had its turn."""
     turn_ms, turns = desk.snapshot.turn_ms, desk.snapshot.turns
-    if turn_ms is None or not desk.policy.turns:
+    if turn_ms is None or not desk.policy.takes_turns:
         return []
     following = bisect_left(turns, (desk.now_ms - turn_ms + 1, ""))
     return [began_ms + turn_ms for began_ms, _ in turns[following : following + 1]]

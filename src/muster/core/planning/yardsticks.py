@@ -3,10 +3,15 @@
 Shares are rounded, so that one job more or less does not change the measure and everything remembered by it.
 """
 
+from functools import lru_cache
+
 from muster.core.cluster.states import Yardstick
 from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType
 from muster.model.resources import GPU_MILLI
+
+_Want = tuple[int, GpuType | None, int, int]
+"""What a worker asks for: GPUs, their type if only one will do, CPUs and memory."""
 
 POPULAR = 12
 """How many of the most frequent workers count."""
@@ -20,8 +25,8 @@ STANDING_WEIGHT = 2
 
 def yardsticks(snapshot: Snapshot) -> list[Yardstick]:
     """What the cluster would like to be able to place, now and in general."""
-    marks = [Yardstick(size * GPU_MILLI, None, 0, 0, STANDING_WEIGHT) for size in _standing_sizes(snapshot)]
-    asked: dict[tuple[int, GpuType | None, int, int], int] = {}
+    marks = _standing(snapshot.setting.tree.largest_node_gpus)
+    asked: dict[_Want, int] = {}
     total = 0
     for gang, count in snapshot.queue.gang_counts():
         if not gang.choices:
@@ -29,19 +34,26 @@ def yardsticks(snapshot: Snapshot) -> list[Yardstick]:
         ask = gang.choices[0].asks[0]
         if ask.gpu_milli:
             only_type = ask.gpu_type if len(gang.choices) == 1 else None
-            key = (ask.gpu_milli, only_type, ask.cpu_milli, ask.memory_bytes)
+            key: _Want = (ask.gpu_milli, only_type, ask.cpu_milli, ask.memory_bytes)
             asked[key] = asked.get(key, 0) + count
             total += count
-    popular = sorted(asked.items(), key=lambda item: (-(item[1] * GRAIN // total), str(item[0])))[:POPULAR]
-    return marks + [Yardstick(*key, weight) for key, count in popular if (weight := count * GRAIN // total)]
+    weighed = [(-weight, _in_words(key), key) for key, count in asked.items() if (weight := count * GRAIN // total)]
+    weighed.sort()
+    return [*marks, *[Yardstick(*key, -weight) for weight, _, key in weighed[:POPULAR]]]
 
 
-def _standing_sizes(snapshot: Snapshot) -> list[int]:
+@lru_cache(maxsize=1_000)
+def _in_words(want: _Want) -> str:
+    """What orders wants of one weight: a type may be missing, and words can be compared all the same."""
+    return str(want)
+
+
+@lru_cache(maxsize=16)
+def _standing(largest: int) -> tuple[Yardstick, ...]:
     """Powers of two up to the largest node, and the largest node itself."""
-    largest = snapshot.setting.tree.largest_node_gpus
     sizes = []
     size = 1
     while size < largest:
         sizes.append(size)
         size *= 2
-    return [*sizes, largest] if largest else []
+    return tuple(Yardstick(each * GPU_MILLI, None, 0, 0, STANDING_WEIGHT) for each in (*sizes, largest) if largest)
