@@ -1,6 +1,8 @@
 """The server comes and goes; jobs stay unless they are told to go too."""
 
 import signal
+import subprocess
+from pathlib import Path
 
 from tests.e2e.conftest import Shell, eventually
 
@@ -19,15 +21,20 @@ def test_jobs_outlive_the_server(shell: Shell) -> None:
     assert (ended.returncode, ended.stdout) == (0, "Muster is down, and all jobs are ended\n")
 
 
-def test_a_server_in_the_foreground_leaves_with_ctrl_c(shell: Shell) -> None:
-    serving = shell.begin("up", "--nodes", "1x1", "--port", "0")
-    eventually(lambda: (shell.home / "server.json").exists() or serving.poll(), what="the server is up")
-    serving.send_signal(signal.SIGINT)
-    assert serving.wait(timeout=60) == 0
-    assert not (shell.home / "server.json").exists()
+def test_a_server_in_the_foreground_leaves_with_ctrl_c(tmp_path: Path) -> None:
+    alone = Shell(home=tmp_path / "home", folder=tmp_path)
+    serving = alone.begin("up", "--nodes", "1x1", "--port", "0", stdout=subprocess.DEVNULL)
+    try:
+        record = alone.home / "server.json"
+        eventually(lambda: record.exists() or serving.poll() is not None, what="the server is up")
+        serving.send_signal(signal.SIGINT)
+        assert serving.wait(timeout=60) == 0
+        assert not record.exists()
+    finally:
+        alone.run("down", "--jobs")
 
 
-def test_a_server_that_cannot_start_says_why(shell: Shell) -> None:
-    failed = shell.run("up", "-d", "--nodes", "many")
+def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    failed = Shell(home=tmp_path / "home", folder=tmp_path).run("up", "-d", "--nodes", "many")
     assert failed.returncode == 5
     assert "'many' is not a cluster" in failed.stderr
