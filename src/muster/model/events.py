@@ -54,6 +54,9 @@ __all__ = [
     "WorkersStarted",
 ]
 
+ENGINE = "engine"
+"""Who did it, where nobody asked for it."""
+
 CONFIGURATION = "configuration"
 """Who changed it, where it was the configuration that Muster was started with."""
 
