@@ -9,5 +9,6 @@ census          who runs and waits, counted once for everybody who asks
 attempts        what became of attempts, and of their GPU time
 metrics         figures for Prometheus
 logging         the server's own log
+housekeeping    what is done when nobody waits
 saved_states    the engine's state, kept so that a restart need not fold the whole log
 """

@@ -21,11 +21,12 @@ from muster.failpoints import failpoint
 from muster.live import saved_states
 from muster.live.clock import Clock
 from muster.live.feed import Feed
+from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
 from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
 from muster.model.events import CONFIGURATION, ObservedEvent
-from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, WRITE_RETRY_MS
+from muster.model.limits import QUIET_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules, Scenario
 from muster.store.base import EventLog, StateStore
@@ -79,6 +80,7 @@ class ControlPlane:
     ) -> None:
         self._event_log = log
         self._states = states
+        self._housekeeping = Housekeeping(states)
         self._backend = backend
         self._clock = clock
         self._configuration = configuration
@@ -88,7 +90,6 @@ class ControlPlane:
         self._is_stopping = False
         self._unrecorded: list[ObservedEvent] = []
         """What the backend reported and no transaction holds yet: if one fails it goes into the next."""
-        self._saved_version = 0
         self.feed = Feed(log.version)
         self.trouble = ""
         """Why nothing can be changed at present; empty when all is well."""
@@ -115,7 +116,7 @@ class ControlPlane:
         if self._thread is not None:
             self._thread.join()
         if not self.trouble:
-            self._save_state()
+            self._housekeeping.keep(self._engine.state)
 
     def ask(self, wish: Wish[T]) -> Future[T]:
         """Have a function called with the engine and the present time; answered once what it did is durable."""
@@ -128,7 +129,7 @@ class ControlPlane:
     def _take_up(self) -> Engine:
         """An engine that goes on where the log ends, for the nodes and rules that are configured."""
         saved = saved_states.load(self._states)
-        self._saved_version = 0 if saved is None else saved.version
+        self._housekeeping.took_up(0 if saved is None else saved.version)
         engine = Engine(
             scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
             log=PublishedLog(self._event_log, self.feed),
@@ -160,8 +161,8 @@ class ControlPlane:
 
     def _wait_s(self) -> float | None:
         next_ms = self._engine.next_ms
-        if self._engine.state.version - self._saved_version >= IDLE_STATE_EVENTS:
-            soon_ms = self._clock.now_ms() + WRITE_RETRY_MS
+        if self._housekeeping.is_wanted(self._engine.state):
+            soon_ms = self._clock.now_ms() + QUIET_MS
             next_ms = soon_ms if next_ms is None else min(next_ms, soon_ms)
         return None if next_ms is None else max(next_ms - self._clock.now_ms(), 0) / 1000
 
@@ -190,20 +191,7 @@ class ControlPlane:
             has_planned=has_planned,
         )
         self._on_turn(turn)
-        self._save_state_when_due(is_idle=not letters and not reports and not has_planned)
-
-    def _save_state_when_due(self, *, is_idle: bool) -> None:
-        unsaved = self._engine.state.version - self._saved_version
-        if unsaved >= (IDLE_STATE_EVENTS if is_idle else STATE_EVERY_EVENTS):
-            self._save_state()
-
-    def _save_state(self) -> None:
-        """Keep the state. A restart without it is slow and not wrong, so that it fails is no reason to stop."""
-        self._saved_version = self._engine.state.version
-        try:
-            saved_states.save(self._states, self._engine.state)
-        except MusterError as error:
-            _log.warning("the state could not be saved", extra={"cause": str(error)})
+        self._housekeeping.after_turn(engine.state, is_idle=not letters and not reports and not has_planned)
 
     def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""

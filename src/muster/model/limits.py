@@ -143,6 +143,15 @@ STATE_EVERY_EVENTS = 20_000
 IDLE_STATE_EVENTS = 2_000
 """The same when the writer has nothing else to do."""
 
+QUIET_MS = 1_000
+"""After so long without anything to do the writer takes the time to keep its state."""
+
+STATES_BETWEEN_LOOKS = 10
+"""States kept under load before memory is looked through all the same: some minutes of the busiest hour."""
+
+YOUNG_OBJECTS = 50_000
+"""New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
+
 WRITE_RETRY_MS = 1_000
 """How soon the writer tries again after the disk was full or the database away."""
 
