@@ -91,8 +91,11 @@ def stop(server: Server) -> None:
 
 def run_down(command: Sequence[str]) -> None:
     """Have the supervisors of all nodes ended."""
-    if subprocess.run(command, check=False).returncode != 0:
-        raise Unavailable("not all jobs could be ended; what went wrong is said above")
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().removeprefix("muster: ") or f"exit code {done.returncode}"
+        kind = TimedOut if done.returncode == TimedOut.exit_code else Unavailable
+        raise kind(f"not all jobs could be ended: {said}")
 
 
 def start_ticks(pid: int) -> int | None:
