@@ -182,3 +182,18 @@ def test_ending_a_supervisor_ends_its_workers(machine: Machine) -> None:
     machine.heard(NodeLost)
     assert not is_alive(pid)
     assert machine.exit_of().told
+
+
+def test_a_damaged_journal_costs_its_damaged_lines_only(machine: Machine) -> None:
+    machine.start("echo $$ ready; sleep 60")
+    pid = int(machine.says("ready").split()[0])
+    machine.poll()
+    machine.backend.close()
+    folder = machine.home / "nodes" / "n1"
+    machine.kill_supervisor()
+    with (folder / "journal").open("ab") as journal:
+        journal.write(b"\xff no entry\n")
+    machine.backend = machine.connect()
+    assert machine.exit_of().exit_code == 137
+    assert not is_alive(pid)
+    assert "of the journal were damaged" in (folder / "supervisor.log").read_text()

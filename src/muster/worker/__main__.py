@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"node {options.node} has a supervisor already", file=sys.stderr)  # noqa: T201
+        _say(f"node {options.node} has a supervisor already")
         return TAKEN
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     premises = Premises(
@@ -87,6 +87,8 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, _noted)
     journal = Journal(folder / "journal")
+    if journal.unreadable:
+        _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
     before = journal.register.last_number
     lost = settle_inheritance(journal, premises)
     identity = _identity()
@@ -98,6 +100,11 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     supervisor.run()
     premises.ground.remove()
     (folder / "supervisor.json").unlink(missing_ok=True)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def _noted(_number: int, _frame: object) -> None:
