@@ -11,7 +11,8 @@ import pytest
 
 from muster.backends.local.link import whereabouts
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited, WorkersStarted
-from muster.worker.processes import boot_id, entry
+from muster.processes import entry
+from muster.worker.processes import boot_id
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 

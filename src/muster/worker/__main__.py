@@ -13,11 +13,12 @@ from pathlib import Path
 
 from muster.model.ids import NodeName
 from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
 from muster.worker.inheritance import settle_inheritance
 from muster.worker.journal import Journal
 from muster.worker.outfit import Premises
-from muster.worker.processes import become_subreaper, boot_id, entry
+from muster.worker.processes import become_subreaper, boot_id
 from muster.worker.supervisor import Identity, Supervisor
 
 TAKEN = 3

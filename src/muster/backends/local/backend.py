@@ -26,9 +26,9 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.limits import SUPERVISOR_BACKLOG
 from muster.model.node import Node
+from muster.processes import is_same
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
-from muster.worker.processes import is_same
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")

@@ -27,8 +27,9 @@ from muster.model.limits import (
     SUPERVISOR_SILENCE_MS,
 )
 from muster.model.node import Node
+from muster.processes import is_same
 from muster.worker.loop import Loop, Timer
-from muster.worker.processes import boot_id, is_same
+from muster.worker.processes import boot_id
 from muster.worker.service import Connection, Message, address
 
 RECONNECT_MS = 20
