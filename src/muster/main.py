@@ -30,8 +30,8 @@ from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
+from muster.processes import entry
 from muster.store.sql.store import SqlStore, open_store
-from muster.worker.processes import entry
 
 DEFAULT_PORT = 8470
 SERVER_FILE = "server.json"

@@ -18,7 +18,7 @@ from muster.model.job import Cause, Worker
 from muster.model.node import Node
 from muster.model.resources import Request
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, Role
-from muster.worker.processes import entry
+from muster.processes import entry
 
 DEADLINE_S = 20.0
 """How long anything may take on a machine that is busy with something else."""

@@ -11,7 +11,8 @@ import pytest
 
 from muster.backends.local.link import whereabouts
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited, WorkersStarted
-from muster.worker.processes import boot_id, entry
+from muster.processes import entry
+from muster.worker.processes import boot_id
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -182,3 +183,18 @@ def test_ending_a_supervisor_ends_its_workers(machine: Machine) -> None:
     machine.heard(NodeLost)
     assert not is_alive(pid)
     assert machine.exit_of().told
+
+
+def test_a_damaged_journal_costs_its_damaged_lines_only(machine: Machine) -> None:
+    machine.start("echo $$ ready; sleep 60")
+    pid = int(machine.says("ready").split()[0])
+    machine.poll()
+    machine.backend.close()
+    folder = machine.home / "nodes" / "n1"
+    machine.kill_supervisor()
+    with (folder / "journal").open("ab") as journal:
+        journal.write(b"\xff no entry\n")
+    machine.backend = machine.connect()
+    assert machine.exit_of().exit_code == 137
+    assert not is_alive(pid)
+    assert "of the journal were damaged" in (folder / "supervisor.log").read_text()

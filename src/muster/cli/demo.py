@@ -54,8 +54,9 @@ def demo(stay: Stay = None) -> None:
 def _server(home: Path) -> "Iterator[Client]":
     """A server of its own, with everything that it started ended afterwards."""
     from muster.cli.demo_story import CONFIGURATION
-    from muster.cli.server_process import find_server, run_down, start_detached, stop
+    from muster.cli.server_process import run_down, start_detached, stop
     from muster.client import Client
+    from muster.client.address import find_server
 
     (home / "checkpoints").mkdir()
     (home / "muster.toml").write_text(CONFIGURATION, "utf-8")

@@ -44,7 +44,8 @@ def up(
         sys.stdout.flush()
         # The server takes the place of this process: signals and the terminal are its own.
         os.execv(command[0], command)
-    from muster.cli.server_process import find_server, start_detached
+    from muster.cli.server_process import start_detached
+    from muster.client.address import find_server
 
     running = find_server(folder)
     server = running or start_detached(command, folder)
@@ -91,8 +92,8 @@ def _login_elsewhere(folder: Path) -> str:
 
 def down(home: Home = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
-    from muster.cli.server_process import find_server, run_down, stop
-    from muster.client.address import home_folder
+    from muster.cli.server_process import run_down, stop
+    from muster.client.address import find_server, home_folder
 
     folder = (home or home_folder()).expanduser().resolve()
     if not folder.is_dir():

@@ -10,13 +10,13 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from muster.client import Client
-from muster.client.address import SERVER_FILE, read_record
+from muster.client.address import Server, find_server
 from muster.model.errors import MusterError, TimedOut, Unavailable
+from muster.processes import is_same
 
 T = TypeVar("T")
 
@@ -27,27 +27,6 @@ STOP_S = 60.0
 POLL_S = 0.05
 LOG_LINES = 12
 ANSWER_S = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """A server that runs on this machine."""
-
-    url: str
-    pid: int
-    start_ticks: int
-
-
-def find_server(home: Path) -> Server | None:
-    """The server that runs for this home, if there is one."""
-    record = read_record(home / SERVER_FILE)
-    url, pid, started = record.get("url"), record.get("pid"), record.get("start_ticks")
-    if not isinstance(url, str) or not isinstance(pid, int):
-        return None
-    ticks = start_ticks(pid)
-    if ticks is None or (isinstance(started, int) and started != ticks):
-        return None
-    return Server(url=url, pid=pid, start_ticks=ticks)
 
 
 def start_detached(command: Sequence[str], home: Path) -> Server:
@@ -83,7 +62,7 @@ def stop(server: Server) -> None:
         os.kill(server.pid, signal.SIGTERM)
 
     def is_gone() -> bool | None:
-        return start_ticks(server.pid) != server.start_ticks or None
+        return not is_same(server.pid, server.start_ticks) or None
 
     if _poll(is_gone, STOP_S) is None:
         raise TimedOut(f"the server (process {server.pid}) has not stopped after {STOP_S:.0f} s; it is still at it")
@@ -91,19 +70,11 @@ def stop(server: Server) -> None:
 
 def run_down(command: Sequence[str]) -> None:
     """Have the supervisors of all nodes ended."""
-    if subprocess.run(command, check=False).returncode != 0:
-        raise Unavailable("not all jobs could be ended; what went wrong is said above")
-
-
-def start_ticks(pid: int) -> int | None:
-    """When a process was started, counted from boot; None when there is none, or only its remains."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The name stands in brackets and may contain anything, also brackets.
-    values = text[text.rindex(b")") + 2 :].split()
-    return None if values[0] in (b"Z", b"X") else int(values[19])
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().removeprefix("muster: ") or f"exit code {done.returncode}"
+        kind = TimedOut if done.returncode == TimedOut.exit_code else Unavailable
+        raise kind(f"not all jobs could be ended: {said}")
 
 
 def _is_well(server: Server) -> bool:

@@ -3,7 +3,8 @@
     url     MUSTER_URL     login.json (`muster login`)    server.json (`muster up`)
     token   MUSTER_TOKEN   login.json                     token
 
-A token goes only to the server it was made for: the one in `token` never leaves this machine.
+A token goes only to the server it was made for: the one in `token` to the process that `server.json` names, while it
+lives. Whoever else listens on this machine, also at the same port later, does not get it.
 """
 
 import json
@@ -14,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from muster.model.errors import InvalidInput, Unreachable
+from muster.processes import is_same
 
 LOGIN_FILE = "login.json"
 SERVER_FILE = "server.json"
@@ -36,6 +38,25 @@ class Address:
 def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where Muster keeps what belongs to this user on this machine."""
     return Path(environment.get("MUSTER_HOME") or Path.home() / ".muster").expanduser()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that runs on this machine."""
+
+    url: str
+    pid: int
+    start_ticks: int
+
+
+def find_server(home: Path) -> Server | None:
+    """The server that runs for this home, if there is one."""
+    record = read_record(home / SERVER_FILE)
+    match record.get("url"), record.get("pid"), record.get("start_ticks"):
+        case str(url), int(pid), int(start_ticks) if is_same(pid, start_ticks):
+            return Server(url=url, pid=pid, start_ticks=start_ticks)
+        case _:
+            return None
 
 
 def find_address(
@@ -88,7 +109,8 @@ def _token(url: str, home: Path) -> str:
     login = read_record(home / LOGIN_FILE)
     if login.get("url") == url:
         return str(login.get("token") or "")
-    if not is_loopback(url) and read_record(home / SERVER_FILE).get("url") != url:
+    server = find_server(home)
+    if server is None or server.url != url:
         return ""
     try:
         return (home / TOKEN_FILE).read_text("utf-8").strip()

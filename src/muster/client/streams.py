@@ -21,13 +21,14 @@ def read_events(transport: Transport, query: Query) -> Iterator[Event]:
     after = query.get("after")
     failed = 0
     while True:
-        failed += 1
         try:
             with transport.stream("/v1/events", query={**query, "after": after}) as response:
                 for event in parsed_events(response.iter_lines()):
                     failed, after = 0, event.version
                     yield event
+            failed = 0  # the server ends every stream after a while
         except (TooMany, Unavailable):
+            failed += 1
             if failed > RECONNECTS:
                 raise
         transport.sleep(backoff_s(max(1, failed)))
@@ -71,7 +72,6 @@ def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterat
     """A log as it grows, until its worker is gone. A server that stops in between is waited for."""
     failed = 0
     while True:
-        failed += 1
         try:
             with transport.stream(path, query={**query, "limit": None, "follow": True}) as response:
                 piece = _piece(response, text=b"")
@@ -80,9 +80,15 @@ def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterat
                     failed, start = 0, query["offset"]
                     query["offset"] = start + len(text)
                     yield Log(text=text, start=start, end=start + len(text), attempt=piece.attempt, complete=False)
+            failed = 0
             if _is_over(transport, path, query):
                 return
+        except Silent:
+            # A worker may print nothing for hours. Asking again finds out whether the server is still there.
+            failed = 0
+            continue
         except (TooMany, Unavailable):
+            failed += 1
             if failed > RECONNECTS:
                 raise
         transport.sleep(backoff_s(max(1, failed)))

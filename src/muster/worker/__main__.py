@@ -13,11 +13,12 @@ from pathlib import Path
 
 from muster.model.ids import NodeName
 from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
 from muster.worker.inheritance import settle_inheritance
 from muster.worker.journal import Journal
 from muster.worker.outfit import Premises
-from muster.worker.processes import become_subreaper, boot_id, entry
+from muster.worker.processes import become_subreaper, boot_id
 from muster.worker.supervisor import Identity, Supervisor
 
 TAKEN = 3
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"node {options.node} has a supervisor already", file=sys.stderr)  # noqa: T201
+        _say(f"node {options.node} has a supervisor already")
         return TAKEN
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     premises = Premises(
@@ -87,6 +88,8 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, _noted)
     journal = Journal(folder / "journal")
+    if journal.unreadable:
+        _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
     before = journal.register.last_number
     lost = settle_inheritance(journal, premises)
     identity = _identity()
@@ -98,6 +101,11 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     supervisor.run()
     premises.ground.remove()
     (folder / "supervisor.json").unlink(missing_ok=True)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def _noted(_number: int, _frame: object) -> None:

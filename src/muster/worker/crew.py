@@ -13,12 +13,13 @@ from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.processes import entry
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded
 from muster.worker.notices import Saved
 from muster.worker.outfit import CannotStart, Meeting, Outfit, Premises, clear, equip
-from muster.worker.processes import children, entry
+from muster.worker.processes import children
 from muster.worker.register import Gang, Seat
 from muster.worker.segments import Segments, log_folder
 from muster.worker.worker_process import Surroundings, WorkerProcess

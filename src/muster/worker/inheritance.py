@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterable
 
 from muster.model.reports import WorkersExited
+from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE
 from muster.worker.journal import Journal
 from muster.worker.messages import encoded
 from muster.worker.outfit import Premises, clear
-from muster.worker.processes import ProcessEntry, boot_id, descendants, everybody, send_signal
+from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Seat
 from muster.worker.segments import Segments, log_folder
 

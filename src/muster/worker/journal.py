@@ -24,8 +24,8 @@ class Journal:
         self._needs_sync = False
         self._written = 0
         self._file: int | None = None
-        for entry in _entries(path):
-            self.register.apply(entry)
+        self.unreadable = self._read()
+        """The numbers of lines that were damaged, counted from 1. They are gone; what the others say is known."""
         self._rewrite()
 
     @property
@@ -63,6 +63,15 @@ class Journal:
         self.flush()
         self._close()
 
+    def _read(self) -> tuple[int, ...]:
+        damaged = []
+        for number, line in enumerate(_lines(self._path), start=1):
+            try:
+                self.register.apply(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                damaged.append(number)
+        return tuple(damaged)
+
     def _rewrite(self) -> None:
         """Put a file that has only what still matters in the place of the old one."""
         self._lines, self._needs_sync = [], False
@@ -89,11 +98,10 @@ def _line(entry: Entry) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
-def _entries(path: Path) -> list[Entry]:
+def _lines(path: Path) -> list[bytes]:
     """What was written; of a last line that was cut off nothing is known."""
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         return []
-    whole = text[: text.rfind(b"\n") + 1]
-    return [json.loads(line) for line in whole.splitlines()]
+    return text[: text.rfind(b"\n") + 1].split(b"\n")[:-1]

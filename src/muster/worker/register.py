@@ -98,9 +98,7 @@ class Register:
     def _apply_to_seat(self, entry: Entry) -> None:
         match entry:
             case ["seat", job, rank, token, folders]:
-                attempt = self.gangs[job].attempt
-                seat = Seat(job=job, attempt=attempt, rank=rank, token=token, folders=tuple(folders))
-                self.gangs[job].seats[rank] = seat
+                self._seat(job, rank, token, tuple(folders))
             case ["alive", job, rank, pid, start_ticks]:
                 seat = self.gangs[job].seats[rank]
                 seat.pid, seat.start_ticks = pid, start_ticks
@@ -117,6 +115,14 @@ class Register:
             case _:
                 pass
 
+    def _seat(self, job: JobId, rank: int, token: str, folders: tuple[str, ...]) -> None:
+        gang = self.gangs.get(job)
+        if gang is None:
+            # Only after damage: nobody knows which attempt it was, but it must not go on.
+            self.doomed[token] = Seat(job=job, attempt=0, rank=rank, token=token, folders=folders)
+        else:
+            gang.seats[rank] = Seat(job=job, attempt=gang.attempt, rank=rank, token=token, folders=folders)
+
     def _fence(self, gang: Gang, attempt: int, generation: int, port: int) -> None:
         if attempt > gang.attempt:
             self.doomed.update((seat.token, seat) for seat in gang.seats.values() if seat.end is None)
@@ -126,12 +132,13 @@ class Register:
         gang.port = port or gang.port
 
     def _report(self, number: int, body: Body) -> None:
-        if body["type"] == CheckpointSaved.__name__:
+        kind, job, attempt = body["type"], body["job"], body["attempt"]  # first: a damaged one changes nothing
+        self.last_number = max(self.last_number, number)
+        if kind == CheckpointSaved.__name__:
             self._supersede(body)
         self.reports[number] = body
-        self.last_number = max(self.last_number, number)
-        gang = self.gangs.get(body["job"])
-        if body["type"] in _ENDS and gang is not None and gang.attempt == body["attempt"]:
+        gang = self.gangs.get(job)
+        if kind in _ENDS and gang is not None and gang.attempt == attempt:
             for rank in body["ranks"]:
                 if rank in gang.seats:
                     gang.seats[rank].end = body

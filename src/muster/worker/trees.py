@@ -7,9 +7,10 @@ the process group, the session or the shell is still found below, and the mark i
 import os
 import signal
 
+from muster.processes import ProcessEntry, entry
 from muster.worker.cgroups import Cgroup
 from muster.worker.environment import TOKEN_VARIABLE
-from muster.worker.processes import ProcessEntry, children, descendants, entry, everybody, has_variable, send_signal
+from muster.worker.processes import children, descendants, everybody, has_variable, send_signal
 
 FREEZING_ROUNDS = 20
 """How often one look at a tree that keeps forking is repeated; the next round comes with the next attempt."""

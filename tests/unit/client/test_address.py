@@ -1,12 +1,14 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from muster.client.address import find_address, home_folder
+from muster.client.address import find_address, find_server, home_folder
 from muster.model.errors import InvalidInput, Unreachable
+from muster.processes import entry
 
 HERE = "http://127.0.0.1:8470"
 FAR = "https://muster.example.org"
@@ -15,8 +17,16 @@ FAR = "https://muster.example.org"
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     (tmp_path / "token").write_text("local-secret\n", "utf-8")
-    (tmp_path / "server.json").write_text(json.dumps({"url": HERE, "pid": 1}), "utf-8")
+    announce(tmp_path)
     return tmp_path
+
+
+def announce(home: Path, **changes: object) -> None:
+    """Say that this very process is the server."""
+    own = entry(os.getpid())
+    assert own is not None
+    record = {"url": HERE, "pid": own.pid, "start_ticks": own.start_ticks, **changes}
+    (home / "server.json").write_text(json.dumps(record), "utf-8")
 
 
 def test_the_server_on_this_machine_is_found_under_home(home: Path) -> None:
@@ -44,7 +54,22 @@ def test_a_login_wins_over_the_server_on_this_machine(home: Path) -> None:
 
 def test_the_token_of_this_machine_never_leaves_it(home: Path) -> None:
     assert find_address(FAR, environment={"MUSTER_HOME": str(home)}).token == ""
-    assert find_address("http://localhost:9", environment={"MUSTER_HOME": str(home)}).token == "local-secret"
+
+
+def test_whoever_else_listens_on_this_machine_does_not_get_its_token(home: Path) -> None:
+    for url in ("http://localhost:9", "http://127.0.0.1:8471", "http://localhost:8470"):
+        assert find_address(url, environment={"MUSTER_HOME": str(home)}).token == ""
+
+
+@pytest.mark.parametrize("changes", [{"start_ticks": 1}, {"start_ticks": None}, {"pid": 1 << 30}, {"pid": "1"}])
+def test_a_server_that_has_died_is_not_shown_a_token_because_another_may_have_its_port(
+    home: Path, changes: dict[str, object]
+) -> None:
+    announce(home, **changes)
+    address = find_address(environment={"MUSTER_HOME": str(home)})
+    assert (address.url, address.token) == (HERE, "")
+    assert find_server(home) is None
+    assert find_address(environment={"MUSTER_HOME": str(home), "MUSTER_TOKEN": "mine"}).token == "mine"
 
 
 def test_without_any_server_the_message_says_what_to_do(tmp_path: Path) -> None:

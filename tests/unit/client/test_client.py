@@ -266,6 +266,28 @@ def test_a_log_that_is_not_over_when_the_server_stops_is_followed_further(client
     assert b"".join(piece.text for piece in client.logs("job-1", follow=True)) == b"hello\n"
 
 
+def test_a_log_that_is_quiet_for_hours_is_followed_for_hours(client: Client, server: FakeServer) -> None:
+    server.logs["job-1", 0, 1] = b"hello\n"
+
+    def quiet(text: bytes) -> Any:
+        yield text
+        raise httpx.ReadTimeout("nothing was printed")
+
+    headers = {"Muster-Log-Start": "0", "Muster-Log-Attempt": "1"}
+    later = {**headers, "Muster-Log-Start": "3"}
+    server.failures = [httpx.Response(200, headers=headers, content=quiet(b"hel"))]
+    server.failures += [httpx.Response(200, headers=later, content=quiet(b"")) for _ in range(50)]
+    assert b"".join(piece.text for piece in client.logs("job-1", follow=True)) == b"hello\n"
+    assert {request.url.params.get("offset") for request in server.requests[1:51]} == {"3"}
+
+
+def test_streams_of_events_that_end_as_they_should_are_no_failures(client: Client, server: FakeServer) -> None:
+    server.failures = [httpx.Response(200, content=b": hello\n\n") for _ in range(50)]
+    server.failures += [httpx.ConnectError("restarting")] * 5
+    server.events = [{"version": 1, "kind": "JobStarted", "job": "job-1"}]
+    assert next(iter(client.events())).version == 1
+
+
 def test_events_go_on_where_the_connection_broke(client: Client, server: FakeServer) -> None:
     server.events = [{"version": number, "kind": "JobStarted", "job": "job-1"} for number in (1, 2, 3)]
     events = client.events(after=1)

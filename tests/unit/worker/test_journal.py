@@ -107,3 +107,27 @@ def test_ended_jobs_are_forgotten_in_the_end_and_those_with_something_unsaid_are
     assert forgotten[:2] == ["job-0", "job-2"]
     assert len(forgotten) <= SUPERVISOR_ENDED_JOBS
     assert not register.reports.keys() & {int(job.split("-")[1]) + 1 for job in forgotten}
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe{", b'["report", 9, {}]', b"{", b"", b"7", b'["fence", [], 1, 1, 1]'])
+def test_a_damaged_line_is_left_out_and_the_rest_is_known(tmp_path: Path, damage: bytes) -> None:
+    journal = Journal(tmp_path / "journal")
+    an_eventful_life(journal)
+    journal.close()
+    path = tmp_path / "journal"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:3], damage, *lines[3:]]))
+    again = Journal(path)
+    assert again.unreadable == (() if damage == b"7" else (4,))  # A newer version may write a number.
+    assert contents(again.register) == contents(journal.register)
+    assert Journal(path).unreadable == ()
+
+
+def test_a_worker_whose_gang_was_lost_with_a_damaged_line_is_still_ended(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    an_eventful_life(journal)
+    journal.close()
+    path = tmp_path / "journal"
+    damaged = [b"?" if line.startswith(b'["fence","job-1"') else line for line in path.read_bytes().split(b"\n")]
+    path.write_bytes(b"\n".join(damaged))
+    assert set(Journal(path).register.doomed) == {"token0", "token1", "older"}

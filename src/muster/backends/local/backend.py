@@ -4,30 +4,34 @@ One thread of its own does all the talking, so that neither `send` nor `poll` ev
 supervisors until `acknowledge` says that they are recorded: whoever polls commits, and then acknowledges.
 """
 
+import logging
 import os
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
-from muster.backends.local.link import Link, Listener, whereabouts
+from muster.backends.local.link import Link, Listener, Whereabouts, whereabouts
 from muster.backends.local.ports import free_port
 from muster.failpoints import failpoint
-from muster.model.errors import InvariantViolated, NotFound
+from muster.model.errors import InvariantViolated, NotFound, TimedOut
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.limits import SUPERVISOR_BACKLOG
 from muster.model.node import Node
+from muster.processes import is_same
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
-from muster.worker.processes import is_same
 from muster.worker.service import Message
+
+_log = logging.getLogger("muster.backends.local")
 
 LOOPBACK = "127.0.0.1"
 
@@ -61,6 +65,8 @@ class LocalBackend:
         """By node whose supervisor died unseen, the number of the last report before its workers were lost."""
         self._has_news = False
         self._is_closing = False
+        self._death = ""
+        """What ended the thread, if it was not told to end."""
         self._directory = Directory(free_port)
         self._loop = Loop(settle=self._settle)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -72,13 +78,15 @@ class LocalBackend:
 
     def send(self, command: Command) -> None:
         """Take a command to carry out. Never waits."""
+        self._check_life()
         if len(self._commands) >= SUPERVISOR_BACKLOG:
-            raise InvariantViolated("the local backend does not keep up with its commands: its thread has stopped")
+            raise InvariantViolated("the local backend does not keep up with its commands")
         self._commands.append(command)
         self._ring()
 
     def poll(self) -> tuple[ObservedEvent, ...]:
         """What was observed since the last call, in the order it happened. Never waits."""
+        self._check_life()
         events = []
         while self._news:
             node, number, event = self._news.popleft()
@@ -131,20 +139,36 @@ class LocalBackend:
         if not self._is_closing:
             os.eventfd_write(self._bell, 1)
 
+    def _check_life(self) -> None:
+        if self._death:
+            raise InvariantViolated(
+                f"the local backend has stopped ({self._death}); jobs go on, and a restart of Muster finds them again"
+            )
+
     def _run(self) -> None:
-        self._end_former_nodes()
-        for link in self._links.values():
-            link.open()
-        self._loop.run()
-        for link in self._links.values():
-            link.close()
-        self._loop.close()
+        try:
+            self._talk()
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody else would hear of it
+            _log.exception("the local backend has stopped")
+            self._death = f"{type(error).__name__}: {error}"
+            self.on_news()
+
+    def _talk(self) -> None:
+        try:
+            self._end_former_nodes()
+            for link in self._links.values():
+                link.open()
+            self._loop.run()
+        finally:
+            for link in self._links.values():
+                link.close()
+            self._loop.close()
 
     def _end_former_nodes(self) -> None:
         """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
         nodes = self._home / "nodes"
         folders = tuple(nodes.iterdir()) if nodes.is_dir() else ()
-        end_supervisors((folder for folder in folders if folder.name not in self._links), timeout_s=0)
+        _tell_to_end(folder for folder in folders if folder.name not in self._links)
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -258,13 +282,25 @@ def _ranks(command: Command) -> tuple[int, ...]:
 
 def end_supervisors(folders: Iterable[Path], timeout_s: float = 30.0) -> None:
     """End the supervisors that keep these folders with everything that they run, and wait until they are gone."""
-    living = [found for folder in folders if (found := whereabouts(folder)) is not None]
-    for found in living:
-        if is_same(found.pid, found.start_ticks):
-            os.kill(found.pid, signal.SIGTERM)
+    living = _tell_to_end(folders)
     give_up_s = time.monotonic() + timeout_s
-    while any(is_same(found.pid, found.start_ticks) for found in living) and time.monotonic() < give_up_s:
+    while living := {name: each for name, each in living.items() if is_same(each.pid, each.start_ticks)}:
+        if time.monotonic() >= give_up_s:
+            names = ", ".join(f"{name} (process {each.pid})" for name, each in living.items())
+            raise TimedOut(
+                f"after {timeout_s:g} s these supervisors are still ending what they run: {names}; "
+                "try again, and look at the supervisor.log in the node's folder"
+            )
         time.sleep(0.005)
+
+
+def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
+    """The supervisors that were told, by the names of their nodes."""
+    living = {folder.name: found for folder in folders if (found := whereabouts(folder)) is not None}
+    for found in living.values():
+        with suppress(ProcessLookupError):  # it may end at any moment by itself
+            os.kill(found.pid, signal.SIGTERM)
+    return living
 
 
 def _now_ms() -> int:

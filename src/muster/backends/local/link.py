@@ -27,8 +27,9 @@ from muster.model.limits import (
     SUPERVISOR_SILENCE_MS,
 )
 from muster.model.node import Node
+from muster.processes import is_same
 from muster.worker.loop import Loop, Timer
-from muster.worker.processes import boot_id, is_same
+from muster.worker.processes import boot_id
 from muster.worker.service import Connection, Message, address
 
 RECONNECT_MS = 20
@@ -135,18 +136,33 @@ class Link:
 
     def _start(self) -> None:
         """Start a supervisor; the command returns when it can be talked to."""
+        try:
+            starting = self._launched()
+        except OSError as error:
+            self._fail(f"its supervisor cannot be started: {error}")
+            return
+        try:
+            handle = os.pidfd_open(starting.pid)
+        except OSError as error:
+            # If it has come up nevertheless, the next look finds it.
+            starting.kill()
+            starting.wait()
+            self._fail(f"its supervisor cannot be watched: {error}")
+            return
+        self._starting = starting
+        self._loop.watch(handle, readable=lambda: self._started(handle))
+
+    def _launched(self) -> subprocess.Popen[bytes]:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         names = ("--home", str(self._home), "--node", self.node.name)
         with open(self._folder / "supervisor.log", "ab", opener=_private) as log:
-            self._starting = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, "-P", "-m", "muster.worker", *names, *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        handle = os.pidfd_open(self._starting.pid)
-        self._loop.watch(handle, readable=lambda: self._started(handle))
 
     def _started(self, handle: int) -> None:
         self._loop.watch(handle)
@@ -164,8 +180,7 @@ class Link:
 
     def _connect(self, found: Whereabouts) -> None:
         """Reach a supervisor that lives, and show it its token."""
-        self._watch_process(found)
-        channel = _reach(self._folder)
+        channel = _reach(self._folder) if self._is_watching(found) else None
         if channel is None:
             self._tries += 1
             if self._tries * RECONNECT_MS > SUPERVISOR_HELLO_MS:
@@ -181,17 +196,19 @@ class Link:
         connection.say({"token": found.token, "as": "control"})
         connection.flush()
 
-    def _watch_process(self, found: Whereabouts) -> None:
+    def _is_watching(self, found: Whereabouts) -> bool:
+        """Learn of its end from now on; False when that is not possible, because it has ended or nothing is left."""
         self._forget_process()
         try:
             handle = os.pidfd_open(found.pid)
-        except ProcessLookupError:
-            return
+        except OSError:
+            return False
         if not is_same(found.pid, found.start_ticks):
             os.close(handle)
-            return
+            return False
         self._handle = handle
         self._loop.watch(handle, readable=self._died)
+        return True
 
     def _forget_process(self) -> None:
         if self._handle is not None:
@@ -294,7 +311,10 @@ def _private(path: str, flags: int) -> int:
 
 
 def _reach(folder: Path) -> socket.socket | None:
-    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    except OSError:
+        return None
     try:
         place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

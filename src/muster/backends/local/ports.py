@@ -21,9 +21,9 @@ def free_port(job: JobId, attempt: int, taken: frozenset[int]) -> int:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        try:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+    except OSError:
+        return False
     return True

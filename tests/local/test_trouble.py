@@ -1,0 +1,88 @@
+"""What goes wrong on the machine for a moment costs a moment; what goes wrong for good is said."""
+
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from muster.backends.local.backend import end_supervisors
+from muster.model.errors import InvariantViolated, TimedOut
+from muster.model.events import NodeChanged, NodeLost
+from tests.local.conftest import MakeMachine
+from tests.local.machine import Machine, eventually
+
+
+def test_a_node_whose_folder_cannot_be_made_is_lost_until_it_can(make_machine: MakeMachine, tmp_path: Path) -> None:
+    (tmp_path / "nodes").touch()
+    machine = make_machine()
+    assert "cannot be started" in machine.heard(NodeLost).because
+    (tmp_path / "nodes").unlink()
+    machine.heard(NodeChanged)
+    machine.start("true")
+    assert machine.exit_of().exit_code == 0
+
+
+@pytest.mark.parametrize("call", ["Popen", "pidfd_open", "socket"])
+def test_a_moment_without_memory_or_files_costs_a_moment(
+    make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    owner: object = {"Popen": subprocess, "pidfd_open": os, "socket": socket}[call]
+    real, failures = getattr(owner, call), [OSError(24, "Too many open files")] * 2
+
+    def fail_at_first(*given: object, **named: object) -> object:
+        if failures:
+            raise failures.pop()
+        return real(*given, **named)
+
+    monkeypatch.setattr(owner, call, fail_at_first)
+    machine = make_machine()
+    eventually(lambda: not failures)
+    monkeypatch.setattr(owner, call, real)
+    eventually(machine.backend.connected)
+    machine.start("true", job="job-2")
+    assert machine.exit_of(job="job-2").exit_code == 0
+
+
+def test_a_backend_whose_thread_has_ended_says_so(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("a bug")
+
+    rung: list[None] = []
+    machine.backend.on_news = lambda: rung.append(None)
+    monkeypatch.setattr(machine.backend._directory, "is_older", fail)
+    machine.start("true")
+    machine.backend._thread.join()
+    assert rung
+    with pytest.raises(InvariantViolated, match="a bug"):
+        machine.start("true")
+    with pytest.raises(InvariantViolated, match="a bug"):
+        machine.backend.poll()
+
+
+def test_a_supervisor_that_does_not_end_is_named(machine: Machine) -> None:
+    found = machine.supervisor()
+    os.kill(found.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(TimedOut, match=f"n1 .process {found.pid}"):
+            end_supervisors([machine.home / "nodes" / "n1"], timeout_s=0.05)
+    finally:
+        os.kill(found.pid, signal.SIGCONT)
+
+
+def test_a_supervisor_that_ends_while_it_is_told_to_is_no_trouble(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = machine.supervisor()
+    machine.backend.close()
+    kill = os.kill
+
+    def too_late(pid: int, number: int) -> None:
+        with subprocess.Popen(["tail", f"--pid={found.pid}", "-f", os.devnull]):
+            kill(pid, signal.SIGKILL)
+        kill(pid, number)
+
+    monkeypatch.setattr(os, "kill", too_late)
+    end_supervisors([machine.home / "nodes" / "n1"])
