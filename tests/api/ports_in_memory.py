@@ -123,6 +123,9 @@ class Sitting:
         self.sizes: list[tuple[int, int]] = []
         self.is_open = True
 
+    def show(self, data: bytes) -> None:
+        self._shown.put(data)
+
     def read(self) -> bytes:
         return self._shown.get()
 

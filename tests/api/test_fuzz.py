@@ -65,7 +65,7 @@ async def _fuzzed(world: World, report: Path) -> tuple[int, str]:
 
 
 def test_generated_requests_get_only_answers_that_the_document_promises(tmp_path: Path) -> None:
-    with a_world(settings=SETTINGS, rules=TEAMS) as world:
+    with a_world(settings=SETTINGS, rules=TEAMS, home=tmp_path) as world:
         status, said = asyncio.run(_fuzzed(world, tmp_path))
         assert status == 0, said[-8_000:]
         for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ from muster.model.ids import JobId, TeamPath
 from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules
 from muster.store.memory import MemoryStates
+from muster.store.sql.store import SqlStore, open_store
 from tests.api.ports_in_memory import Audit, Logs, Store, Terminals, Tokens
 from tests.builders import NOW_MS, a_cluster, a_node, a_team
 
@@ -81,6 +83,7 @@ class World:
     terminals: Terminals
     clock: TestClock
     app: FastAPI
+    deps: Deps
     secrets: dict[str, str] = field(default_factory=dict)
 
     def let_in(self, name: str, bindings: tuple[Binding, ...], **fields: Any) -> str:
@@ -94,7 +97,7 @@ class World:
             created_ms=NOW_MS,
             **fields,
         )
-        self.tokens.add(token)
+        self.deps.tokens.add(token)
         self.secrets[name] = secret.text
         return secret.text
 
@@ -107,36 +110,59 @@ class World:
             yield client
 
 
+class Kept:
+    """What a store keeps, in memory."""
+
+    def __init__(self) -> None:
+        self.log = Store()
+        self.states = MemoryStates()
+        self.audit = Audit(self.log)
+        self.tokens = Tokens(self.log)
+
+
 @contextmanager
 def a_world(
-    *, cluster: ClusterSpec = CLUSTER, rules: Rules = RULES, settings: Settings | None = None, starts: bool = True
+    *,
+    cluster: ClusterSpec = CLUSTER,
+    rules: Rules = RULES,
+    settings: Settings | None = None,
+    starts: bool = True,
+    home: Path | None = None,
 ) -> Iterator[World]:
-    """A running control plane with everybody in `PEOPLE` let in."""
-    store, clock, logs, terminals = Store(), TestClock(), Logs(), Terminals()
+    """A running control plane with everybody in `PEOPLE` let in; with a database in `home`, or else in memory."""
+    kept = Kept()
+    opened = nullcontext(kept) if home is None else open_store(f"sqlite:///{home / 'muster.db'}", write=True)
+    with opened as store:
+        yield from _lived(kept, store, Configuration(cluster=cluster, rules=rules), settings or Settings(), starts)
+
+
+def _lived(
+    kept: Kept, store: Kept | SqlStore, configuration: Configuration, settings: Settings, starts: bool
+) -> Iterator[World]:
+    clock, logs, terminals = TestClock(), Logs(), Terminals()
     backend, metrics = Backend(now_ms=NOW_MS), Metrics()
     control = ControlPlane(
-        log=store,
-        states=MemoryStates(),
+        log=store.log,
+        states=store.states,
         backend=backend,
         clock=clock,
-        configuration=Configuration(cluster=cluster, rules=rules),
+        configuration=configuration,
         on_turn=metrics.on_turn,
     )
     metrics.watch(control)
-    tokens = Tokens(store)
     deps = Deps(
         control=control,
-        tokens=tokens,
-        audit=Audit(store),
-        events=store,
+        tokens=store.tokens,
+        audit=store.audit,
+        events=store.log,
         logs=logs,
         terminals=terminals,
         clock=clock,
         metrics=metrics,
-        settings=settings or Settings(),
+        settings=settings,
     )
     app = create_app(deps)
-    world = World(control, store, backend, tokens, logs, terminals, clock, app)
+    world = World(control, kept.log, backend, kept.tokens, logs, terminals, clock, app, deps)
     for name, bindings in PEOPLE.items():
         world.let_in(name, bindings)
     if starts:

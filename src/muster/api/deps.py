@@ -6,7 +6,7 @@ from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
-from muster.model.limits import BODY_BYTES, HEARTBEAT_S, LOG_POLL_S, STREAM_S, WATCHERS
+from muster.model.limits import BODY_BYTES, HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
 from muster.store.base import AuditTrail, EventPages, TokenStore
 
 
@@ -18,6 +18,7 @@ class Settings:
     watchers: int = WATCHERS
     heartbeat_s: float = HEARTBEAT_S
     stream_s: float = STREAM_S
+    send_s: float = SEND_S
     log_poll_s: float = LOG_POLL_S
     metrics_open_on_loopback: bool = True
 

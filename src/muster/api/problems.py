@@ -1,5 +1,6 @@
 """Every error as a problem document (RFC 9457): what was wrong, where, and what to do."""
 
+import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -33,6 +34,10 @@ class ProblemResponse(JSONResponse):
     """A problem document."""
 
     media_type = MEDIA_TYPE
+
+    def render(self, content: Any) -> bytes:
+        """What somebody sent may be half a character, and is shown to them as far as it can be."""
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
     def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
         status = problem.status

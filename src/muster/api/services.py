@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
-from typing import TypeVar
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
@@ -17,9 +20,10 @@ from muster.live.census import Counting
 from muster.live.inbox import Wish
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable
-from muster.model.limits import LOG_FOLLOWERS, TERMINALS
+from muster.model.limits import LOG_FOLLOWERS, TERMINAL_THREADS, TERMINALS
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _log = logging.getLogger("muster.api")
 
@@ -42,6 +46,8 @@ class Services:
         """Set when the server stops: whatever streams, ends."""
         self.followers = Places(LOG_FOLLOWERS, "logs")
         self.terminals = Places(TERMINALS, "terminals")
+        # Their own: they wait for hours, and tokens, logs and figures must not wait behind them.
+        self._terminal_threads = ThreadPoolExecutor(TERMINALS * TERMINAL_THREADS, thread_name_prefix="terminal")
         self.verifying = Places(1, "walks through the audit")
         self.counting = Counting()
 
@@ -58,6 +64,11 @@ class Services:
         except TimeoutError:
             return False
         return True
+
+    async def at_terminal(self, act: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
+        """Have something done to a terminal, which may wait, on a thread that is for terminals only."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._terminal_threads, partial(act, *given, **more))
 
     async def ask(self, wish: Wish[T]) -> T:
         """Have something done by the writer; answered once it is durable."""

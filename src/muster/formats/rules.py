@@ -69,7 +69,7 @@ class PolicyWire(Wire):
     consolidation: bool = _DEFAULTS.consolidation
     consolidation_gain: Thousandths = _DEFAULTS.consolidation_gain_milli
     elastic: bool = _DEFAULTS.elastic
-    throughput: dict[str, PositiveThousandths] = Field(default_factory=dict)
+    throughput: dict[Name, PositiveThousandths] = Field(default_factory=dict)
 
 
 def policy_part(value: object, problems: Problems, at: Loc) -> Policy:

@@ -13,7 +13,7 @@ from pydantic import Field
 from muster.formats.document import Problems
 from muster.formats.ranges import is_name
 from muster.formats.units import plain_number, shown
-from muster.formats.wire import PositiveThousandths, Thousandths, Wire, read_part
+from muster.formats.wire import Name, PositiveThousandths, Thousandths, Wire, read_part
 from muster.formats.yaml_text import Loc
 from muster.model.ids import GpuType, TeamPath
 from muster.model.limits import TEAM_DEPTH
@@ -23,8 +23,8 @@ from muster.model.team import ANY_TYPE, Quota, Team
 class TeamWire(Wire):
     """One team and, below it, its own teams, which are read one level at a time."""
 
-    guaranteed: dict[str, Thousandths] = Field(default_factory=dict)
-    limit: dict[str, Thousandths] = Field(default_factory=dict)
+    guaranteed: dict[Name, Thousandths] = Field(default_factory=dict)
+    limit: dict[Name, Thousandths] = Field(default_factory=dict)
     weight: PositiveThousandths = 1000
     teams: dict[str, Any] = Field(default_factory=dict)
 

@@ -311,6 +311,9 @@ QUESTIONS = 64
 TERMINALS = 100
 """Terminals that people are attached to at once."""
 
+TERMINAL_THREADS = 3
+"""Of each terminal: one that waits for output, one that types, and one that ends what the other two wait for."""
+
 CONNECTIONS_WAITING = 2_048
 """Connections that the kernel keeps for a server that is busy."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, WebSocket, WebSocketDisconnect
@@ -12,6 +13,7 @@ from muster.api.gate import TICKET, Caller, NeedsTicket
 from muster.api.lookup import single
 from muster.api.ports import Terminal
 from muster.api.routes.jobs import JobPath
+from muster.api.services import Services
 from muster.model.errors import Conflict
 
 router = APIRouter(tags=["logs"])
@@ -34,12 +36,12 @@ async def attach(
     places = caller.services.terminals
     places.enter()
     try:
-        terminal = await asyncio.to_thread(caller.deps.terminals.attach, known)
+        terminal = await caller.services.at_terminal(caller.deps.terminals.attach, known)
         try:
             await websocket.accept(subprotocol=_chosen(websocket))
-            await _converse(websocket, terminal, caller.services.closing)
+            await _Conversation(websocket, terminal, caller.services).hold()
         finally:
-            await asyncio.to_thread(terminal.close)
+            await caller.services.at_terminal(terminal.close)
     finally:
         places.leave()
 
@@ -50,35 +52,51 @@ def _chosen(websocket: WebSocket) -> str | None:
     return next((each for each in offered if not each.startswith(TICKET)), None)
 
 
-async def _converse(websocket: WebSocket, terminal: Terminal, closing: asyncio.Event) -> None:
-    showing = asyncio.ensure_future(_show(websocket, terminal))
-    typing = asyncio.ensure_future(_type(websocket, terminal))
-    stopping = asyncio.ensure_future(closing.wait())
-    tasks = (showing, typing, stopping)
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if not typing.done():
-            await websocket.close(1000 if showing.done() else 1001)
-    finally:
-        for task in tasks:
-            task.cancel()
+class _Conversation:
+    """Somebody at a terminal."""
 
+    def __init__(self, websocket: WebSocket, terminal: Terminal, services: Services) -> None:
+        self._websocket = websocket
+        self._terminal = terminal
+        self._services = services
 
-async def _show(websocket: WebSocket, terminal: Terminal) -> None:
-    while data := await asyncio.to_thread(terminal.read):
-        await websocket.send_bytes(data)
+    async def hold(self) -> None:
+        """Until one side has nothing more to say, or the server stops."""
+        showing = asyncio.ensure_future(self._show())
+        typing = asyncio.ensure_future(self._type())
+        stopping = asyncio.ensure_future(self._services.closing.wait())
+        tasks = (showing, typing, stopping)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not typing.done():
+                await self._within(self._websocket.close(1000 if showing.done() else 1001))
+        finally:
+            for task in tasks:
+                task.cancel()
 
+    async def _show(self) -> None:
+        while data := await self._services.at_terminal(self._terminal.read):
+            if not await self._within(self._websocket.send_bytes(data)):
+                return
 
-async def _type(websocket: WebSocket, terminal: Terminal) -> None:
-    while True:
-        message = await websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            return
-        if data := message.get("bytes"):
-            await asyncio.to_thread(terminal.type, data)
-        elif text := message.get("text"):
-            rows, columns = _size(text)
-            await asyncio.to_thread(terminal.resize, rows, columns)
+    async def _type(self) -> None:
+        while True:
+            message = await self._websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if data := message.get("bytes"):
+                await self._services.at_terminal(self._terminal.type, data)
+            elif text := message.get("text"):
+                rows, columns = _size(text)
+                await self._services.at_terminal(self._terminal.resize, rows, columns)
+
+    async def _within(self, sending: Awaitable[None]) -> bool:
+        """Send something; False when they do not listen any more."""
+        try:
+            await asyncio.wait_for(sending, self._services.deps.settings.send_s)
+        except TimeoutError:
+            return False
+        return True
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muster.access.permissions import Permission
-from muster.api.schemas.base import Paging, Schema, Time
+from muster.api.schemas.base import STORABLE, Paging, Schema, Time
 from muster.formats.wire import ID_CHARS
 from muster.model.access import Role
 from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS_MAX
@@ -18,7 +18,12 @@ class Binding(Schema):
 
     role: Role
     team: str = Field(
-        default="*", min_length=1, max_length=ID_CHARS, description="`*` is the whole cluster.", examples=["nlp"]
+        default="*",
+        min_length=1,
+        max_length=ID_CHARS,
+        pattern=STORABLE,
+        description="`*` is the whole cluster.",
+        examples=["nlp"],
     )
 
 
@@ -80,9 +85,9 @@ class AuditEntry(Schema):
 class AuditFilters(Paging):
     """Which entries of the audit: those that agree with everything given."""
 
-    by: str | None = Field(default=None, max_length=ID_CHARS)
-    action: str | None = Field(default=None, max_length=ID_CHARS)
-    subject: str | None = Field(default=None, max_length=ID_CHARS)
+    by: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
+    action: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
+    subject: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
 
 
 class Verdict(Schema):

@@ -11,6 +11,9 @@ T = TypeVar("T")
 CURSOR_CHARS = 300
 REASON_CHARS = 1000
 
+STORABLE = r"^[^\u0000]*$"
+"""Free text that a database takes. Half a character, which it does not take either, is refused with every pattern."""
+
 
 class Schema(BaseModel):
     """A body: no unknown fields, and nothing changes once it is made."""
@@ -47,4 +50,4 @@ class Paging(Schema):
 class Because(Schema):
     """Why somebody does something; it goes into the audit."""
 
-    reason: str = Field(default="", max_length=REASON_CHARS, examples=["the learning rate was wrong"])
+    reason: str = Field(default="", max_length=REASON_CHARS, pattern=STORABLE, examples=["the learning rate was wrong"])

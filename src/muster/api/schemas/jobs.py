@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, WithJsonSchema, model_validator
 
 from muster.api.schemas import job_file
-from muster.api.schemas.base import Paging, Schema, Time
+from muster.api.schemas.base import REASON_CHARS, STORABLE, Paging, Schema, Time
 from muster.formats.job_wire import ENTRIES_MAX
-from muster.formats.wire import ID_CHARS, TEXT_CHARS
+from muster.formats.wire import ID_CHARS
 from muster.model.job import Cause, JobState
 from muster.model.limits import BODY_BYTES, MAX_DURATION_MS, PRIORITY_MAX
 from muster.model.plan import ReasonCode
@@ -15,7 +15,8 @@ from muster.model.spec import DependencyWhen
 
 EXAMPLE = {"name": "train", "team": "nlp", "workers": 2, "resources": {"gpus": 8}, "run": "python train.py"}
 JobFile = Annotated[dict[str, Any], WithJsonSchema(job_file.PLACE)]
-Tags = Annotated[dict[str, Annotated[str, Field(max_length=1000)]], Field(max_length=ENTRIES_MAX)]
+Tag = Annotated[str, Field(max_length=1000, pattern=STORABLE)]
+Tags = Annotated[dict[Tag, Tag], Field(max_length=ENTRIES_MAX)]
 
 
 class Worker(Schema):
@@ -80,7 +81,9 @@ class Submission(Schema):
 
     job: JobFile | None = Field(default=None, description="The job file as an object.", examples=[EXAMPLE])
     text: str | None = Field(default=None, max_length=BODY_BYTES, description="The job file as text, in YAML or JSON.")
-    file: str = Field(default="job file", min_length=1, max_length=1000, description="What messages call the file.")
+    file: str = Field(
+        default="job file", min_length=1, max_length=1000, pattern=STORABLE, description="What messages call the file."
+    )
     held: bool = Field(default=False, description="Do not start it until it is released.")
 
     @model_validator(mode="after")
@@ -94,10 +97,12 @@ class Changes(Schema):
     """What is to be different about a job from now on; what is left out stays as it is."""
 
     priority: int | None = Field(default=None, ge=0, le=PRIORITY_MAX)
-    tier: str | None = Field(default=None, min_length=1, max_length=TEXT_CHARS)
+    tier: str | None = Field(default=None, min_length=1, max_length=ID_CHARS, pattern=STORABLE)
     max_duration_s: float | None = Field(default=None, gt=0, le=MAX_DURATION_MS / 1000)
     tags: Tags | None = Field(default=None, description="All of them: those that are not named are gone.")
-    reason: str = Field(default="", max_length=1000, description="What it is for; goes into the audit.")
+    reason: str = Field(
+        default="", max_length=REASON_CHARS, pattern=STORABLE, description="What it is for; goes into the audit."
+    )
 
 
 class JobFilters(Paging):

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muster.api.schemas.base import REASON_CHARS, Schema
+from muster.api.schemas.base import REASON_CHARS, STORABLE, Schema
 
 Gpus = Annotated[float, Field(ge=0, le=1e9)]
 Amounts = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=200)], Gpus],
+    dict[Annotated[str, Field(min_length=1, max_length=200, pattern=STORABLE)], Gpus],
     Field(max_length=100, description="GPUs by type; `*` is the sum over all types.", examples=[{"h100": 64}]),
 ]
 
@@ -33,4 +33,6 @@ class Quota(Schema):
     guaranteed: Amounts = Field(default_factory=dict)
     limit: Amounts = Field(default_factory=dict)
     weight: Annotated[float, Field(gt=0, le=1e6)] = 1
-    reason: str = Field(default="", max_length=REASON_CHARS, description="What it is for; goes into the audit.")
+    reason: str = Field(
+        default="", max_length=REASON_CHARS, pattern=STORABLE, description="What it is for; goes into the audit."
+    )

@@ -1,0 +1,65 @@
+"""Terminals: many at once, people who no longer listen, and tokens that are revoked meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import httpx
+import websockets
+
+from muster.api.deps import Settings
+from muster.model.ids import JobId
+from tests.api.listening import caller, listening
+from tests.api.world import DEADLINE_S, World, a_world, eventually, submitted
+
+
+async def _interactive(world: World, client: httpx.AsyncClient) -> JobId:
+    job = await submitted(client, interactive={"idle_timeout": "1h"})
+    world.terminals.jobs.append(job)
+    return job
+
+
+@asynccontextmanager
+async def _attached(
+    world: World, url: str, job: JobId, who: str = "member"
+) -> AsyncIterator[websockets.ClientConnection]:
+    header = {"Authorization": f"Bearer {world.secrets[who]}"}
+    address = f"{url.replace('http', 'ws')}/v1/jobs/{job}/attach"
+    async with websockets.connect(address, additional_headers=header, close_timeout=0.1, compression=None) as socket:
+        yield socket
+
+
+def test_terminals_take_no_threads_from_what_everybody_else_waits_for() -> None:
+    async def play(world: World) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        async with listening(world) as url, caller(world, url) as client:
+            job = await _interactive(world, client)
+            async with _attached(world, url, job) as first, _attached(world, url, job) as second:
+                for socket in (first, second):
+                    await socket.send(b"hi")
+                    assert await socket.recv() == b"HI"
+                async with caller(world, url, "colleague") as colleague:
+                    assert (await colleague.get("/v1/whoami")).status_code == 200
+
+    with a_world() as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+def test_who_does_not_take_what_is_shown_is_let_go() -> None:
+    async def play(world: World) -> None:
+        async with listening(world) as url, caller(world, url) as client:
+            job = await _interactive(world, client)
+            async with _attached(world, url, job) as socket:
+                socket.transport.pause_reading()
+                sitting = world.terminals.sittings[0]
+                for _ in range(64):
+                    sitting.show(b"x" * 500_000)
+
+                async def is_over() -> bool:
+                    return not sitting.is_open
+
+                await eventually(is_over)
+
+    with a_world(settings=Settings(send_s=0.05)) as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
