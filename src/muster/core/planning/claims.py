@@ -30,11 +30,20 @@ class Claims:
         """Numbers outlast charges: what was found out about a set of borrowers holds for the set."""
 
     @property
-    def roster(self) -> Roster:
-        """All jobs that may be stopped; made when first needed."""
+    def has_roster(self) -> bool:
+        """True once somebody needed to know who may be stopped."""
+        return self._roster is not None
+
+    def call_roll(self) -> Roster:
+        """Find out who may be stopped, unless that is known."""
         if self._roster is None:
             self._roster = Roster(self._desk)
         return self._roster
+
+    @property
+    def roster(self) -> Roster:
+        """All jobs that may be stopped; made when first needed."""
+        return self._roster if self._roster is not None else self.call_roll()
 
     def strike_off(self, job_id: JobId) -> None:
         """Somebody was told to leave or to shrink: he cannot be asked again."""

@@ -4,8 +4,6 @@ A job that was itself preempted and waits again never asks, so one preemption ca
 cycle. Elastic jobs are shrunk before anybody is stopped.
 """
 
-from collections.abc import Callable
-
 from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice
 from muster.core.planning.claims import NOBODY, Claims
@@ -82,7 +80,7 @@ class Preemption:
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
-                sacrifice = self._cheapest(rights, group, number, choice, widest)
+                sacrifice = self._cheapest(rights(group, choice), group, number, choice, widest)
                 if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
@@ -118,9 +116,7 @@ class Preemption:
         alone = one_makes_room(self._turns, jobs, self.departed(), group.gang, choice, widest, self._allowance)
         if alone is not None:
             return alone
-        key: _Key = (True, group.tier, BY_TURN - starved)
-        victims = [] if key in self._candidates else self._turns.victims(group.tier, starved=starved)
-        return self._cheapest(lambda _group, _choice: (key, victims), group, number, choice, widest)
+        return self._cheapest((True, group.tier, BY_TURN - starved), group, number, choice, widest)
 
     def _tellings(self) -> list[Told]:
         return told_to_leave(self._desk)
@@ -169,26 +165,50 @@ class Preemption:
         tried = ((key, group.gang_number, number, group.gang.widest) for number in range(len(group.gang.choices)))
         return all(way in self._hopeless for way in tried)
 
-    def _cannot_help(
-        self, rights: "tuple[_Key, list[Victim]] | None", group: JobClass, number: int, choice: Choice
-    ) -> bool:
+    def _cannot_help(self, rights: _Key | None, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
             return True
-        known = (rights[0], group.gang_number, number, group.gang.widest)
+        known = (rights, group.gang_number, number, group.gang.widest)
         if known not in self._hopeless:
-            candidates = self._candidates_for(*rights)
+            candidates = self._candidates_for(rights)
             if fits(candidates.empty, group.gang, choice, group.gang.widest):
                 return False
             self._hopeless[known] = True
         return True
 
-    def _candidates_for(self, key: _Key, victims: list[Victim]) -> Candidates:
+    def _candidates_for(self, key: _Key) -> Candidates:
         departed = self.departed()
         candidates = self._candidates.get(key)
         if candidates is None:
-            candidates = self._candidates[key] = Candidates(departed, victims)
+            candidates = self._candidates[key] = self._those_to_ask(key, departed)
         candidates.catch_up()
         return candidates
+
+    def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
+        """Everybody whom those with these rights may ask; whoever is below a tier is looked for once for the tier."""
+        stops, tier, whom = key
+        if not stops:
+            return Candidates(departed, self._spare_workers())
+        if whom <= BY_TURN:
+            return Candidates(departed, self._turns.victims(tier, starved=whom < BY_TURN))
+        lower = self._below(tier)
+        if whom == NOBODY:
+            return Candidates(departed, lower + self._spare_workers() if lower else [])
+        known = {victim.job.id: None for victim in lower}
+        borrowers = self.claims.roster.borrowers(tier, self.claims.borrowers(whom))
+        others = [victim for victim in borrowers if victim.job.id not in known]
+        if lower:
+            return self._candidates_for((True, tier, NOBODY)).with_others(others)
+        return Candidates(departed, others + self._spare_workers() if others else [])
+
+    def _below(self, tier: int) -> list[Victim]:
+        """Jobs of lower tiers, where the tier may stop them."""
+        preempts = self._desk.setting.tiers[tier].preempts
+        return self.claims.roster.below(tier) if preempts and self._has_below(tier) else []
+
+    def _has_below(self, tier: int) -> bool:
+        """False when no lower tier runs anything: then the roster, the dearest thing in a cycle, need not be made."""
+        return any(self._desk.snapshot.running_in[tier + 1 :])
 
     def departed(self) -> Capacity:
         """What will be free and not promised once everybody who was told to leave is gone."""
@@ -228,19 +248,18 @@ class Preemption:
 
     def _cheapest(
         self,
-        rights: "Callable[[JobClass, Choice], tuple[_Key, list[Victim]] | None]",
+        rights: _Key | None,
         group: JobClass,
         number: int,
         choice: Choice,
         widest: int,
     ) -> Sacrifice | None:
-        entitled = rights(group, choice)
-        if entitled is None:
+        if rights is None:
             return None
-        known = (entitled[0], group.gang_number, number, widest)
+        known = (rights, group.gang_number, number, widest)
         if known in self._hopeless:
             return None
-        candidates = self._candidates_for(*entitled)
+        candidates = self._candidates_for(rights)
         if not self.quota_allows(group, choice):
             return None
         sacrifice = Search(
@@ -272,10 +291,9 @@ class Preemption:
             return False
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
-    def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
+    def _shrinking(self, _group: JobClass, _choice: Choice) -> _Key | None:
         """Anybody's smallest gang comes before what elastic jobs have beyond theirs."""
-        spare = self._spare_workers()
-        return ((False, 0, NOBODY), spare) if spare else None
+        return (False, 0, NOBODY) if self._spare_workers() else None
 
     def _spare_workers(self) -> list[Victim]:
         """What elastic jobs have beyond their smallest size and have not been asked for yet."""
@@ -284,27 +302,19 @@ class Preemption:
             self._shrinkable = shrinkable(desk) if desk.policy.elastic else []
         return self._shrinkable
 
-    def _stopping(self, group: JobClass, choice: Choice) -> tuple[_Key, list[Victim]] | None:
+    def _stopping(self, group: JobClass, choice: Choice) -> _Key | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
         return self._stopping_below(group, self.claims.lent(group, choice))
 
-    def _stopping_below(self, group: JobClass, lent: int) -> tuple[_Key, list[Victim]] | None:
+    def _stopping_below(self, group: JobClass, lent: int) -> _Key | None:
         desk = self._desk
         preempts = desk.setting.tiers[group.tier].preempts
         if not desk.policy.preemption or not group.may_preempt or not (preempts or lent):
             return None
-        key: _Key = (True, group.tier, lent)
-        if key in self._candidates:
-            return key, []
-        # Most clusters have nobody to ask most of the time, and the roster is the dearest thing in a cycle.
-        victims = (
-            self.claims.roster.below(group.tier) if preempts and any(desk.snapshot.running_in[group.tier + 1 :]) else []
-        )
-        if lent:
-            lower = {victim.job.id: None for victim in victims}
-            borrowers = self.claims.roster.borrowers(group.tier, self.claims.borrowers(lent))
-            victims = victims + [victim for victim in borrowers if victim.job.id not in lower]
-        return key, victims + self._spare_workers() if victims else []
+        if preempts and not self.claims.has_roster and self._has_below(group.tier):
+            # Now, before anybody is told to leave: what leaving costs is measured by all who could.
+            self.claims.call_roll()
+        return (True, group.tier, lent)
 
     def _carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
         """Tell the victims, and promise the gang their GPUs for when they are gone."""

@@ -53,10 +53,25 @@ class Candidates:
         self._prices: dict[int, dict[int, int]] = {}
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
-        for victim in sorted(victims, key=lambda victim: (victim.cost, _reports(victim), victim.job.id)):
+        for victim in victims:
             self._list(victim)
         for node in self._uses:
             self._empty(node)
+
+    def with_others(self, victims: Sequence[Victim]) -> "Candidates":
+        """These candidates and some more, to be asked by those who may ask both; others go on asking these alone."""
+        made = Candidates(self._capacity)
+        made.empty = self.empty.fork()
+        made.victims = self.victims.copy()
+        made._uses = {node: uses.copy() for node, uses in self._uses.items()}
+        made._numbers = {job_id: numbers.copy() for job_id, numbers in self._numbers.items()}
+        made._made, made._someone_shrinks = self._made, self._someone_shrinks
+        for victim in victims:
+            made._list(victim)
+        for node in dict.fromkeys(use.node for victim in victims for use in victim.footprint):
+            made.empty.reset_node(node, self._capacity)
+            made._empty(node)
+        return made
 
     def _list(self, victim: Victim) -> None:
         number = self._made
@@ -76,9 +91,10 @@ class Candidates:
         known = self._offers.get(node)
         if known is None:
             uses, victims = self._uses.get(node, {}), self.victims
-            known = self._offers[node] = sorted(
-                (victims[number].cost, number, sum([part for _, part in use.devices])) for number, use in uses.items()
-            )
+            known = self._offers[node] = [
+                (victims[number].cost, number, sum([part for _, part in uses[number].devices]))
+                for number in sorted(uses, key=lambda number: _cheapest_first(victims[number], number))
+            ]
         return known
 
     def add(self, victim: Victim) -> None:
@@ -287,6 +303,11 @@ def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
 
 def _reports(victim: Victim) -> bool:
     return victim.job.checkpointed_ms is not None
+
+
+def _cheapest_first(victim: Victim, number: int) -> tuple[int, bool, JobId, bool, int]:
+    """The order in which victims are offered: an elastic job, and then its workers as it gives them up."""
+    return victim.cost, _reports(victim), victim.job.id, bool(victim.workers), number
 
 
 class _Tally:
