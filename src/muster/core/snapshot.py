@@ -53,7 +53,8 @@ class Snapshot:
         """Running jobs that were told to leave."""
         self.ends: list[tuple[int, JobId]] = []
         """When each running job is gone by its limit or its grace period, soonest first."""
-        self._end_ms: dict[JobId, int] = {}
+        self.end_ms: dict[JobId, int] = {}
+        """The same by job."""
         self.turns: list[tuple[int, JobId]] = []
         """When each running job that can resume would have begun had it never been stopped, longest ago first."""
         self.run_times = RunTimes()
@@ -176,14 +177,14 @@ class Snapshot:
             end_ms = job.leaving_by_ms
         else:
             end_ms = job.started_ms + self.setting.limit_ms(job.spec)
-        self._end_ms[job.id] = end_ms
+        self.end_ms[job.id] = end_ms
         insort(self.ends, (end_ms, job.id))
         insort(self.begins, (job.started_ms, job.id))
         if job.spec.can_resume:
             insort(self.turns, (began_ms(job), job.id))
 
     def _forget_times(self, job: RunningJob) -> None:
-        del self.ends[bisect_left(self.ends, (self._end_ms.pop(job.id), job.id))]
+        del self.ends[bisect_left(self.ends, (self.end_ms.pop(job.id), job.id))]
         del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
         if job.spec.can_resume:
             del self.turns[bisect_left(self.turns, (began_ms(job), job.id))]

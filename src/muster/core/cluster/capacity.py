@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from muster.core.cluster.slots import SlotView
-from muster.core.cluster.states import Ask, FreeState, FreeStates, Hardware
+from muster.core.cluster.states import Ask, FreeStates, Hardware
 from muster.core.cluster.tree import Tree
 from muster.model.node import Node
 from muster.model.policy import Pool
@@ -240,7 +240,7 @@ class Capacity:
         whole, partial = self.states.devices(self.usable[index], self._used[index])
         cpu, memory, disk = self._cpu[index], self._memory[index], self._disk[index]
         return self.states.number(
-            FreeState(
+            (
                 self.hardware[index],
                 whole,
                 partial,

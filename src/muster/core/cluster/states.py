@@ -38,6 +38,10 @@ class FreeState(NamedTuple):
     disk_bytes: int
 
 
+Remains = tuple[int, int, tuple[int, ...], int, int, int]
+"""A free state without the names of its fields, which cost more than looking it up."""
+
+
 class Ask(NamedTuple):
     """What one worker needs and where it may go: the unit in which fit is looked up."""
 
@@ -80,7 +84,7 @@ class FreeStates:
 
     def __init__(self) -> None:
         self.states: list[FreeState] = []
-        self._number: dict[FreeState, int] = {}
+        self._number: dict[Remains, int] = {}
         self._content: list[tuple[object, ...]] = []
         """What a state says without numbers: ties are broken by it, never by what happened to be seen first."""
         self.hardware: list[Hardware] = []
@@ -103,13 +107,13 @@ class FreeStates:
             self.has_suspects = self.has_suspects or hardware.suspect
         return known
 
-    def number(self, state: FreeState) -> int:
+    def number(self, state: Remains) -> int:
         """The number of this state, new or known."""
         known = self._number.get(state)
         if known is None:
             known = self._number[state] = len(self.states)
-            self.states.append(state)
-            self._content.append((*self.hardware[state.hardware], *state[1:]))
+            self.states.append(FreeState(*state))
+            self._content.append((*self.hardware[state[0]], *state[1:]))
         return known
 
     def devices(self, usable: tuple[int, ...], used: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:

@@ -62,7 +62,7 @@ def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobCl
     gone_ms = _gone_ms(desk, sacrifice)
     for victim, _, _ in moves:
         desk.evict(Eviction(job=victim.job.id, for_job=job_id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
-        preemption.roster.leave(victim.job.id)
+        preemption.claims.roster.leave(victim.job.id)
     desk.promise(
         job_id, group.team, group.tier, group.limit_ms, promise.choice, sacrifice.seating, gone_ms, Basis.DEPARTURES
     )
@@ -85,7 +85,7 @@ def _cheapest_move(
     rank = desk.setting.tier_rank
     movable = [
         victim
-        for victim in preemption.roster.jobs.values()
+        for victim in preemption.claims.roster.jobs.values()
         if victim.job.spec.can_resume
         and victim.job.checkpointed_ms is not None
         and rank[victim.job.spec.tier] >= group.tier

@@ -160,9 +160,9 @@ class _TierCycle:
             if fortune in self._alive:
                 alive += fresh
                 continue
-            stuck = [group for group in fresh if self._is_dead(group)]
-            if len(stuck) < len(fresh):
-                alive += [group for group in fresh if group not in stuck]
+            moving = {group.order: group for group in self._living(fresh)}
+            alive += moving.values()
+            stuck = [group for group in fresh if group.order not in moving] if moving else fresh
             self._desk.block([(group, group.ids) for group in stuck], ReasonCode.CAPACITY)
         return alive
 
@@ -182,11 +182,22 @@ class _TierCycle:
 
         This is what makes a queue of thousands cheap, so it decides from a few look-ups.
         """
-        if group.fortune not in self._dead or group.relaxes or group.order in self._must_see:
-            return False
-        if not group.may_preempt or not self._preemption.may_reclaim(group):
-            return True
-        return self._preemption.is_hopeless(group, reclaiming=True)
+        return group.fortune in self._dead and not self._living([group])
+
+    def _living(self, groups: list[JobClass]) -> list[JobClass]:
+        """Those of some classes of one dead fortune that can try more than their equals could."""
+        if not groups or groups[0].relaxes:
+            return groups
+        preemption, must_see = self._preemption, self._must_see
+        living = [group for group in groups if group.order in must_see] if must_see else []
+        if groups[0].may_preempt:
+            claimants = preemption.claims.claimants(groups)
+            living += [
+                group
+                for group in claimants
+                if group.order not in must_see and not preemption.is_hopeless(group, reclaiming=True)
+            ]
+        return living
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
         """Start the gang if it fits anywhere; else what stopped it."""

@@ -268,8 +268,12 @@ class Desk:
 
     def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
         """What is still used on a node at a later time, by running jobs and by those this plan starts."""
+        running, ends_ms = self.snapshot.running, self.snapshot.end_ms
         for job_id, use in self.snapshot.uses_on(node):
-            if self.end_ms(self.snapshot.running[job_id]) > after_ms:
+            end_ms = ends_ms[job_id]
+            if end_ms <= self.now_ms or job_id in self.leaving:
+                end_ms = self.end_ms(running[job_id])
+            if end_ms > after_ms:
                 yield use
         for begun in self.begun.values():
             if begun.end_ms > after_ms:

@@ -15,7 +15,7 @@ FOREVER_MS = 1 << 60
 class Horizons:
     """The capacities of all horizons, changed together."""
 
-    __slots__ = ("_cuts", "_layers", "free")
+    __slots__ = ("_cuts", "_layers", "_unmade", "free")
 
     def __init__(self, free: Capacity) -> None:
         self.free = free
@@ -23,14 +23,18 @@ class Horizons:
         self._cuts: list[int] = [FOREVER_MS]
         self._layers: list[Capacity] = [free]
         """The last one is `free` itself until the first promise is made or somebody wants to keep it."""
+        self._unmade: list[tuple[int, Footprint]] = []
+        """Promises not yet taken away from any layer: many are kept in a row before anybody asks what they leave."""
 
     def until(self, end_ms: int) -> Capacity:
         """What a job that is gone by `end_ms` may use now."""
+        self._make()
         return self._layers[bisect_left(self._cuts, end_ms)]
 
     @property
     def closed(self) -> Capacity:
         """What a job that never ends may use now; the same object for the whole cycle."""
+        self._make()
         self._part_from_free()
         return self._layers[-1]
 
@@ -41,29 +45,57 @@ class Horizons:
 
     def take(self, footprint: Footprint) -> None:
         """Something starts now."""
+        self._make()
         for capacity in self._layers if self._layers[-1] is self.free else (self.free, *self._layers):
             capacity.take(footprint)
             capacity.forget_marks()
 
     def reserve(self, footprint: Footprint, start_ms: int) -> None:
         """Promise capacity from `start_ms` on."""
-        self._part_from_free()
-        at = bisect_left(self._cuts, start_ms)
-        if self._cuts[at] != start_ms and len(self._cuts) < BACKFILL_HORIZONS:
-            self._layers.insert(at, self._layers[at].fork())
-            self._cuts.insert(at, start_ms)
+        if self._layers[-1] is self.free:
+            self._unmade.append((start_ms, footprint))
+            return
+        self._cut(start_ms)
         for capacity in self._after(start_ms):
             capacity.take(footprint)
             capacity.forget_marks()
 
+    def _cut(self, start_ms: int) -> None:
+        """Tell those who are gone by this time from those who stay longer, if there is a horizon left for it."""
+        at = bisect_left(self._cuts, start_ms)
+        if self._cuts[at] != start_ms and len(self._cuts) < BACKFILL_HORIZONS:
+            self._cuts.insert(at, start_ms)
+            if self._layers[-1] is not self.free:
+                self._layers.insert(at, self._layers[at].fork())
+
+    def _make(self) -> None:
+        """Make the first layers, each from the one before it: so every promise is taken away only once."""
+        if not self._unmade:
+            return
+        for start_ms, _ in self._unmade:
+            self._cut(start_ms)
+        by_start = sorted(self._unmade, key=lambda promise: promise[0])
+        self._unmade = []
+        self._layers = []
+        layer, at = self.free, 0
+        for cut in self._cuts:
+            layer = layer.fork()
+            while at < len(by_start) and by_start[at][0] < cut:
+                layer.take(by_start[at][1])
+                at += 1
+            layer.forget_marks()
+            self._layers.append(layer)
+
     def lift(self, footprint: Footprint, start_ms: int) -> None:
         """Take a promise back, exactly as it was made."""
+        self._make()
         for capacity in self._after(start_ms):
             capacity.give(footprint)
             capacity.forget_marks()
 
     def reserves(self, start_ms: int, end_ms: int) -> bool:
         """True when a promise for `start_ms` is taken away from what a job gone by `end_ms` may use."""
+        self._make()
         return self._cuts[bisect_left(self._cuts, end_ms)] > start_ms
 
     def _after(self, start_ms: int) -> list[Capacity]:

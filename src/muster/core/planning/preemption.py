@@ -4,10 +4,9 @@ A job that was itself preempted and waits again never asks, so one preemption ca
 cycle. Elastic jobs are shrunk before anybody is stopped.
 """
 
-from collections.abc import Callable
-
 from muster.core.cluster.capacity import Capacity
-from muster.core.gang import Choice, Demand
+from muster.core.gang import Choice
+from muster.core.planning.claims import NOBODY, Claims
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import fits, place
 from muster.core.planning.promises import quota_allows
@@ -15,8 +14,6 @@ from muster.core.planning.resizing import given_up, shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search
 from muster.core.planning.turns import Turns, one_makes_room
 from muster.core.planning.victims import (
-    Lent,
-    Roster,
     Told,
     Victim,
     as_leaver,
@@ -36,9 +33,6 @@ _Key = tuple[bool, int, int]
 """Whom a class may ask: only elastic jobs that can shrink, or those below its tier and those who borrow from its team;
 the latter by number, because this is looked up for every class of a long queue."""
 
-NOBODY = 0
-"""The number of the empty set of borrowers."""
-
 BY_TURN = -1
 """In place of such a number: those whose turn is over; one less for those of them that have starved."""
 
@@ -50,28 +44,17 @@ class Preemption:
         self._desk = desk
         self._broken = broken
         """Jobs whose promise could not be kept, and what they are told when they get another."""
-        self._roster: Roster | None = None
         self._turns = Turns(desk)
         self._shrinkable: list[Victim] | None = None
         self._leaving: Candidates | None = None
         self._told = 0
         effort = PREEMPTION_EFFORT_NODES // max(len(desk.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
-        self._entitled: dict[tuple[TeamPath, Demand], tuple[int, tuple[TeamPath, ...]]] = {}
-        self._headroom: dict[TeamPath, tuple[int, int]] = {}
-        self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], tuple[int, int]] = {}
-        self._borrowers: dict[Lent, int] = {(): NOBODY}
+        self.claims = Claims(desk)
         self.unpromised: list[JobId] = []
         """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
-
-    @property
-    def roster(self) -> Roster:
-        """All jobs that may be stopped; made when first needed."""
-        if self._roster is None:
-            self._roster = Roster(self._desk)
-        return self._roster
 
     def may_ask(self, group: JobClass) -> bool:
         """True when there may be somebody whom the class can have leave because of its tier or its team's guarantee."""
@@ -97,7 +80,7 @@ class Preemption:
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
-                sacrifice = self._cheapest(rights, group, number, choice, widest)
+                sacrifice = self._cheapest(rights(group, choice), group, number, choice, widest)
                 if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
                     self._carry_out(group, job, choice, sacrifice)
                     return True
@@ -133,9 +116,7 @@ class Preemption:
         alone = one_makes_room(self._turns, jobs, self.departed(), group.gang, choice, widest, self._allowance)
         if alone is not None:
             return alone
-        key: _Key = (True, group.tier, BY_TURN - starved)
-        victims = [] if key in self._candidates else self._turns.victims(group.tier, starved=starved)
-        return self._cheapest(lambda _group, _choice: (key, victims), group, number, choice, widest)
+        return self._cheapest((True, group.tier, BY_TURN - starved), group, number, choice, widest)
 
     def _tellings(self) -> list[Told]:
         return told_to_leave(self._desk)
@@ -170,7 +151,7 @@ class Preemption:
         for number, choice in enumerate(group.gang.choices):
             if spare and not self._cannot_help(self._shrinking(group, choice), group, number, choice):
                 return False
-            lent = self._lent_to(group, choice) if reclaiming else NOBODY
+            lent = self.claims.lent(group, choice) if reclaiming else NOBODY
             known = ((True, group.tier, lent), group.gang_number, number, widest)
             if known in self._hopeless:
                 continue
@@ -184,26 +165,50 @@ class Preemption:
         tried = ((key, group.gang_number, number, group.gang.widest) for number in range(len(group.gang.choices)))
         return all(way in self._hopeless for way in tried)
 
-    def _cannot_help(
-        self, rights: "tuple[_Key, list[Victim]] | None", group: JobClass, number: int, choice: Choice
-    ) -> bool:
+    def _cannot_help(self, rights: _Key | None, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
             return True
-        known = (rights[0], group.gang_number, number, group.gang.widest)
+        known = (rights, group.gang_number, number, group.gang.widest)
         if known not in self._hopeless:
-            candidates = self._candidates_for(*rights)
+            candidates = self._candidates_for(rights)
             if fits(candidates.empty, group.gang, choice, group.gang.widest):
                 return False
             self._hopeless[known] = True
         return True
 
-    def _candidates_for(self, key: _Key, victims: list[Victim]) -> Candidates:
+    def _candidates_for(self, key: _Key) -> Candidates:
         departed = self.departed()
         candidates = self._candidates.get(key)
         if candidates is None:
-            candidates = self._candidates[key] = Candidates(departed, victims)
+            candidates = self._candidates[key] = self._those_to_ask(key, departed)
         candidates.catch_up()
         return candidates
+
+    def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
+        """Everybody whom those with these rights may ask; whoever is below a tier is looked for once for the tier."""
+        stops, tier, whom = key
+        if not stops:
+            return Candidates(departed, self._spare_workers())
+        if whom <= BY_TURN:
+            return Candidates(departed, self._turns.victims(tier, starved=whom < BY_TURN))
+        lower = self._below(tier)
+        if whom == NOBODY:
+            return Candidates(departed, lower + self._spare_workers() if lower else [])
+        known = {victim.job.id: None for victim in lower}
+        borrowers = self.claims.roster.borrowers(tier, self.claims.borrowers(whom))
+        others = [victim for victim in borrowers if victim.job.id not in known]
+        if lower:
+            return self._candidates_for((True, tier, NOBODY)).with_others(others)
+        return Candidates(departed, others + self._spare_workers() if others else [])
+
+    def _below(self, tier: int) -> list[Victim]:
+        """Jobs of lower tiers, where the tier may stop them."""
+        preempts = self._desk.setting.tiers[tier].preempts
+        return self.claims.roster.below(tier) if preempts and self._has_below(tier) else []
+
+    def _has_below(self, tier: int) -> bool:
+        """False when no lower tier runs anything: then the roster, the dearest thing in a cycle, need not be made."""
+        return any(self._desk.snapshot.running_in[tier + 1 :])
 
     def departed(self) -> Capacity:
         """What will be free and not promised once everybody who was told to leave is gone."""
@@ -214,6 +219,8 @@ class Preemption:
     def _those_leaving(self) -> Candidates:
         """Everybody who was told to leave, before or in this cycle; nobody else can ask them any more."""
         desk = self._desk
+        if self._leaving is not None and self._told == len(desk.evictions):
+            return self._leaving
         if self._leaving is None:
             self._leaving = Candidates(desk.horizons.closed, [*leavers(desk), *self._given_up()])
             for job_id in desk.evictions:
@@ -227,8 +234,7 @@ class Preemption:
 
     def _strike_off(self, job_id: JobId) -> None:
         """Somebody was told to leave or to shrink: he cannot be asked again."""
-        if self._roster is not None:
-            self._roster.leave(job_id)
+        self.claims.strike_off(job_id)
         self._turns.leave(job_id)
         self._shrinkable = [other for other in self._spare_workers() if other.job.id != job_id]
         for candidates in self._candidates.values():
@@ -242,19 +248,18 @@ class Preemption:
 
     def _cheapest(
         self,
-        rights: "Callable[[JobClass, Choice], tuple[_Key, list[Victim]] | None]",
+        rights: _Key | None,
         group: JobClass,
         number: int,
         choice: Choice,
         widest: int,
     ) -> Sacrifice | None:
-        entitled = rights(group, choice)
-        if entitled is None:
+        if rights is None:
             return None
-        known = (entitled[0], group.gang_number, number, widest)
+        known = (rights, group.gang_number, number, widest)
         if known in self._hopeless:
             return None
-        candidates = self._candidates_for(*entitled)
+        candidates = self._candidates_for(rights)
         if not self.quota_allows(group, choice):
             return None
         sacrifice = Search(
@@ -286,10 +291,9 @@ class Preemption:
             return False
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
-    def _shrinking(self, _group: JobClass, _choice: Choice) -> tuple[_Key, list[Victim]] | None:
+    def _shrinking(self, _group: JobClass, _choice: Choice) -> _Key | None:
         """Anybody's smallest gang comes before what elastic jobs have beyond theirs."""
-        spare = self._spare_workers()
-        return ((False, 0, NOBODY), spare) if spare else None
+        return (False, 0, NOBODY) if self._spare_workers() else None
 
     def _spare_workers(self) -> list[Victim]:
         """What elastic jobs have beyond their smallest size and have not been asked for yet."""
@@ -298,60 +302,19 @@ class Preemption:
             self._shrinkable = shrinkable(desk) if desk.policy.elastic else []
         return self._shrinkable
 
-    def may_reclaim(self, group: JobClass) -> bool:
-        """True when the class's team is inside its guarantee, so that it has rights its equals may not have."""
-        epoch = self._desk.projected.epoch
-        known = self._headroom.get(group.team)
-        if known is None or known[0] != epoch:
-            known = self._headroom[group.team] = (epoch, self._desk.projected.headroom_milli(group.team))
-        if group.gpu_milli > known[1]:
-            return False
-        return any(self._entitled_teams(group, choice) for choice in group.gang.choices)
-
-    def _entitled_teams(self, group: JobClass, choice: Choice) -> tuple[TeamPath, ...]:
-        """The class's team and those above it that would stay inside their guarantee with this gang."""
-        ledger = self._desk.projected
-        key = (group.team, choice.demand)
-        known = self._entitled.get(key)
-        if known is None or known[0] != ledger.epoch:
-            teams = tuple(team for team in ledger.chain(group.team) if ledger.within_guarantee(team, choice.demand))
-            known = self._entitled[key] = (ledger.epoch, teams)
-        return known[1]
-
-    def _stopping(self, group: JobClass, choice: Choice) -> tuple[_Key, list[Victim]] | None:
+    def _stopping(self, group: JobClass, choice: Choice) -> _Key | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
-        return self._stopping_below(group, self._lent_to(group, choice))
+        return self._stopping_below(group, self.claims.lent(group, choice))
 
-    def _lent_to(self, group: JobClass, choice: Choice) -> int:
-        """Who borrows what the class's team may take back for this gang, by number."""
-        entitled = self._entitled_teams(group, choice)
-        return self._lent(group.team, entitled) if entitled else NOBODY
-
-    def _lent(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> int:
-        """Who can be asked to give back what the team lent, by number."""
-        epoch = self._desk.projected.epoch
-        known = self._lenders.get((team, entitled))
-        if known is None or known[0] != epoch:
-            lent = self.roster.borrowing(team, entitled)
-            number = self._borrowers.setdefault(lent, len(self._borrowers))
-            known = self._lenders[(team, entitled)] = (epoch, number)
-        return known[1]
-
-    def _stopping_below(self, group: JobClass, lent: int) -> tuple[_Key, list[Victim]] | None:
+    def _stopping_below(self, group: JobClass, lent: int) -> _Key | None:
         desk = self._desk
         preempts = desk.setting.tiers[group.tier].preempts
         if not desk.policy.preemption or not group.may_preempt or not (preempts or lent):
             return None
-        key: _Key = (True, group.tier, lent)
-        if key in self._candidates:
-            return key, []
-        # Most clusters have nobody to ask most of the time, and the roster is the dearest thing in a cycle.
-        victims = self.roster.below(group.tier) if preempts and any(desk.snapshot.running_in[group.tier + 1 :]) else []
-        if lent:
-            lower = {victim.job.id: None for victim in victims}
-            borrowers = self.roster.borrowers(group.tier, list(self._borrowers)[lent])
-            victims = victims + [victim for victim in borrowers if victim.job.id not in lower]
-        return key, victims + self._spare_workers() if victims else []
+        if preempts and not self.claims.has_roster and self._has_below(group.tier):
+            # Now, before anybody is told to leave: what leaving costs is measured by all who could.
+            self.claims.call_roll()
+        return (True, group.tier, lent)
 
     def _carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
         """Tell the victims, and promise the gang their GPUs for when they are gone."""

@@ -30,24 +30,32 @@ class QuotaOutlook:
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
         self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
         self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
+        self._rooms: dict[tuple[TeamPath, int], Room] = {}
+        """What was found out since the last change: a promise is checked and then kept."""
 
     def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
         """Something starts now and ends then."""
+        self._rooms.clear()
         for key, milli in self._ledger.under_limits(team, demand):
             self._added.setdefault(key, []).append((end_ms, milli))
 
     def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
         """Something will start then and end then."""
+        self._rooms.clear()
         for key, milli in self._ledger.under_limits(team, demand):
             self._promised.setdefault(key, {})[job_id] = (start_ms, end_ms, milli)
 
     def retract(self, job_id: JobId) -> None:
         """A promise does not stand any more."""
+        self._rooms.clear()
         for spans in self._promised.values():
             spans.pop(job_id, None)
 
     def room(self, team: TeamPath, at_ms: int) -> Room:
         """What the limits above a team leave at a later time."""
+        known = self._rooms.get((team, at_ms))
+        if known is not None:
+            return known
         room: Room = {}
         for path, gpu_type, limit_milli in self._ledger.limits(team):
             used = self._still_used(path, gpu_type, at_ms)
@@ -55,6 +63,7 @@ class QuotaOutlook:
                 if start_ms <= at_ms < end_ms:
                     used += milli
             room[(path, gpu_type)] = limit_milli - used
+        self._rooms[(team, at_ms)] = room
         return room
 
     def _still_used(self, path: TeamPath, gpu_type: GpuType, at_ms: int) -> int:

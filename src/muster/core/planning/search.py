@@ -25,6 +25,10 @@ Tellings = Callable[[], Sequence[Told]]
 """Everybody whom the plan tells to leave so far, in that order."""
 
 
+_Offer = tuple[int, int, int]
+"""What one victim would free on one node: its cost, its number, and the GPU thousandths it has there."""
+
+
 class Sacrifice(NamedTuple):
     """Who leaves, where the gang then sits, and what it costs."""
 
@@ -40,8 +44,7 @@ class Candidates:
         self._capacity = capacity
         self._cursor = len(capacity.touched)
         self.victims: dict[int, Victim] = {}
-        self.by_node: dict[int, list[tuple[int, int, int]]] = {}
-        """Per node (cost, number of the victim, GPU thousandths it has there), cheapest first."""
+        self._offers: dict[int, list[_Offer]] = {}
         self._uses: dict[int, dict[int, NodeUse]] = {}
         """Per node what each victim, by its number, would free there."""
         self._numbers: dict[JobId, list[int]] = {}
@@ -50,11 +53,25 @@ class Candidates:
         self._prices: dict[int, dict[int, int]] = {}
         self.empty = capacity.fork()
         """The capacity if every candidate were gone: what does not fit here cannot be helped."""
-        for victim in sorted(victims, key=lambda victim: (victim.cost, _reports(victim), victim.job.id)):
+        for victim in victims:
             self._list(victim)
-        for node, offers in self.by_node.items():
-            offers.sort()
+        for node in self._uses:
             self._empty(node)
+
+    def with_others(self, victims: Sequence[Victim]) -> "Candidates":
+        """These candidates and some more, to be asked by those who may ask both; others go on asking these alone."""
+        made = Candidates(self._capacity)
+        made.empty = self.empty.fork()
+        made.victims = self.victims.copy()
+        made._uses = {node: uses.copy() for node, uses in self._uses.items()}
+        made._numbers = {job_id: numbers.copy() for job_id, numbers in self._numbers.items()}
+        made._made, made._someone_shrinks = self._made, self._someone_shrinks
+        for victim in victims:
+            made._list(victim)
+        for node in dict.fromkeys(use.node for victim in victims for use in victim.footprint):
+            made.empty.reset_node(node, self._capacity)
+            made._empty(node)
+        return made
 
     def _list(self, victim: Victim) -> None:
         number = self._made
@@ -63,15 +80,28 @@ class Candidates:
         self._numbers.setdefault(victim.job.id, []).append(number)
         self._someone_shrinks = self._someone_shrinks or bool(victim.workers)
         for use in victim.footprint:
-            milli = sum([part for _, part in use.devices])
-            self._uses.setdefault(use.node, {})[number] = use
-            self.by_node.setdefault(use.node, []).append((victim.cost, number, milli))
+            uses = self._uses.get(use.node)
+            if uses is None:
+                self._uses[use.node] = {number: use}
+            else:
+                uses[number] = use
+
+    def offers(self, node: int) -> list[_Offer]:
+        """What could be freed on one node, cheapest first; most nodes are never searched."""
+        known = self._offers.get(node)
+        if known is None:
+            uses, victims = self._uses.get(node, {}), self.victims
+            known = self._offers[node] = [
+                (victims[number].cost, number, sum([part for _, part in uses[number].devices]))
+                for number in sorted(uses, key=lambda number: _cheapest_first(victims[number], number))
+            ]
+        return known
 
     def add(self, victim: Victim) -> None:
         """One candidate more."""
         self._list(victim)
         for use in victim.footprint:
-            self.by_node[use.node].sort()
+            self._offers.pop(use.node, None)
             self.empty.give((use,))
         self.empty.forget_marks()
 
@@ -97,7 +127,7 @@ class Candidates:
         state = self._capacity.states.states[self._capacity.number[node]]
         missing = wanted_milli - state.whole * GPU_MILLI
         cost = 0
-        for offer_cost, _, milli in self.by_node.get(node, ()):
+        for offer_cost, _, milli in self.offers(node):
             if missing <= 0:
                 break
             cost += offer_cost
@@ -114,8 +144,8 @@ class Candidates:
             victim = self.victims.pop(number)
             for use in victim.footprint:
                 self._prices.pop(use.node, None)
+                self._offers.pop(use.node, None)
                 del self._uses[use.node][number]
-                self.by_node[use.node] = [offer for offer in self.by_node[use.node] if offer[1] != number]
                 self.empty.reset_node(use.node, self._capacity)
                 self._empty(use.node)
 
@@ -126,7 +156,7 @@ class Candidates:
         for node in dict.fromkeys(touched):
             self._prices.pop(node, None)
             self.empty.reset_node(node, self._capacity)
-            if node in self.by_node:
+            if node in self._uses:
                 self._empty(node)
 
 
@@ -241,7 +271,7 @@ class Search:
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
         for node in nodes:
-            for _, number, _ in self._candidates.by_node.get(node, ()):
+            for _, number, _ in self._candidates.offers(node):
                 victim = self._candidates.victims[number]
                 if not tally.admits(victim):
                     continue
@@ -273,6 +303,11 @@ def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
 
 def _reports(victim: Victim) -> bool:
     return victim.job.checkpointed_ms is not None
+
+
+def _cheapest_first(victim: Victim, number: int) -> tuple[int, bool, JobId, bool, int]:
+    """The order in which victims are offered: an elastic job, and then its workers as it gives them up."""
+    return victim.cost, _reports(victim), victim.job.id, bool(victim.workers), number
 
 
 class _Tally:
