@@ -12,7 +12,7 @@ from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
 from muster.core.footprint import demand_of_running, footprint_of
-from muster.core.gang import Demand
+from muster.core.gang import Choice, Demand, Gang, Pace, pace_of
 from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
 from muster.core.quota import Ledger, LimitShare
 from muster.core.run_times import RunTimes, began_ms, run_ms
@@ -47,6 +47,8 @@ class Snapshot:
         """What every running job uses up of each limit above its team."""
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
+        self.slow: dict[JobId, Pace] = {}
+        """Running jobs that can resume and would run faster on another GPU type."""
         self.running_in: list[int] = [0] * len(scenario.tiers)
         """How many jobs of each tier run."""
         self.departing: dict[JobId, None] = {}
@@ -124,8 +126,8 @@ class Snapshot:
 
     @property
     def is_idle(self) -> bool:
-        """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow."""
-        return not (self.queue.class_of or self.holds or self.elastic)
+        """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow or run faster."""
+        return not (self.queue.class_of or self.holds or self.elastic or self.slow)
 
     def reconsider(self) -> None:
         """What the last plan found out does not hold: it was not carried out."""
@@ -171,6 +173,7 @@ class Snapshot:
             self.elastic[job.id] = job
         else:
             self.elastic.pop(job.id, None)
+        self._compare_speeds(job)
         if job.leaving_by_ms is not None:
             self.departing[job.id] = None
             end_ms = job.leaving_by_ms
@@ -181,6 +184,16 @@ class Snapshot:
         insort(self.begins, (job.started_ms, job.id))
         if job.spec.can_resume:
             insort(self.turns, (began_ms(job), job.id))
+
+    def _compare_speeds(self, job: RunningJob) -> None:
+        """Note a job that would run faster elsewhere; costs nothing where nobody knows how fast GPU types are."""
+        self.slow.pop(job.id, None)
+        is_movable = self.setting.policy.consolidation and job.spec.can_resume and job.leaving_by_ms is None
+        if not is_movable or not self.setting.knows_speeds(job.spec):
+            return
+        pace = pace_of(job, self.setting)
+        if pace.faster:
+            self.slow[job.id] = pace
 
     def _forget_times(self, job: RunningJob) -> None:
         del self.ends[bisect_left(self.ends, (self._end_ms.pop(job.id), job.id))]
@@ -205,6 +218,7 @@ class Snapshot:
         job = self.running.pop(job_id)
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.elastic.pop(job_id, None)
+        self.slow.pop(job_id, None)
         self.departing.pop(job_id, None)
         self._forget_times(job)
         footprint = self.footprints.pop(job_id)
@@ -226,7 +240,7 @@ class Snapshot:
 
         On a full cluster most exits end here.
         """
-        if self.holds or self.elastic:
+        if self.holds or self.elastic or (self.slow and not self.queue.class_of):
             return False
         if self.setting.policy.is_strict:
             front = self.queue.front()
@@ -240,11 +254,12 @@ class Snapshot:
         capacity = self.capacity
         if group.band == BACKGROUND and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
             return True
-        for choice in group.gang.choices:
-            asks = zip(group.gang.parts, choice.asks, strict=True)
-            if all(capacity.total_slots(ask) >= part.workers for part, ask in asks):
-                return False
-        return True
+        return not any(self._has_slots(group.gang, choice) for choice in group.gang.choices)
+
+    def _has_slots(self, gang: Gang, choice: Choice) -> bool:
+        """True when every role of a gang finds as many places as it has workers, wherever they are."""
+        asks = zip(gang.parts, choice.asks, strict=True)
+        return all(self.capacity.total_slots(ask) >= part.workers for part, ask in asks)
 
     def only_waits(self, group: JobClass) -> bool:
         """True when jobs of a class can do nothing but wait for free GPUs: nobody leaves for them or promises them any.
@@ -277,6 +292,12 @@ class Snapshot:
         job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
+        if job_id in self.slow and not self.queue.class_of and self._has_room_for(self.slow[job_id]):
+            self.news += 1
+
+    def _has_room_for(self, pace: Pace) -> bool:
+        """True when faster GPUs may be free for a job: moving there may pay now that it has saved itself."""
+        return any(self._has_slots(pace.gang, choice) for choice in pace.faster)
 
     def resizable(self, job_id: JobId, can_resize: bool) -> None:
         """A running job may change its size from now on, or may not."""
@@ -387,6 +408,7 @@ class Snapshot:
             self.queue.add(job)
         for running in now.running:
             self._occupy(running)
+            self._compare_speeds(running)
 
 
 def _same_place(before: Node, after: Node) -> bool:
