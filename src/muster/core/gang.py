@@ -91,26 +91,6 @@ def running_gang(job: RunningJob, setting: Setting) -> Gang:
     return gang_of(job.spec, setting, sizes)
 
 
-class Pace(NamedTuple):
-    """How fast a running gang is where it is, and how it could be served better."""
-
-    gang: Gang
-    speed_milli: int
-    faster: tuple[Choice, ...]
-    """The ways to serve it that are faster and that it would have taken first, fastest first."""
-
-
-def pace_of(job: RunningJob, setting: Setting) -> Pace:
-    """How fast a running job is, by what is known of the GPU types it accepts."""
-    gang = running_gang(job, setting)
-    here = gang.choices_on(job.workers, setting.tree)
-    if not here:
-        return Pace(gang, GPU_MILLI, ())
-    before = gang.choices[: gang.choices.index(here[0])]
-    speed_milli = here[0].speed_milli
-    return Pace(gang, speed_milli, tuple(choice for choice in before if choice.speed_milli > speed_milli))
-
-
 def gang_key(spec: JobSpec) -> tuple[object, ...]:
     """Jobs with equal keys, in one tier and team, have equal gangs."""
     return (

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.states import FreeStates
-from muster.core.cluster.tree import Tree
+from muster.core.cluster.tree import Tree, same_place
 from muster.core.footprint import demand_of_running, footprint_of
-from muster.core.gang import Choice, Demand, Gang, Pace, pace_of
+from muster.core.gang import Demand
+from muster.core.pace import Pace, has_slots, pace_of
 from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
 from muster.core.quota import Ledger, LimitShare
 from muster.core.run_times import RunTimes, began_ms, run_ms
@@ -186,13 +187,9 @@ class Snapshot:
             insort(self.turns, (began_ms(job), job.id))
 
     def _compare_speeds(self, job: RunningJob) -> None:
-        """Note a job that would run faster elsewhere; costs nothing where nobody knows how fast GPU types are."""
+        """Note a job that would run faster elsewhere."""
         self.slow.pop(job.id, None)
-        is_movable = self.setting.policy.consolidation and job.spec.can_resume and job.leaving_by_ms is None
-        if not is_movable or not self.setting.knows_speeds(job.spec):
-            return
-        pace = pace_of(job, self.setting)
-        if pace.faster:
+        if (pace := pace_of(job, self.setting)) is not None:
             self.slow[job.id] = pace
 
     def _forget_times(self, job: RunningJob) -> None:
@@ -254,12 +251,7 @@ class Snapshot:
         capacity = self.capacity
         if group.band == BACKGROUND and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
             return True
-        return not any(self._has_slots(group.gang, choice) for choice in group.gang.choices)
-
-    def _has_slots(self, gang: Gang, choice: Choice) -> bool:
-        """True when every role of a gang finds as many places as it has workers, wherever they are."""
-        asks = zip(gang.parts, choice.asks, strict=True)
-        return all(self.capacity.total_slots(ask) >= part.workers for part, ask in asks)
+        return not any(has_slots(capacity, group.gang, choice) for choice in group.gang.choices)
 
     def only_waits(self, group: JobClass) -> bool:
         """True when jobs of a class can do nothing but wait for free GPUs: nobody leaves for them or promises them any.
@@ -292,12 +284,8 @@ class Snapshot:
         job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
-        if job_id in self.slow and not self.queue.class_of and self._has_room_for(self.slow[job_id]):
+        if job_id in self.slow and not self.queue.class_of and self.slow[job_id].may_find_room(self.capacity):
             self.news += 1
-
-    def _has_room_for(self, pace: Pace) -> bool:
-        """True when faster GPUs may be free for a job: moving there may pay now that it has saved itself."""
-        return any(self._has_slots(pace.gang, choice) for choice in pace.faster)
 
     def resizable(self, job_id: JobId, can_resize: bool) -> None:
         """A running job may change its size from now on, or may not."""
@@ -364,7 +352,7 @@ class Snapshot:
         """A node's state, pool or bad GPUs changed, or a node is new."""
         self._stir()
         index = self.setting.tree.index_of.get(node.name)
-        if index is not None and _same_place(self.setting.tree.nodes[index], node):
+        if index is not None and same_place(self.setting.tree.nodes[index], node):
             self.capacity.replace_node(index, node, self.setting.pools)
         else:
             self._rebuild(node)
@@ -409,13 +397,3 @@ class Snapshot:
         for running in now.running:
             self._occupy(running)
             self._compare_speeds(running)
-
-
-def _same_place(before: Node, after: Node) -> bool:
-    """True when nothing changed by which nodes are numbered and devices counted, or which asks exist."""
-    return (before.domains, before.gpus, before.gpu_type, before.pool) == (
-        after.domains,
-        after.gpus,
-        after.gpu_type,
-        after.pool,
-    )

@@ -8,7 +8,8 @@ costs by the factor that holds for all moves. It only ever moves to faster GPUs,
 from collections.abc import Iterator
 
 from muster.core.footprint import gpu_milli_of
-from muster.core.gang import Choice, Pace
+from muster.core.gang import Choice
+from muster.core.pace import Pace
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.promises import quota_allows
