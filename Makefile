@@ -37,10 +37,11 @@ lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## Measure how fast the core decides, and the store writes and starts
+bench: $(READY) ## Measure how fast the core decides, the store writes, and a supervisor starts workers
 	$(BIN)/python -m benchmarks.core
 	$(BIN)/python -m benchmarks.control_plane
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.supervisor
 
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)

@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-import httpx
-
 from benchmarks.core import report
+from benchmarks.http_load import Load
 from muster.backends.fake import FakeBackend, Script
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
@@ -27,6 +27,7 @@ from tests.crash.server import Server
 RATE = 300
 """Submissions a second."""
 SUBMITTING_S = 60
+CONNECTIONS = 32
 WATCHERS = 100
 READS_A_SECOND = 60
 READING_S = 15
@@ -59,16 +60,10 @@ def body(run: str = "true", gpus: float = 1) -> dict[str, object]:
     return {"job": job_file(run, gpus)}
 
 
-def http(server: Server) -> httpx.AsyncClient:
-    """A client with a connection for everybody."""
+def load(server: Server, connections: int) -> AbstractAsyncContextManager[Load]:
+    """Connections to a server."""
     url = json.loads((server.home / "server.json").read_text())["url"]
-    token = (server.home / "token").read_text().strip()
-    return httpx.AsyncClient(
-        base_url=url,
-        headers={"Authorization": f"Bearer {token}"},
-        timeout=60,
-        limits=httpx.Limits(max_connections=400, max_keepalive_connections=400),
-    )
+    return Load.open(url, (server.home / "token").read_text().strip(), connections=connections)
 
 
 async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) -> list[float]:
@@ -90,11 +85,12 @@ async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) 
 
 async def submissions(server: Server, seconds: int) -> None:
     """Submissions at a steady rate, each durable before it is answered, behind a job that fills the cluster."""
-    async with http(server) as client:
-        (await client.post("/v1/jobs", json=body("sleep 100000", gpus=8))).raise_for_status()
+    async with load(server, CONNECTIONS) as http:
+        (await http.send(http.request("POST", "/v1/jobs", body("sleep 100000", gpus=8)))).document()
+        request = http.request("POST", "/v1/jobs", body(gpus=8))
 
         async def submit(_: int) -> None:
-            (await client.post("/v1/jobs", json=body(gpus=8))).raise_for_status()
+            (await http.send(request)).document()
 
         took = await paced(RATE, seconds, submit)
     report(
@@ -107,51 +103,56 @@ async def submissions(server: Server, seconds: int) -> None:
     )
 
 
-async def watched(client: httpx.AsyncClient, seen: dict[str, float], ready: asyncio.Semaphore) -> None:
+async def watched(http: Load, seen: dict[str, float], ready: asyncio.Semaphore) -> None:
     """Watch events until cancelled, and note when each job is first heard of."""
-    async with client.stream("GET", "/v1/events", timeout=None) as stream:
-        stream.raise_for_status()
+    reader, writer = await http.connected()
+    writer.write(http.request("GET", "/v1/events"))
+    try:
+        while not (await reader.readline()).startswith(b": welcome"):
+            pass
         ready.release()
-        async for line in stream.aiter_lines():
-            if line.startswith("data:") and '"JobSubmitted"' in line:
+        while line := await reader.readline():
+            if line.startswith(b"data:") and b'"job_submitted"' in line:
                 seen.setdefault(json.loads(line[5:])["job"], time.perf_counter())
+    finally:
+        writer.close()
 
 
 async def reads(server: Server) -> None:
     """Reads of every kind while many watch and a few submit."""
-    async with http(server) as client, http(server) as watching:
+    async with load(server, CONNECTIONS) as http:
         ready, seen = asyncio.Semaphore(0), [dict[str, float]() for _ in range(WATCHERS)]
-        watchers = [asyncio.create_task(watched(watching, each, ready)) for each in seen]
+        watchers = [asyncio.create_task(watched(http, each, ready)) for each in seen]
         for _ in range(WATCHERS):
             await ready.acquire()
-        some = [job["id"] for job in (await client.get("/v1/jobs", params={"limit": 100})).json()["items"]]
-        paths = ["/v1/jobs?limit=100", "/v1/nodes", "/v1/queue", *(f"/v1/jobs/{job}" for job in some[:3])]
+        queue = (await http.send(http.request("GET", "/v1/queue"))).document()
+        paths = ["/v1/jobs?limit=100", "/v1/nodes", "/v1/queue", "/v1/jobs/job-1", "/v1/jobs/job-100"]
+        requests = [http.request("GET", path) for path in paths]
+        submission = http.request("POST", "/v1/jobs", body(gpus=8))
         acknowledged: dict[str, float] = {}
 
         async def act(number: int) -> None:
             if number % 6:
-                (await client.get(paths[number % len(paths)])).raise_for_status()
+                (await http.send(requests[number % len(requests)])).document()
             else:
-                answer = await client.post("/v1/jobs", json=body(gpus=8))
-                acknowledged[answer.json()["id"]] = time.perf_counter()
+                answer = (await http.send(submission)).document()
+                acknowledged[str(answer["id"])] = time.perf_counter()
 
         took = await paced(READS_A_SECOND, READING_S, act)
         await asyncio.sleep(2)
-        total = (await client.get("/v1/queue")).json()
         for watcher in watchers:
             watcher.cancel()
         await asyncio.gather(*watchers, return_exceptions=True)
     late = [each[job] - at_s for each in seen for job, at_s in acknowledged.items() if job in each]
-    missed = sum(job not in each for each in seen for job in acknowledged)
     report(
         "reads with watchers",
-        queue=str(total)[:80],
+        waiting=queue.get("waiting"),
         watchers=WATCHERS,
         read_p50_ms=round(quantile(took, 50) * 1000, 1),
         read_p99_ms=round(quantile(took, 99) * 1000, 1),
         seen_after_p50_ms=round(quantile(late, 50) * 1000, 1),
         seen_after_max_ms=round(max(late) * 1000, 1),
-        missed=missed,
+        missed=sum(job not in each for each in seen for job in acknowledged),
     )
 
 
@@ -179,20 +180,20 @@ def idle_latency(folder: Path) -> None:
 
 async def flood(server: Server, jobs: int) -> None:
     """Submit trivial jobs as fast as they are taken, and wait until the last has ended."""
-    async with http(server) as client:
+    async with load(server, CONNECTIONS) as http:
         begin = time.perf_counter()
-        room = asyncio.Semaphore(32)
+        request = http.request("POST", "/v1/jobs", body())
 
         async def submit() -> None:
-            async with room:
-                (await client.post("/v1/jobs", json=body())).raise_for_status()
+            (await http.send(request)).document()
 
         await asyncio.gather(*(submit() for _ in range(jobs)))
         submitted_s = time.perf_counter() - begin
-        while (await client.get("/v1/jobs", params={"state": "active", "limit": 1})).json()["items"]:
+        active = http.request("GET", "/v1/jobs?state=active&limit=1")
+        while (await http.send(active)).document()["items"]:
             await asyncio.sleep(0.2)
         total_s = time.perf_counter() - begin
-        failed = (await client.get("/v1/jobs", params={"state": "failed", "limit": 1})).json()["items"]
+        failed = (await http.send(http.request("GET", "/v1/jobs?state=failed&limit=1"))).document()["items"]
     report(
         "trivial jobs end to end",
         jobs=jobs,

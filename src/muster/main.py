@@ -170,20 +170,20 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
-        yield (
-            control,
-            Deps(
-                control=control,
-                tokens=store.tokens,
-                audit=store.audit,
-                events=store.log,
-                logs=LocalOutput(options.home),
-                terminals=backend,
-                clock=clock,
-                metrics=metrics,
-            ),
+        deps = Deps(
+            control=control,
+            tokens=store.tokens,
+            audit=store.audit,
+            events=store.log,
+            logs=LocalOutput(options.home),
+            terminals=backend,
+            clock=clock,
+            metrics=metrics,
         )
-        control.stop()
+        try:
+            yield control, deps
+        finally:
+            control.stop()
     finally:
         backend.close()
 

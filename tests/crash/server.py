@@ -86,7 +86,7 @@ class Server:
         try:
             url = json.loads((self.home / "server.json").read_text())["url"]
             self._connect(url, (self.home / "token").read_text().strip())
-            self.client.nodes()
+            list(self.client.nodes())
         except (OSError, ValueError, MusterError):
             return False
         return True

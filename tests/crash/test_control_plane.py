@@ -91,4 +91,4 @@ def test_a_second_control_plane_on_the_same_home_is_refused(tmp_path: Path) -> N
         assert second.await_death() == Refused.exit_code
         assert "another" in (tmp_path / "output").read_text()
         (tmp_path / "server.json").write_text(announced)
-        server.client.nodes()
+        assert [node.name for node in server.client.nodes()] == ["n1", "n2"]

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from muster.client import Client
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable
 from muster.model.events import Event, StartFailed
 from muster.model.ids import JobId
 from muster.store.sql import SqlStore, open_store
+from tests.crash.server import Server as ControlPlane
+from tests.crash.server import until
 from tests.postgres import Server
 
 ENTRY = AuditEntry(at_ms=1, by="ann", action="jobs.submit", subject="job-1")
@@ -126,3 +129,25 @@ def test_a_full_postgres_is_refused_and_unharmed(small_disk: Path, postgres: Ser
         with store._database.writing("move") as connection:
             connection.exec_driver_sql("ALTER TABLE events SET TABLESPACE pg_default")
     postgres.run("DROP TABLESPACE small")
+
+
+def test_a_server_on_a_full_disk_says_so_and_goes_on_once_there_is_room(small_disk: Path, tmp_path: Path) -> None:
+    job = {"name": "large", "run": f"true # {'x' * 50_000}"}
+    arguments = ("--database", f"sqlite:///{small_disk}/muster.db")
+    with ControlPlane(tmp_path, arguments=arguments) as server:
+        client = server.start()
+        (small_disk / "ballast").write_bytes(bytes(3_000_000))
+        submitted: list[str] = []
+        with pytest.raises(Unavailable, match="disk is full"):
+            submitted.extend(client.submit(job).id for _ in range(200))
+        assert [client.job(each).id for each in submitted] == submitted
+        (small_disk / "ballast").unlink()
+        until(lambda: _accepts(client))
+        assert {each.id for each in client.jobs()} >= set(submitted)
+
+
+def _accepts(client: Client) -> bool:
+    try:
+        return bool(client.submit({"name": "small", "run": "true"}).id)
+    except Unavailable:
+        return False

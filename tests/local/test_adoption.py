@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local.link import whereabouts
-from muster.model.events import NodeChanged, NodeLost, ObservedEvent, WorkersExited, WorkersStarted
+from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited, WorkersStarted
 from muster.worker.processes import boot_id, entry
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
@@ -159,6 +159,20 @@ def test_only_one_supervisor_has_a_node(machine: Machine) -> None:
     second = subprocess.run(command, capture_output=True, text=True, check=False)
     assert second.returncode == 3
     assert "already" in second.stderr
+
+
+def test_a_node_that_is_no_longer_there_is_ended_and_its_workers_are_denied(make_machine: MakeMachine) -> None:
+    machine = make_machine(nodes=("n1", "n2"))
+    machine.start("echo $$ ready; sleep 60", nodes=("n2",))
+    pid = int(machine.says("ready").split()[0])
+    machine.backend.close()
+    machine.nodes = machine.nodes[:1]
+    machine.backend = machine.connect()
+    eventually(lambda: not is_alive(pid))
+    machine.start("echo $$ ready; sleep 60", nodes=("n2",))
+    assert "n2 is no node" in machine.heard(StartFailed).message
+    machine.kill()
+    assert machine.heard(StartFailed, count=2).generation == 3
 
 
 def test_ending_a_supervisor_ends_its_workers(machine: Machine) -> None:

@@ -1,6 +1,11 @@
 """However a worker tries to leave something behind, its end is reported when all of it is gone."""
 
+from pathlib import Path
+
+import pytest
+
 from muster.model.events import WorkersExited, WorkersStarted
+from muster.worker.processes import everybody
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -8,8 +13,22 @@ LOOP = "while :; do sleep 0.05; done"
 """A program that goes on; its children end soon after it."""
 
 
+@pytest.fixture(params=["with groups", "without groups"])
+def machine(request: pytest.FixtureRequest, make_machine: MakeMachine) -> Machine:
+    """Trees are known in two ways, and both must find everything."""
+    return make_machine(options=("--without-groups",) if request.param == "without groups" else ())
+
+
 def pids_in(log: str) -> list[int]:
     return [int(word) for word in log.split() if word.isdigit()]
+
+
+def has_home(pid: int, home: bytes) -> bool:
+    """True for a worker's process of this home."""
+    try:
+        return home in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
 
 
 def test_who_leaves_on_a_stop_is_told(machine: Machine) -> None:
@@ -98,8 +117,17 @@ def test_a_start_that_waits_for_an_older_attempt_can_be_called_off(machine: Mach
     assert [event.attempt for event in machine.events if isinstance(event, WorkersExited)] == [2]
 
 
-def test_others_are_not_harmed(make_machine: MakeMachine) -> None:
-    machine = make_machine()
+def test_a_tree_that_keeps_forking_is_ended(machine: Machine) -> None:
+    chain = "link() { sleep 0.01; link & }; link & link & link & link &"
+    machine.start(f"echo $$ ready; {chain} {LOOP}")
+    machine.says("ready")
+    machine.kill()
+    machine.exit_of()
+    mark = str(machine.home).encode()
+    assert not [each for each in everybody().values() if each.is_alive and has_home(each.pid, mark)]
+
+
+def test_others_are_not_harmed(machine: Machine) -> None:
     machine.start(f"echo ready; {LOOP}")
     machine.start('echo ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.05; done', job="job-2")
     machine.says("ready")

@@ -10,7 +10,7 @@ import pytest
 from muster.model.resources import Request
 from muster.worker.service import address
 from tests.local.conftest import MakeMachine
-from tests.local.machine import Machine, a_spec, is_alive
+from tests.local.machine import Machine, a_spec, eventually, is_alive
 
 MIB = 1 << 20
 
@@ -35,10 +35,17 @@ def test_a_supervisor_says_how_limits_are_kept_and_which_are_not(machine: Machin
     said = hello(machine)
     assert said["limits"] in ("cgroup2", "cgroup1", "rlimits")
     assert set(said["unlimited"]) <= {"memory", "cpu", "pids"}
+    eventually(machine.backend.connected)
+    assert machine.backend.limits() == {"n1": (said["limits"], tuple(said["unlimited"]))}
 
 
-def test_a_worker_that_takes_too_much_memory_is_ended_and_reported_so(machine: Machine) -> None:
+@pytest.mark.parametrize("options", [(), ("--without-groups",)])
+def test_a_worker_that_takes_too_much_memory_is_ended_and_reported_so(
+    make_machine: MakeMachine, options: tuple[str, ...]
+) -> None:
+    machine = make_machine(options=options)
     by_group = "memory" not in hello(machine)["unlimited"]
+    assert not (by_group and options)
     machine.start(a_spec(EATS_MEMORY, request=Request(memory_bytes=100 * MIB)))
     exited = machine.exit_of()
     assert exited.exit_code != 0

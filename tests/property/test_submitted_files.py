@@ -27,7 +27,7 @@ ARRAY = "name: sweep\narray: 0-99%8\nrun: ./try $MUSTER_JOB\ntags: {project: atl
 ORIGINALS = (EXAMPLE, SMALL, ROLES, ARRAY)
 FILES = 10_000
 NOISE = "{}[]:,&*!|>'\"%@`#\t\n -x0\0é\\~?"
-COMPLAINT = re.compile(r"(?:muster: )?job\.yaml(?::\d+)?: .+")
+COMPLAINT = re.compile(r"(?:muster: )?job\.yaml(?::\d+: .+|: the file is empty|: and \d+ more|: not YAML: .+)")
 
 Command = Callable[[list[str]], tuple[int, str]]
 
@@ -104,6 +104,30 @@ def test_every_changed_file_is_submitted_or_refused_with_its_place(muster: Comma
                 assert all(COMPLAINT.fullmatch(line) for line in lines), said
     assert len(server.jobs) == outcomes[0]
     assert min(outcomes.values()) > FILES // 10
+
+
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=train -N 2 --ntasks-per-node=4
+#SBATCH --gres=gpu:h100:8 --cpus-per-task 16 --mem=512G -t 1-12:00:00
+#SBATCH -A nlp/pretraining -p gpu --array=0-9%2 --dependency=afterok:12:13,afterany:14
+#SBATCH --output=%x.out --export=ALL,FOO=bar --signal=B:USR1@60
+
+srun -n 8 python train.py --rank $SLURM_PROCID
+"""
+NOTE_OR_COMPLAINT = re.compile(r"(?:muster: )?job\.sbatch:\d+: .+")
+
+
+def test_every_changed_batch_script_is_submitted_or_refused_with_its_line(muster: Command, server: FakeServer) -> None:
+    chance = random.Random(2026)
+    outcomes = {0: 0, 2: 0}
+    for _ in range(FILES // 10):
+        Path("job.sbatch").write_text(with_noise(SCRIPT, chance), "utf-8")
+        code, said = muster(["submit", "--sbatch", "job.sbatch", "-q"])
+        outcomes[code] += 1
+        assert all(NOTE_OR_COMPLAINT.fullmatch(line) for line in said.splitlines()), said
+        assert said or not code
+    assert len(server.jobs) == outcomes[0]
+    assert min(outcomes.values()) > FILES // 100
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ it.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muster.access.principal import covers
@@ -65,12 +66,14 @@ class Hub:
         self._version = 0
         """Of the newest event that was handed to the watchers."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._is_woken = False
         self._is_closed = False
 
     def close(self) -> None:
         """Let everybody go."""
         self._is_closed = True
+        self._unsubscribe()
         for watcher in [each for group in self._views.values() for each in group]:
             _end(watcher)
 
@@ -120,18 +123,21 @@ class Hub:
 
     def _begin(self) -> None:
         """Subscribe, the first time that somebody watches."""
-        if self._loop is not None:
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
             return
-        self._loop = asyncio.get_running_loop()
+        self._unsubscribe()
+        self._loop, self._is_woken = loop, False
         self._version = self._deps.control.feed.version
-        self._deps.control.feed.subscribe(self._wake)
+        self._unsubscribe = self._deps.control.feed.subscribe(self._wake)
         self._wake()
 
     def _wake(self) -> None:
         """Called by the writer. Many writes before the loop comes round are one visit."""
-        if self._loop is not None and not self._is_woken and not self._loop.is_closed():
+        if self._loop is not None and not self._is_woken:
             self._is_woken = True
-            self._loop.call_soon_threadsafe(self._spread)
+            with suppress(RuntimeError):  # the loop is closed: nobody watches any more
+                self._loop.call_soon_threadsafe(self._spread)
 
     def _spread(self) -> None:
         """Hand what is new to everybody who sees it."""

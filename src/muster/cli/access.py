@@ -29,12 +29,14 @@ Holder = Annotated[str, typer.Argument(metavar="NAME", help="Who will use it.")]
 Role = Annotated[str, typer.Option(metavar="ROLE", help="viewer, member, lead, operator or admin.")]
 OnTeam = Annotated[str, typer.Option("--team", metavar="TEAM", help="On this team and below; * is the whole cluster.")]
 Expires = Annotated[str | None, typer.Option("--expires", metavar="TIME", help="Worth nothing after this long: 90d.")]
-TokenIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of tokens.")]
+TokenIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of tokens.")]
 Verify = Annotated[bool, typer.Option("--verify", help="Check that nothing was changed, dropped or put in between.")]
 Last = Annotated[int, typer.Option("-n", "--tail", min=1, metavar="N", help="At most so many.")]
 
 
-def login(url: Url = None, token_file: TokenFile = None, forget: Forget = False) -> None:
+def login(
+    url: Url = None, token_file: TokenFile = None, forget: Forget = False, output: Printed = Output.TABLE
+) -> None:
     """Use another server from now on. The token is checked, and kept where only you can read it."""
     from muster.client import Client
     from muster.client.address import LOGIN_FILE, checked_url, home_folder, is_loopback
@@ -54,6 +56,8 @@ def login(url: Url = None, token_file: TokenFile = None, forget: Forget = False)
         who = client.whoami()
     _write_private(path, {"url": address, "token": secret, "name": who.name})
     note(f"logged in to {address} as {who.name}")
+    if output is Output.JSON:
+        show_json({"url": address, **who.document})
 
 
 def _secret(file: str | None) -> str:
@@ -128,12 +132,15 @@ def list_tokens(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
 
 
 @token.command("revoke")
-def revoke_token(ids: TokenIds) -> None:
+def revoke_token(ids: TokenIds, output: Printed = Output.TABLE) -> None:
     """Let tokens be worth nothing from now on."""
     with connect() as client:
         for each in ids:
             client.revoke_token(each)
-            show(f"{each} is revoked")
+            if output is Output.TABLE:
+                show(f"{each} is revoked")
+    if output is Output.JSON:
+        show_json({"revoked": ids})
 
 
 def whoami(output: Printed = Output.TABLE) -> None:

@@ -1,8 +1,9 @@
 """The cluster on one screen: how full it is, node by node, what runs and what waits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
@@ -33,22 +34,29 @@ class Glance:
     present: datetime
     nodes: Sequence[Node]
     jobs: Sequence[Job]
+    """Not more than fit on a screen; `queue` counts them all."""
+    queue: Mapping[str, Any] = field(default_factory=dict)
 
 
 def frame(glance: Glance, console: Console, *, rows: int | None = None) -> RenderableType:
     """One picture; `rows` is how high it may be."""
     running = [job for job in glance.jobs if job.state in OCCUPYING_STATES]
     waiting = [job for job in glance.jobs if job.state not in OCCUPYING_STATES and not job.is_final]
+    waiting.sort(key=lambda job: job.submitted or glance.present)
+    totals = {
+        "Running": glance.queue.get("running", len(running)),
+        "Waiting": glance.queue.get("waiting", len(waiting)),
+    }
     nodes = _nodes(glance.nodes, console)
     left = None if rows is None else max(2 * ROWS_MIN, rows - CHROME_ROWS - len(console.render_lines(nodes)))
     shown = _shared(len(running), len(waiting), left)
-    parts: list[RenderableType] = [_headline(glance, len(running), len(waiting), console), Text(), nodes]
+    parts: list[RenderableType] = [_headline(glance, *totals.values(), console=console), Text(), nodes]
     for title, jobs, number in (("Running", running, shown[0]), ("Waiting", waiting, shown[1])):
         if jobs:
-            parts += [Text(), Text.assemble((title, "bold"), (f"  {len(jobs)}", "dim"))]
+            parts += [Text(), Text.assemble((title, "bold"), (f"  {totals[title]}", "dim"))]
             parts.append(_indented(job_list(jobs[:number], console, glance.present)))
-        if len(jobs) > number:
-            parts.append(Text(f"  … and {len(jobs) - number} more", style="dim"))
+        if jobs and totals[title] > number:
+            parts.append(Text(f"  … and {totals[title] - number} more", style="dim"))
     if not glance.jobs:
         parts += [Text(), Text("nothing waits or runs", style="dim")]
     return Group(*parts)
@@ -61,14 +69,14 @@ def usage_bar(used: float, total: float, *, cells: int, plain: bool) -> Text:
     return Text.assemble((("#" if plain else "█") * full, style), (("." if plain else "░") * (cells - full), "dim"))
 
 
-def _headline(glance: Glance, running: int, waiting: int, console: Console) -> Text:
+def _headline(glance: Glance, running: int, waiting: int, *, console: Console) -> Text:
     usable = [node for node in glance.nodes if node.state not in (NodeState.DRAINED, NodeState.DOWN)]
     used = sum(node.used.gpus for node in glance.nodes)
     total = sum(node.gpus - len(node.bad_gpus) for node in usable)
     bar = usage_bar(used, total, cells=max(10, min(40, console.width // 4)), plain=is_plain(console))
     share = f" ({100 * used / total:.0f} %)" if total else ""
-    since = [job.submitted for job in glance.jobs if job.submitted and job.state == "queued"]
-    oldest = f" (up to {between(min(since), glance.present)})" if since else ""
+    since = glance.queue.get("oldest")
+    oldest = f" (up to {between(datetime.fromisoformat(since), glance.present)})" if since else ""
     return Text.assemble(
         ("muster", "bold"),
         (f"  {glance.url}  {clock(glance.present, glance.present)}\n", "dim"),

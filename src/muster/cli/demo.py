@@ -126,7 +126,7 @@ def _tell_what_next(client: "Client", home: Path) -> None:
         "  muster ps -a                      what ran, and how it ended\n"
         "  muster logs job-1                 what the gang printed\n"
         "  muster events                     everything that happened, from the log\n"
-        "  muster run -- nvidia-smi          run something yourself\n"
+        "  muster run -- hostname            run something yourself\n"
         "  muster top                        the cluster, live\n"
     )
 

@@ -47,6 +47,12 @@ class Commands(TyperGroup):
         except MusterError as error:
             typer.echo(f"muster: {error}", err=True)
             raise typer.Exit(exit_of_error(error)) from None
+        except BrokenPipeError:
+            raise  # Whoever reads has enough, which typer ends without a word.
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            typer.echo(f"muster: {where}{error.strerror or error}", err=True)
+            raise typer.Exit(Exit.WRONG_USE) from None
         except KeyboardInterrupt:
             typer.echo("muster: cancelled", err=True)
             raise typer.Exit(Exit.CANCELLED) from None

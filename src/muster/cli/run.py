@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Everything from the command's first word on belongs to the command."""
 
-Words = Annotated[list[str], typer.Argument(metavar="COMMAND…", help="What to run; put -- in front of it.")]
+Words = Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run; put -- in front of it.")]
 Gpus = Annotated[float, typer.Option(min=0, metavar="N", help="GPUs of each worker; 0.25 is a share of one.")]
 GpuType = Annotated[list[str] | None, typer.Option(metavar="TYPE", help="GPU types that will do; repeatable.")]
 Cpus = Annotated[float, typer.Option(min=0, metavar="N", help="CPUs of each worker.")]
@@ -83,7 +83,7 @@ def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:
 
     try:
         ended = _attached(client, job) if pty else _followed(client, job, output)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):
         client.cancel(job.id, reason="whoever ran it left")
         note(f"{job.id} is cancelled")
         raise typer.Exit(Exit.CANCELLED) from None

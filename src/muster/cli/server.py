@@ -73,7 +73,7 @@ def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> Non
     if not is_default:
         made.add_row("first", f"export MUSTER_HOME={folder}")
     made.add_row("try", "muster run -- echo hello")
-    made.add_row("", "muster submit examples/job.yaml --dry-run")
+    made.add_row("", "muster submit job.yaml --dry-run")
     made.add_row("", "muster top")
     show(Text("Muster was running already" if was_running else "Muster is running", style="green"))
     show(made, screen())
@@ -89,7 +89,7 @@ def _login_elsewhere(folder: Path) -> str:
     return str(said or "")
 
 
-def down(home: Home = None, jobs: Jobs = False) -> None:
+def down(home: Home = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
     from muster.cli.server_process import find_server, run_down, stop
     from muster.client.address import home_folder
@@ -102,6 +102,9 @@ def down(home: Home = None, jobs: Jobs = False) -> None:
         stop(server)
     if jobs:
         run_down(_down_command(folder))
+    if output is Output.JSON:
+        show_json({"home": str(folder), "stopped": server is not None, "jobs_ended": jobs})
+    elif jobs:
         show("Muster is down, and all jobs are ended")
     elif server is None:
         note(f"no server is running for {folder}")

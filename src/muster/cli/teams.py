@@ -74,11 +74,14 @@ def set_quota(
 
 
 @quota.command("remove")
-def remove_quota(team: TeamPath) -> None:
+def remove_quota(team: TeamPath, output: Printed = Output.TABLE) -> None:
     """Remove a team that has no active jobs."""
     with connect() as client:
         client.delete_team(team)
-    show(f"{team} is removed")
+    if output is Output.JSON:
+        show_json({"removed": team})
+    else:
+        show(f"{team} is removed")
 
 
 def _amounts(said: Sequence[str] | None, known: dict[str, float], option: str) -> dict[str, float]:

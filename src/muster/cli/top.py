@@ -34,8 +34,9 @@ def top(once: Once = False, every: Every = "2s", output: Printed = Output.TABLE)
     with connect() as client:
         if output is Output.JSON:
             glance = _glance(client)
-            documents = {"nodes": glance.nodes, "jobs": glance.jobs}
-            show_json({name: [each.document for each in found] for name, found in documents.items()})
+            lists = {"nodes": glance.nodes, "jobs": glance.jobs}
+            documents = {name: [each.document for each in found] for name, found in lists.items()}
+            show_json({"queue": glance.queue, **documents})
         elif once or not console.is_terminal:
             show(frame(_glance(client), console), console)
         else:
@@ -68,4 +69,4 @@ def _glance(client: "Client") -> "Glance":
 
     nodes = list(client.nodes())
     jobs = list(client.jobs(state="active", limit=JOBS_LOOKED_AT))
-    return Glance(url=client.url, present=now(), nodes=nodes, jobs=jobs)
+    return Glance(url=client.url, present=now(), nodes=nodes, jobs=jobs, queue=client.queue())

@@ -88,9 +88,10 @@ class ArrayTally:
 
     def move(self, before: Job | None, after: Job) -> None:
         """Count a task in its new state instead of its old one."""
+        # Up before down: whoever reads on another thread in between finds every task in some state.
+        self._counts[after.state] += 1
         if before is not None:
             self._counts[before.state] -= 1
-        self._counts[after.state] += 1
         if after.awaits_turn and not after.state.is_final:
             self._awaiting[after.id] = None
         else:

@@ -10,13 +10,10 @@ from dataclasses import replace
 from muster.core.dependencies import Fate, Settled, settle
 from muster.core.lifecycle import occupied
 from muster.engine.state import Move, Outcome, State
-from muster.model.events import DependencyFailed, DependencyMet, Event, NodeChanged, NodeLost, TurnCame
+from muster.model.events import ENGINE, DependencyFailed, DependencyMet, Event, NodeChanged, NodeLost, TurnCame
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Worker
 from muster.model.node import NodeState
-
-ENGINE = "engine"
-"""Who did it, where nobody asked for it."""
 
 
 def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:

@@ -16,6 +16,7 @@ from muster.engine.projection import mirror
 from muster.model.errors import InvalidInput
 from muster.model.events import (
     CONFIGURATION,
+    ENGINE,
     CheckpointSaved,
     ClusterChanged,
     Event,
@@ -88,6 +89,8 @@ class State:
         """For each job or array, who depends on it and how."""
         self.node_faults: dict[NodeName, int] = {}
         """Faults in a row on each node, for its health; work that went well there forgives them."""
+        self.set_aside: dict[NodeName, str] = {}
+        """Nodes that somebody drained, and who."""
         self.node_notes: dict[NodeName, str] = {}
         """Why each node is in the state it is in, as far as somebody said."""
         capacity_milli = _capacity_milli(scenario.cluster.nodes)
@@ -175,7 +178,7 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
 
 def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
     before = state.nodes.get(event.node.name)
-    outcome = _change_node(state, event.node)
+    outcome = _change_node(state, _as_wished(state, event))
     if before is None:
         return outcome
     if before.bad_gpus != event.node.bad_gpus:
@@ -189,6 +192,19 @@ def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
         case _:
             pass
     return outcome
+
+
+def _as_wished(state: State, event: NodeChanged) -> Node:
+    """The node as it was reported, unless somebody set it aside: a node that is only back stays drained."""
+    node = event.node
+    if event.by not in ("", ENGINE):
+        if node.state in (NodeState.DRAINING, NodeState.DRAINED):
+            state.set_aside[node.name] = event.by
+        else:
+            state.set_aside.pop(node.name, None)
+    elif node.state is NodeState.READY and node.name in state.set_aside:
+        return replace(node, state=NodeState.DRAINED)
+    return node
 
 
 def _change_node(state: State, node: Node) -> Outcome:

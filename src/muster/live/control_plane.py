@@ -23,8 +23,8 @@ from muster.live.clock import Clock
 from muster.live.feed import Feed
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
-from muster.model.errors import Conflict, MusterError, Unavailable
-from muster.model.events import CONFIGURATION
+from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
+from muster.model.events import CONFIGURATION, ObservedEvent
 from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules, Scenario
@@ -86,6 +86,8 @@ class ControlPlane:
         self._inbox = Inbox()
         self._thread: Thread | None = None
         self._is_stopping = False
+        self._unrecorded: list[ObservedEvent] = []
+        """What the backend reported and no transaction holds yet: if one fails it goes into the next."""
         self._saved_version = 0
         self.feed = Feed(log.version)
         self.trouble = ""
@@ -143,16 +145,18 @@ class ControlPlane:
         return engine
 
     def _run(self) -> None:
-        while not self._is_stopping:
-            letters = self._inbox.take(self._wait_s())
-            try:
-                self._turn(letters)
-            except (Unavailable, Conflict) as error:
-                self._start_again(letters, error)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it stops the writer and not the readers
-                _log.exception("the writer has stopped")
-                self._give_up(letters, error)
-                return
+        """Turn until told to stop. Whatever else goes wrong stops the writer and not the readers."""
+        letters: Sequence[Letter[Any]] = ()
+        try:
+            while not self._is_stopping:
+                letters = self._inbox.take(self._wait_s())
+                try:
+                    self._turn(letters)
+                except (Unavailable, Conflict, InvalidInput) as error:
+                    self._start_again(letters, error)
+        except Exception as error:  # noqa: BLE001 - a bug, or a store that is not what it was
+            _log.exception("the writer has stopped")
+            self._give_up(letters, error)
 
     def _wait_s(self) -> float | None:
         next_ms = self._engine.next_ms
@@ -167,8 +171,9 @@ class ControlPlane:
         with engine.batch():
             for letter in letters:
                 letter.open(engine, now_ms)
-            reports = self._backend.poll()
-            engine.observe(*reports)
+            self._unrecorded += self._backend.poll()
+            engine.observe(*self._unrecorded)
+        reports, self._unrecorded = self._unrecorded, []
         written_s = time.perf_counter()
         failpoint("reply.before")
         for letter in letters:
@@ -197,26 +202,32 @@ class ControlPlane:
         self._saved_version = self._engine.state.version
         try:
             saved_states.save(self._states, self._engine.state)
-        except Unavailable as error:
+        except MusterError as error:
             _log.warning("the state could not be saved", extra={"cause": str(error)})
 
     def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""
-        self.trouble = str(error)
         _log.error("writing failed; starting again from the log", extra={"cause": str(error)})
         for letter in letters:
             letter.reply(error)
         while not self._is_stopping:
+            self._refuse_for_a_while(error)
             try:
                 self._engine = self._take_up()
-                self.nudge()
             except (Unavailable, Conflict) as again:
-                self.trouble = str(again)
-                for letter in self._inbox.take(WRITE_RETRY_MS / 1000):
-                    letter.reply(again)
+                error = again
             else:
                 self.trouble = ""
+                self.nudge()
                 return
+
+    def _refuse_for_a_while(self, error: MusterError) -> None:
+        """Answer whoever comes with what went wrong, so that a full disk is not tried again without a pause."""
+        self.trouble = str(error)
+        until_s = time.monotonic() + WRITE_RETRY_MS / 1000
+        while not self._is_stopping and (left_s := until_s - time.monotonic()) > 0:
+            for letter in self._inbox.take(left_s):
+                letter.reply(error)
 
     def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
         """A bug: change nothing more, so that nothing gets worse, and let people read."""

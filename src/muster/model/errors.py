@@ -100,6 +100,7 @@ class Conflict(MusterError):
 
     code = "conflict"
     http_status = 409
+    exit_code = 3
     retry_helps = True
 
 
@@ -115,6 +116,7 @@ class TooMany(MusterError):
 
     code = "too_many"
     http_status = 429
+    exit_code = 5
     retry_helps = True
 
 

@@ -17,8 +17,45 @@ from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold, Why
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
+
+__all__ = [
+    "CONFIGURATION",
+    "CheckpointSaved",
+    "ClusterChanged",
+    "ClusterEvent",
+    "DependencyFailed",
+    "DependencyMet",
+    "Event",
+    "EvictionOrdered",
+    "HoldsSet",
+    "JobCancelRequested",
+    "JobEvent",
+    "JobHeld",
+    "JobReleased",
+    "JobStarted",
+    "JobStarved",
+    "JobSubmitted",
+    "JobUpdated",
+    "NodeChanged",
+    "NodeLost",
+    "ObservedEvent",
+    "ResizeOrdered",
+    "RulesChanged",
+    "StartFailed",
+    "StopEvent",
+    "TimerFired",
+    "TurnCame",
+    "WaitingEvent",
+    "WorkerEvent",
+    "WorkersExited",
+    "WorkersStarted",
+]
+
+ENGINE = "engine"
+"""Who did it, where nobody asked for it."""
 
 CONFIGURATION = "configuration"
 """Who changed it, where it was the configuration that Muster was started with."""
@@ -169,58 +206,6 @@ class HoldsSet:
 
     at_ms: int
     holds: tuple[Hold, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersStarted:
-    """The processes of these workers are alive."""
-
-    at_ms: int
-    job: JobId
-    attempt: int
-    generation: int
-    ranks: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersExited:
-    """The processes of these workers are gone, all in the same way."""
-
-    at_ms: int
-    job: JobId
-    attempt: int
-    generation: int
-    ranks: tuple[int, ...]
-    exit_code: int
-    oom: bool = False
-    """Killed because memory ran out, on the host or on the GPU."""
-    told: bool = False
-    """A stop had reached them before: exit code 0 then means "saved", not "finished"."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartFailed:
-    """These workers have no process: the engine underneath could not start them, or has never heard of them."""
-
-    at_ms: int
-    job: JobId
-    attempt: int
-    generation: int
-    ranks: tuple[int, ...]
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointSaved:
-    """The job saved itself completely; a later attempt can go on from here."""
-
-    at_ms: int
-    job: JobId
-    attempt: int
-    cost_ms: int = 0
-    """How long training stood still for it."""
-    saved_ms: int | None = None
-    """When it was complete, where that was reported late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

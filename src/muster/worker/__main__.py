@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.model.ids import NodeName
 from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
-from muster.worker.cgroups import find_ground
+from muster.worker.cgroups import Ground, find_ground
 from muster.worker.inheritance import settle_inheritance
 from muster.worker.journal import Journal
 from muster.worker.outfit import Premises
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     premises = Premises(
         home=home,
         node=NodeName(options.node),
-        ground=find_ground(_ground_name(home, options.node)),
+        ground=Ground() if options.without_groups else find_ground(_ground_name(home, options.node)),
         processes_max=options.max_processes,
         variables=dict(os.environ),
         umask=umask,
@@ -54,6 +54,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--home", required=True, help="the folder that holds nodes/, logs/ and secrets/")
     parser.add_argument("--node", required=True, help="the node's name")
     parser.add_argument("--max-processes", type=int, default=WORKER_PROCESSES, help="processes and threads per worker")
+    parser.add_argument("--without-groups", action="store_true", help="use no control groups, even where they work")
     parser.add_argument("--foreground", action="store_true", help="stay in this session, and print to this terminal")
     return parser.parse_args(arguments)
 

@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 MEMORY, CPU, PIDS, FREEZER, UNIFIED = "memory", "cpu", "pids", "freezer", ""
@@ -22,7 +22,7 @@ CPU_PERIOD_US = 100_000
 class Ground:
     """Where groups can be made on this machine."""
 
-    folders: Mapping[str, Path]
+    folders: Mapping[str, Path] = field(default_factory=dict)
     """By controller of version 1, and `UNIFIED` for version 2: the folder below which workers get theirs."""
     unified_controllers: frozenset[str] = frozenset()
     """What version 2 can limit here."""

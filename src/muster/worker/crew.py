@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import assert_never
 
-from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Worker
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded

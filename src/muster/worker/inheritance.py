@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Iterable
 
-from muster.model.events import WorkersExited
+from muster.model.reports import WorkersExited
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE

@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 
 WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
 """What a supervisor reports; what becomes of its node is seen by others."""

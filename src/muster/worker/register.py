@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muster.model.events import CheckpointSaved, StartFailed, WorkersExited
 from muster.model.ids import JobId
 from muster.model.limits import SUPERVISOR_ENDED_JOBS
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited
 
 Entry = Sequence[Any]
 Body = dict[str, Any]

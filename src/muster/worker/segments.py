@@ -6,7 +6,6 @@ the worker.
 
 import contextlib
 import os
-from hashlib import sha256
 from pathlib import Path
 
 from muster.model.ids import JobId
@@ -31,6 +30,8 @@ def folder_name(job: JobId) -> str:
     is_plain = _PLAIN.issuperset(job) and not job.startswith(".") and 0 < len(job) <= _NAME_CHARS
     if is_plain:
         return job
+    from hashlib import sha256  # noqa: PLC0415 (loads a large library, for ids that hardly anybody has)
+
     readable = "".join(char if char in _PLAIN else "_" for char in job[:64])
     # No plain id contains the sign, so no other job has this folder.
     return f"%{readable}%{sha256(job.encode()).hexdigest()[:16]}"

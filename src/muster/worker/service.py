@@ -1,7 +1,6 @@
 """The unix socket of a supervisor: JSON lines from whoever shows the token first."""
 
 import contextlib
-import hmac
 import os
 import socket
 from collections import deque
@@ -162,12 +161,18 @@ class Service:
     def _meet(self, connection: Connection, message: Message) -> None:
         """The first message must bring the token; afterwards everything is passed on."""
         if not connection.is_trusted:
-            shown = message.get("token")
-            if not isinstance(shown, str) or not hmac.compare_digest(
-                shown.encode(errors="replace"), self._token.encode()
-            ):
+            shown = str(message.get("token")).encode(errors="replace")
+            if not _is_equal(shown, self._token.encode()):
                 raise BadMessage("a wrong token")
             connection.is_trusted = True
             self._strangers -= 1
             connection.closed = lambda _: None
         self._hear(connection, message)
+
+
+def _is_equal(some: bytes, other: bytes) -> bool:
+    """Equality that takes equally long wherever the difference is. `hmac` has it too, and a large library with it."""
+    difference = len(some) ^ len(other)
+    for one, another in zip(some, other, strict=False):
+        difference |= one ^ another
+    return difference == 0

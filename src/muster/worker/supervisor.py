@@ -14,7 +14,7 @@ Somebody at a terminal
 """
 
 import signal
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,7 +158,7 @@ class Supervisor:
             if data is None:
                 connection.say({"over": "the worker has ended"})
             else:
-                connection.say({"output": b64encode(data).decode()})
+                connection.say({"output": b2a_base64(data, newline=False).decode()})
             connection.flush()
             if data is None:
                 connection.close()
@@ -179,7 +179,7 @@ class Supervisor:
 
 def _typed(text: str) -> bytes:
     try:
-        return b64decode(text, validate=True)
+        return a2b_base64(text, strict_mode=True)
     except ValueError as error:
         raise BadMessage("not base64") from error
 

@@ -144,6 +144,7 @@ def _answers() -> dict[str, Any]:
         "GET /v1/whoami": {"name": "ada", "bindings": [{"role": "admin", "team": "*"}], "expires": None},
         "GET /v1/audit": {"items": [{**entry, "reason": "fan broken", "detail": {"outcome": "done"}}], "next": None},
         "GET /v1/audit/verify": {"whole": True, "entries": 7, "events": 1050, "problems": []},
+        "GET /v1/queue": {"running": 4, "waiting": 1234, "oldest": "2026-03-02T09:00:00Z"},
         "GET /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 64}, "limit": {"h100": 128}, "weight": 2},
         "PUT /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 80}, "limit": {"h100": 128}, "used": {"h100": 96}},
     }

@@ -79,7 +79,7 @@ def test_a_file_that_is_not_there_exits_with_2() -> None:
     assert "does-not-exist.yaml: there is no such file" in result.stderr
 
 
-@pytest.mark.parametrize(("error", "code"), [(Refused("no"), 3), (NotFound("no"), 4), (Conflict("no"), 1)])
+@pytest.mark.parametrize(("error", "code"), [(Refused("no"), 3), (NotFound("no"), 4), (Conflict("no"), 3)])
 def test_an_error_becomes_its_exit_code(
     file: str, monkeypatch: pytest.MonkeyPatch, error: MusterError, code: int
 ) -> None:

@@ -58,3 +58,11 @@ def test_leaving_a_wait_says_that_the_jobs_go_on(terminal: Terminal, server: Fak
     result = terminal.type("wait", "job-1")
     assert result.exit_code == 6
     assert "the jobs go on" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_named(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = terminal.type("up", "-d", "--home", str(tmp_path / "file" / "home"))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"muster: {tmp_path / 'file'}")
+    assert "Traceback" not in result.stderr

@@ -1,6 +1,7 @@
 """What people change while everything runs: the terms of a job, the rules, the cluster."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from muster.core.admission import Rejected
 from muster.engine.engine import Engine, Submitted
 from muster.engine.state import State, fold
 from muster.model.errors import Conflict, InvalidInput, NotFound
+from muster.model.events import NodeChanged
 from muster.model.ids import JobId, NodeName, TierName
 from muster.model.job import Cause, JobState
 from muster.model.node import ClusterSpec, NodeState
@@ -201,3 +203,18 @@ def test_a_job_says_how_the_worker_ended_by_which_it_failed() -> None:
     assert world.state_of(job) is JobState.FAILED
     assert world.engine.job(job).exit_code == 1
     assert world.engine.job(job).cause is Cause.ERROR
+
+
+def test_a_node_that_was_drained_stays_drained_when_it_is_lost_and_comes_back() -> None:
+    world = World()
+    node = world.engine.state.nodes[NodeName("n1")]
+    world.engine.observe(NodeChanged(at_ms=0, node=replace(node, state=NodeState.DRAINING), by="ada"))
+    assert world.engine.state.nodes[node.name].state is NodeState.DRAINED
+    world.backend.lose_node(node.name)
+    world.settle()
+    assert world.engine.state.nodes[node.name].state is NodeState.DOWN
+    world.backend.return_node(node)
+    world.settle()
+    assert world.engine.state.nodes[node.name].state is NodeState.DRAINED
+    world.engine.observe(NodeChanged(at_ms=world.now_ms, node=node, by="ada"))
+    assert world.engine.state.nodes[node.name].state is NodeState.READY

@@ -1,6 +1,7 @@
 """The writer's thread: what is asked for is done, written and answered, and what fails loses nothing."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Event
@@ -10,16 +11,16 @@ import pytest
 
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine, Submitted
-from muster.live import saved_states
+from muster.live import control_plane, saved_states
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
-from muster.model.errors import InvariantViolated, NotFound, Unavailable
+from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
 from muster.model.events import Event as LogEvent
-from muster.model.events import HoldsSet, JobSubmitted
-from muster.model.ids import JobId
+from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent
+from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState
-from muster.model.node import ClusterSpec
+from muster.model.node import ClusterSpec, NodeState
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 from muster.store.memory import MemoryLog, MemoryStates
@@ -144,7 +145,8 @@ def test_a_saved_state_of_other_code_is_not_used(monkeypatch: pytest.MonkeyPatch
         assert job in control.state.jobs
 
 
-def test_when_writing_fails_nothing_happened_and_the_next_request_works() -> None:
+def test_when_writing_fails_nothing_happened_and_the_next_request_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
     log = _FullDisk()
     with _running(log) as control:
         before = _submit(control)
@@ -253,3 +255,72 @@ def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:
     assert feed.version == 9
     assert feed.after(6, 10) is None
     assert feed.after(9, 10) == ()
+
+
+class _Careful(_Backend):
+    """A backend that keeps what it reported until it is told that it was recorded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.polled: list[ObservedEvent] = []
+        self.recorded: list[ObservedEvent] = []
+
+    def poll(self) -> tuple[ObservedEvent, ...]:
+        reports = super().poll()
+        self.polled += reports
+        return reports
+
+    def acknowledge(self) -> None:
+        self.recorded, self.polled = [*self.recorded, *self.polled], []
+
+
+def test_what_was_reported_when_writing_failed_is_written_before_it_is_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
+    log, backend = _FullDisk(), _Careful()
+    control = ControlPlane(
+        log=log,
+        states=MemoryStates(),
+        backend=backend,
+        clock=_Clock(),
+        configuration=Configuration(cluster=a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8))),
+    )
+    told = Event()
+    control.feed.subscribe(told.set)
+    log.is_full = True
+    backend.lose_node(NodeName("n1"))
+    control.start()
+    _until(lambda: bool(control.trouble))
+    log.is_full = False
+    assert told.wait(DEADLINE_S)
+    control.stop()
+    assert control.state.nodes[NodeName("n1")].state is NodeState.DOWN
+    assert [type(event) for event in backend.recorded] == [NodeLost]
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    """Wait for another thread, which only needs a moment."""
+    give_up_s = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.001)
+
+
+def test_a_store_that_is_damaged_when_the_writer_starts_again_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
+    log = _FullDisk()
+    with _running(log) as control:
+        _submit(control)
+
+        def damaged(_from_version: int = 0) -> Iterator[LogEvent]:
+            raise Corrupted("a byte has changed")
+
+        monkeypatch.setattr(log, "read", damaged)
+        log.is_full = True
+        with pytest.raises(Unavailable):
+            _submit(control)
+        _until(lambda: control.has_stopped)
+        assert "a byte has changed" in control.trouble
+        with pytest.raises(Unavailable, match="the writer has stopped"):
+            _submit(control)

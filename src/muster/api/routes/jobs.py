@@ -20,10 +20,12 @@ from muster.api.routes.answers import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
 from muster.api.schemas.jobs import Job, JobFilters, Why
+from muster.core.explain import Explanation
 from muster.engine.state import State
 from muster.formats.wire import ID_CHARS
 from muster.model import job as model
 from muster.model.ids import JobId, TeamPath
+from muster.model.limits import ESTIMATE_HORIZON_MS
 
 router = APIRouter(tags=["jobs"])
 
@@ -82,7 +84,7 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     outlook = caller.services.outlook
     now_ms = caller.deps.clock.now_ms()
     explained = await outlook.explanation(record.id, now_ms)
-    estimate = None if explained is None or explained.p50_ms is None else await outlook.estimate(record.id, now_ms)
+    estimate = await outlook.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
     return why_body(record, explained, estimate, state.snapshot.holds.get(record.id))
 
 
@@ -99,6 +101,13 @@ async def list_job_events(caller: Sees, job: JobPath, paging: Annotated[Paging, 
     items = [LogEvent(**event_body(version, event, state)) for version, event in events[: paging.limit]]
     is_last = len(events) <= paging.limit
     return Page(items=items, next=None if is_last else cursor_of("events", items[-1].version))
+
+
+def _is_worth_a_look(explained: Explanation | None, now_ms: int) -> bool:
+    """False for jobs that may not start, and for those that start later than playing the future forward looks."""
+    if explained is None or explained.p50_ms is None:
+        return False
+    return explained.p50_ms <= now_ms + ESTIMATE_HORIZON_MS
 
 
 def _spokesman(state: State, job: JobId) -> model.Job:

@@ -97,4 +97,5 @@ def _headers(chunk: LogChunk, attempt: int) -> dict[str, str]:
         "Muster-Log-Attempt": str(attempt),
         "Muster-Log-Complete": "true" if chunk.is_complete else "false",
         "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
     }

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import assert_never
 
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
@@ -20,7 +21,7 @@ from muster.failpoints import failpoint
 from muster.model.errors import InvariantViolated, NotFound
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import Command, KillWorkers, SignalStop
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.limits import SUPERVISOR_BACKLOG
 from muster.model.node import Node
 from muster.worker.loop import Loop
@@ -96,6 +97,14 @@ class LocalBackend:
         """The nodes whose supervisors can be talked to now."""
         return tuple(name for name, link in self._links.items() if link.is_up)
 
+    def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
+        """How each node that is up limits its workers (`cgroup2`, `cgroup1`, `rlimits`), and what it does not limit."""
+        return {
+            name: (link.hello["limits"], tuple(link.hello["unlimited"]))
+            for name, link in self._links.items()
+            if link.is_up
+        }
+
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)
@@ -123,12 +132,19 @@ class LocalBackend:
             os.eventfd_write(self._bell, 1)
 
     def _run(self) -> None:
+        self._end_former_nodes()
         for link in self._links.values():
             link.open()
         self._loop.run()
         for link in self._links.values():
             link.close()
         self._loop.close()
+
+    def _end_former_nodes(self) -> None:
+        """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
+        nodes = self._home / "nodes"
+        folders = tuple(nodes.iterdir()) if nodes.is_dir() else ()
+        end_supervisors((folder for folder in folders if folder.name not in self._links), timeout_s=0)
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -158,15 +174,18 @@ class LocalBackend:
             return
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
-            if link is not None and not link.is_lost:
+            if link is None:
+                self._deny(errand.command, _ranks(errand.command), f"{errand.node} is no node of this machine")
+            elif not link.is_lost:
                 failpoint("send.before")
                 link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
                 failpoint("send.after")
-        if unplaced and isinstance(command, SignalStop | KillWorkers):
-            self._deny(command, unplaced)
+        self._deny(command, unplaced, "never started")
 
-    def _deny(self, command: SignalStop | KillWorkers, ranks: tuple[int, ...]) -> None:
+    def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
         """Say of workers that nobody has heard of that there are none."""
+        if not ranks:
+            return
         self._tell(
             StartFailed(
                 at_ms=_now_ms(),
@@ -174,7 +193,7 @@ class LocalBackend:
                 attempt=command.attempt,
                 generation=command.generation,
                 ranks=ranks,
-                message="never started",
+                message=message,
             )
         )
 
@@ -223,6 +242,18 @@ class LocalBackend:
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.append((node, number, event))
         self._has_news = True
+
+
+def _ranks(command: Command) -> tuple[int, ...]:
+    match command:
+        case StartWorkers(workers=workers):
+            return tuple(worker.rank for worker in workers)
+        case SignalStop(ranks=ranks) | KillWorkers(ranks=ranks):
+            return ranks
+        case AskCheckpoint():
+            return ()
+        case _:
+            assert_never(command)
 
 
 def end_supervisors(folders: Iterable[Path], timeout_s: float = 30.0) -> None:

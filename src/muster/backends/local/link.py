@@ -66,6 +66,8 @@ class Link:
         self.is_lost = False
         self.has_greeted = False
         """True once it was up, also if it is lost now."""
+        self.hello: Message = {}
+        """What it said of itself last."""
         self._home = home
         self._folder = home / "nodes" / node.name
         self._loop = loop
@@ -223,6 +225,7 @@ class Link:
                 self._listener.heard(self, message)
 
     def _greeted(self, hello: Message) -> None:
+        self.hello = hello
         self.is_up = self.has_greeted = True
         self._up_s = time.monotonic()
         self._tries = 0

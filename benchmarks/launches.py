@@ -1,0 +1,53 @@
+"""Starts workers inside one process, as a supervisor does, and prints how long each took in milliseconds."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from muster.model.ids import JobId, NodeName, TeamPath, TierName
+from muster.model.instructions import StartWorkers
+from muster.model.job import Worker
+from muster.model.limits import WORKER_PROCESSES
+from muster.model.resources import Request
+from muster.model.spec import JobSpec, Role
+from muster.worker.cgroups import find_ground
+from muster.worker.crew import Crew
+from muster.worker.journal import Journal
+from muster.worker.loop import Loop
+from muster.worker.messages import command, encoded, line, parsed
+from muster.worker.outfit import Meeting, Premises
+
+GANG = (Worker(rank=0, role="worker", node=NodeName("n1")),)
+SPEC = JobSpec(
+    name="true",
+    team=TeamPath("bench"),
+    tier=TierName("standard"),
+    roles=(Role(name="worker", workers_min=1, workers_max=1, request=Request(), run="true"),),
+)
+
+
+def main(home: Path, count: int) -> None:
+    """Start so many workers one after another."""
+    (home / "nodes" / "n1").mkdir(parents=True)
+    ground = find_ground(f"muster-bench-{os.getpid()}")
+    premises = Premises(
+        home=home, node=NodeName("n1"), ground=ground, processes_max=WORKER_PROCESSES, variables=dict(os.environ)
+    )
+    journal = Journal(home / "journal")
+    crew = Crew(premises, journal, Loop(settle=journal.flush), is_away=lambda: False)
+    for number in range(count):
+        start = StartWorkers(job=JobId(f"job-{number}"), attempt=1, generation=1, spec=SPEC, workers=GANG, gang=GANG)
+        text = line(encoded(start))
+        begun = time.perf_counter()
+        crew.obey(command(parsed(text)), Meeting())
+        print((time.perf_counter() - begun) * 1000)
+        while not crew.is_empty:
+            crew.reap()
+            time.sleep(0.001)
+        journal.flush()  # as after every round: syncing an exit is not part of the next start
+    ground.remove()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,85 @@
+"""How fast one supervisor starts workers, and how small it is.
+
+Run `python -m benchmarks.supervisor`: jobs per second for `true`, from a command to a process, memory, time to serve.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from muster.backends.local import LocalBackend
+from muster.backends.local.link import whereabouts
+from muster.model.events import WorkersExited
+from muster.model.ids import JobId, NodeName, TeamPath, TierName
+from muster.model.instructions import StartWorkers
+from muster.model.job import Worker
+from muster.model.node import Node
+from muster.model.resources import Request
+from muster.model.spec import JobSpec, Role
+
+JOBS = 500
+SINGLE_STARTS = 100
+
+NODE = NodeName("n1")
+GANG = (Worker(rank=0, role="worker", node=NODE),)
+SPEC = JobSpec(
+    name="true",
+    team=TeamPath("bench"),
+    tier=TierName("standard"),
+    roles=(Role(name="worker", workers_min=1, workers_max=1, request=Request(), run="true"),),
+)
+
+
+def main() -> None:
+    """Print every figure."""
+    with tempfile.TemporaryDirectory() as home:
+        print(f"time to serve         {_start_ms(Path(home)):7.0f} ms")
+        backend = LocalBackend(Path(home), [Node(name=NODE)])
+        try:
+            print(
+                f"jobs per second       {JOBS / _seconds(backend, JOBS, 'many'):7.0f}    ({JOBS} x true, all at once)"
+            )
+            found = whereabouts(Path(home) / "nodes" / NODE)
+            pages = Path(f"/proc/{found.pid}/statm").read_text().split()[1] if found else "0"
+            print(f"memory                {int(pages) * os.sysconf('SC_PAGE_SIZE') / (1 << 20):7.1f} MiB resident")
+            times = sorted(_seconds(backend, 1, f"one-{number}") for number in range(SINGLE_STARTS))
+            print(f"sent to exit known    {1000 * times[SINGLE_STARTS // 2]:7.1f} ms  (true, one at a time, p50)")
+            starts = sorted(_launch_ms(Path(home)))
+            print(f"command to process    {starts[len(starts) // 2]:7.1f} ms  (p50 of {len(starts)})")
+        finally:
+            backend.shutdown()
+
+
+def _start_ms(home: Path) -> float:
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-P", "-m", "muster.worker", "--home", home, "--node", NODE], check=True)
+    return (time.perf_counter() - begun) * 1000
+
+
+def _seconds(backend: LocalBackend, jobs: int, name: str) -> float:
+    """From sending so many starts until the last exit is known."""
+    begun = time.perf_counter()
+    for number in range(jobs):
+        job = JobId(f"{name}-{number}")
+        backend.send(StartWorkers(job=job, attempt=1, generation=1, spec=SPEC, workers=GANG, gang=GANG))
+    ended = 0
+    while ended < jobs:
+        ended += sum(isinstance(event, WorkersExited) for event in backend.poll())
+        backend.acknowledge()
+        time.sleep(0.0005)
+    return time.perf_counter() - begun
+
+
+def _launch_ms(home: Path) -> list[float]:
+    """From a command that was read to a process that was started, measured inside a supervisor of its own."""
+    script = Path(__file__).with_name("launches.py")
+    command = [sys.executable, "-P", script, home / "inside", str(SINGLE_STARTS)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [float(line) for line in said.splitlines()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What a node says of the workers it runs: the part of the events that a supervisor has to know.
+
+A module of its own, because a supervisor starts in a tenth of a second and would spend half of it on the others.
+"""
+
+from dataclasses import dataclass
+
+from muster.model.ids import JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersStarted:
+    """The processes of these workers are alive."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersExited:
+    """The processes of these workers are gone, all in the same way."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+    exit_code: int
+    oom: bool = False
+    """Killed because memory ran out, on the host or on the GPU."""
+    told: bool = False
+    """A stop had reached them before: exit code 0 then means "saved", not "finished"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartFailed:
+    """These workers have no process: the engine underneath could not start them, or has never heard of them."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    ranks: tuple[int, ...]
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSaved:
+    """The job saved itself completely; a later attempt can go on from here."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    cost_ms: int = 0
+    """How long training stood still for it."""
+    saved_ms: int | None = None
+    """When it was complete, where that was reported late."""

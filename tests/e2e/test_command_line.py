@@ -1,0 +1,195 @@
+"""A day with the command line: everything is real, from the submission to the process on the node."""
+
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster.client import Client
+from tests.e2e.conftest import Shell, eventually
+
+
+@pytest.fixture(autouse=True)
+def folder(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that commands are typed in; what a test leaves behind does not stand in the way of the next."""
+    monkeypatch.chdir(shell.folder)
+    yield shell.folder
+    if left := shell.says("ps", "-q").split():
+        shell.says("cancel", *left)
+        shell.type("wait", *left, "--timeout", "60s")
+
+
+def job_file(folder: Path, name: str, run: str, **more: object) -> str:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"name": name, "run": run, **more}), "utf-8")
+    return str(path)
+
+
+def submitted(shell: Shell, folder: Path, name: str, run: str, **more: object) -> str:
+    return shell.says("submit", job_file(folder, name, run, **more), "-q").strip()
+
+
+def test_a_server_that_is_up_can_be_found_and_its_secrets_are_private(shell: Shell) -> None:
+    record = json.loads((shell.home / "server.json").read_text("utf-8"))
+    assert record["url"].startswith("http://127.0.0.1:")
+    assert stat.S_IMODE((shell.home / "token").stat().st_mode) == 0o600
+    assert "was running already" in shell.run("up", "-d").stdout
+    assert [node.split()[1:3] for node in shell.says("nodes").splitlines()[1:3]] == [["ready", "····"]] * 2
+
+
+def test_a_command_runs_and_its_fate_is_the_exit_code(shell: Shell) -> None:
+    assert shell.says("run", "--gpus", "2", "--", "sh", "-c", "echo hello from $MUSTER_GPUS") == "hello from 0,1\n"
+    failed = shell.type("run", "--", "sh", "-c", "echo oops >&2; exit 3")
+    assert (failed.exit_code, failed.stdout) == (1, "oops\n")
+    assert "failed: an error, exit code 3" in failed.stderr
+
+
+def test_a_gang_is_followed_and_looked_at(shell: Shell, folder: Path) -> None:
+    file = job_file(folder, "gang", "echo rank $MUSTER_RANK of $MUSTER_WORLD in $PWD", workers=2, resources={"gpus": 4})
+    assert "would start now on n[1-2] with 8 GPUs" in shell.says("submit", file, "--dry-run")
+    assert shell.says("submit", file, "-f") == f"rank 0 of 2 in {folder}\n"
+    job = shell.says("ps", "-a", "--name", "gang", "-q").strip()
+    assert shell.says("logs", job, "-r", "all").splitlines() == [
+        f"0| rank 0 of 2 in {folder}",
+        f"1| rank 1 of 2 in {folder}",
+    ]
+    assert "✓ succeeded" in shell.says("show", job, "--events")
+    assert json.loads(shell.says("show", job, "-o", "json"))["spec"]["workdir"] == str(folder)
+
+
+def test_an_array_is_waited_for_and_what_failed_is_tried_again(shell: Shell, folder: Path) -> None:
+    run = 'index=${MUSTER_JOB##*.}; test -e allowed || test "$index" != 1'
+    array = submitted(shell, folder, "sweep", run, array="0-2")
+    assert shell.type("wait", array).exit_code == 1
+    assert "3/3 ended, 1 failed" in shell.says("ps", "-a", "--name", "sweep")
+    assert len(shell.says("ps", "--array", array, "-q").splitlines()) == 3
+    (folder / "allowed").touch()
+    again = shell.says("retry", array, "-q").strip()
+    shell.says("wait", again)
+
+
+def test_a_job_that_waits_knows_why_and_is_cancelled(shell: Shell, folder: Path) -> None:
+    full = submitted(shell, folder, "full", "sleep 600", workers=2, resources={"gpus": 4})
+    eventually(lambda: shell.is_in(full, "running"), what="the gang runs")
+    waits = submitted(shell, folder, "waits", "true", resources={"gpus": 1})
+    assert "capacity: needs 1 GPU, 0 are free" in shell.says("why", waits)
+    shell.says("update", waits, "--priority", "99", "--tag", "who=ada")
+    assert "priority 99" in shell.says("show", waits)
+    shell.says("hold", waits)
+    eventually(lambda: "would help: muster release" in shell.says("why", waits), what="the reason is that it is held")
+    shell.says("release", waits)
+    assert shell.type("wait", waits, "--timeout", "0s").exit_code == 6
+    top = shell.says("top")
+    assert "8 of 8 GPUs (100 %), 1 run, 1 wait" in top
+    shell.says("cancel", full, "--reason", "wrong data")
+    assert shell.type("wait", full).exit_code == 6
+    shell.says("wait", waits)
+
+
+def test_a_node_is_drained_and_comes_back(shell: Shell) -> None:
+    assert shell.says("drain", "n2", "--reason", "smoke") == "n2 is drained\n"
+    assert "smoke" in shell.says("nodes")
+    assert shell.says("undrain", "n2") == "n2 is ready\n"
+
+
+def test_quotas_are_set_and_shown(shell: Shell) -> None:
+    shell.says("quota", "set", "nlp", "--guaranteed", "*=4", "--limit", "*=6")
+    shell.says("quota", "set", "nlp/small", "--weight", "2")
+    teams = {team["path"]: team for team in json.loads(shell.says("teams", "-o", "json"))}
+    assert (teams["nlp"]["guaranteed"], teams["nlp"]["limit"], teams["nlp/small"]["weight"]) == ({"*": 4}, {"*": 6}, 2)
+    assert "nlp" in shell.says("teams")
+    shell.says("quota", "remove", "nlp/small")
+    last = shell.type("quota", "remove", "nlp")
+    assert (last.exit_code, "the last team" in last.stderr) == (3, True)
+
+
+def test_a_member_may_not_do_what_an_operator_may(shell: Shell) -> None:
+    secret = shell.says("token", "create", "ada", "--role", "viewer", "--team", "default", "-q").strip()
+    ada = Shell(home=shell.home, folder=shell.folder, variables={"MUSTER_TOKEN": secret})
+    assert ada.says("whoami").startswith("ada at http://127.0.0.1:")
+    assert ada.type("drain", "n1").exit_code == 3
+    assert ada.type("run", "--", "true").exit_code == 3
+    token = next(each["id"] for each in json.loads(shell.says("token", "list", "-o", "json")) if each["name"] == "ada")
+    shell.says("token", "revoke", token)
+    stranger = ada.type("ps")
+    assert stranger.exit_code == 3
+    assert "muster login" in stranger.stderr
+    assert "denied" in shell.says("audit", "-n", "200")
+    assert "nothing was changed" in shell.says("audit", "--verify")
+
+
+def test_what_happened_can_be_replayed(shell: Shell, folder: Path) -> None:
+    shell.says("run", "--gpus", "1", "--", "sleep", "0.2")
+    assert shell.type("export", "trace.csv").exit_code == 0
+    figures = shell.says("simulate", "--trace", "trace.csv", "--cluster", "2x4", "--policy", "muster", "-o", "json")
+    assert json.loads(figures)["finished"] >= 1
+
+
+def test_events_are_told_in_words(shell: Shell) -> None:
+    shell.says("run", "--name", "eventful", "--", "true")
+    job = shell.says("ps", "-a", "--name", "eventful", "-q").splitlines()[0]
+    told = [line.split(job)[1].strip() for line in shell.says("events", "--job", job).splitlines()]
+    assert told[0].endswith(": eventful, standard, no GPU")
+    assert told[1:] == ["starts on n1", "worker 0 running", "worker 0 exited with code 0"]
+
+
+def test_what_does_not_exist_is_not_found(shell: Shell) -> None:
+    for command in ("show", "why", "cancel", "logs", "wait", "hold", "release", "retry"):
+        assert shell.type(command, "job-999999").exit_code == 4, command
+    assert shell.type("drain", "n99").exit_code == 4
+    assert shell.type("quota", "remove", "nobody").exit_code == 4
+
+
+def test_ctrl_c_cancels_what_was_run(shell: Shell) -> None:
+    running = shell.begin("run", "--name", "patient", "--", "sleep", "600", stderr=subprocess.PIPE)
+    job = eventually(lambda: shell.says("ps", "--name", "patient", "-q").strip(), what="the job is there")
+    eventually(lambda: shell.is_in(job, "running"), what="the job runs")
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 6
+    assert f"{job} is cancelled" in said
+    assert shell.type("wait", job).exit_code == 6
+
+
+def test_a_shell_on_a_node_is_typed_to(shell: Shell) -> None:
+    here, there = pty.openpty()
+    os.set_blocking(here, False)
+    typing = shell.begin("run", "--pty", "--name", "typed", "--", "sh", stdin=there, stdout=there, stderr=there)
+    os.close(there)
+    seen = b""
+
+    def shows(text: bytes) -> bool:
+        nonlocal seen
+        try:
+            seen += os.read(here, 65536)
+        except (BlockingIOError, OSError):
+            return text in seen
+        return text in seen
+
+    eventually(lambda: shows(b"# ") or shows(b"$ "), what="a prompt")
+    os.write(here, b"stty -echo; echo $((6 * 7)) $MUSTER_JOB\n")
+    eventually(lambda: shows(b"42 job-"), what="an answer")
+    os.write(here, b"exit 5\n")
+    eventually(lambda: typing.poll() is not None or shows(b"nothing like this"), what="the end")
+    assert typing.returncode == 1
+    os.close(here)
+
+
+def test_python_does_what_the_command_line_does(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_HOME", str(shell.home))
+    with Client() as muster:
+        job = muster.submit("name: from-python\nrun: echo hello\n")
+        assert muster.wait(job.id, timeout=60).succeeded
+        assert b"".join(piece.text for piece in muster.logs(job.id)) == b"hello\n"
+        assert muster.job(job.id).document["spec"]["workdir"] == str(Path.cwd())
+        assert [event.kind for event in muster.job_events(job.id)][:2] == ["job_submitted", "job_started"]
+        assert muster.queue()["running"] == 0
+        assert {tier["name"] for tier in muster.tiers()} >= {"production", "standard"}
+        assert muster.policy()
+        assert muster.pools() is not None
