@@ -14,14 +14,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 from muster.formats.cluster_file import read_cluster
 from muster.formats.trace_file import read_trace
 from muster.model.node import ClusterSpec
+from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace
 from muster.policies import find_policy
 from muster.sim.measures import measures
+from muster.sim.outcome import Replay
 from muster.sim.replay import Circumstances, replay
 from muster.sim.variation import scaled_arrivals
 
@@ -33,7 +36,8 @@ MISSING = 2
 
 def measure(trace: Trace, cluster: ClusterSpec, *, knows_speeds: bool) -> dict[str, object]:
     """Replay the trace with or without the speeds told."""
-    found = measures(replay(trace, cluster, find_policy("muster"), Circumstances(knows_speeds=knows_speeds)))
+    replayed = replay(trace, cluster, find_policy("muster"), Circumstances(knows_speeds=knows_speeds))
+    found = measures(replayed)
     return {
         "case": "heterogeneous, type-aware" if knows_speeds else "heterogeneous, type-blind",
         "arrivals": str(ARRIVALS),
@@ -42,9 +46,19 @@ def measure(trace: Trace, cluster: ClusterSpec, *, knows_speeds: bool) -> dict[s
         "mean_jct_s": found["jct_s"]["mean"],
         "p50_jct_s": found["jct_s"]["p50"],
         "utilisation": found["utilisation"],
+        "waiting_gpus": waiting_gpus(replayed),
         "preemptions_per_job": found["preemptions_per_job"],
         "cpu_s": found["cpu_s"],
     }
+
+
+def waiting_gpus(replayed: Replay) -> int:
+    """How many GPUs jobs waited for on average while others still came: whether queues form at this load."""
+    last_ms = max(outcome.job.submit_ms for outcome in replayed.outcomes)
+    waited, spans = 0, pairwise(sample for sample in replayed.samples if sample.at_ms <= last_ms)
+    for sample, following in spans:
+        waited += sample.waiting_milli * (following.at_ms - sample.at_ms)
+    return waited // (GPU_MILLI * max(last_ms - replayed.samples[0].at_ms, 1))
 
 
 def ratio(trace: Trace, cluster: ClusterSpec) -> float:

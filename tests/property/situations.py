@@ -25,6 +25,7 @@ CUSTOM_TIERS = (
     Tier(name=TierName("urgent"), preempts=True, preemptible=False, max_duration_ms=24 * HOUR_MS),
     Tier(name=TierName("batch"), preempts=False, max_duration_ms=48 * HOUR_MS),
 )
+SPEEDS = ((GpuType("a100"), 400), (GpuType("h100"), 1000))
 SEEDS = st.integers(0, (1 << 32) - 1)
 
 
@@ -71,6 +72,7 @@ def _policy(chance: Random) -> Policy:
         consolidation=chance.random() < 0.7,
         consolidation_gain_milli=chance.choice((2000, 0)),
         elastic=chance.random() < 0.7,
+        throughput=chance.choice(((), SPEEDS)),
     )
 
 

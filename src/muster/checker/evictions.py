@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from muster.checker.facts import Facts, Stay
+from muster.checker.moves import move_problems
 from muster.model.ids import GpuType, TeamPath
 from muster.model.job import RunningJob
 from muster.model.plan import Basis, Eviction, Why
@@ -51,10 +52,7 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
         case Why.TURN:
             yield from _turn(facts, eviction, victim)
         case Why.CONSOLIDATION:
-            if not facts.scenario.policy.consolidation or not victim.spec.can_resume or victim.checkpointed_ms is None:
-                yield "it cannot be moved"
-            if victim.id not in facts.holds:
-                yield "it has nowhere to go"
+            yield from move_problems(facts, eviction, victim)
 
 
 def _turn(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:

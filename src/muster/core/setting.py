@@ -56,6 +56,10 @@ class Setting:
             if name not in self.pools or self.pools[name].admits(tier=tier, team=team, can_resume=can_resume)
         )
 
+    def knows_speeds(self, spec: JobSpec) -> bool:
+        """True when it is known of some GPU type how fast it is for this job."""
+        return bool(self.policy.throughput) or any(role.request.throughput for role in spec.roles)
+
     def is_reserved(self, pool: PoolName) -> bool:
         """True when the pool is kept for some tiers."""
         return pool in self.pools and self.pools[pool].is_reserved

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.states import FreeStates
-from muster.core.cluster.tree import Tree
+from muster.core.cluster.tree import Tree, same_place
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Demand
+from muster.core.pace import Pace, has_slots, pace_of
 from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
 from muster.core.quota import Ledger, LimitShare
 from muster.core.run_times import RunTimes, began_ms, run_ms
@@ -47,6 +48,8 @@ class Snapshot:
         """What every running job uses up of each limit above its team."""
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
+        self.slow: dict[JobId, Pace] = {}
+        """Running jobs that can resume and would run faster on another GPU type."""
         self.running_in: list[int] = [0] * len(scenario.tiers)
         """How many jobs of each tier run."""
         self.departing: dict[JobId, None] = {}
@@ -125,8 +128,8 @@ class Snapshot:
 
     @property
     def is_idle(self) -> bool:
-        """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow."""
-        return not (self.queue.class_of or self.holds or self.elastic)
+        """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow or run faster."""
+        return not (self.queue.class_of or self.holds or self.elastic or self.slow)
 
     def reconsider(self) -> None:
         """What the last plan found out does not hold: it was not carried out."""
@@ -172,6 +175,7 @@ class Snapshot:
             self.elastic[job.id] = job
         else:
             self.elastic.pop(job.id, None)
+        self._compare_speeds(job)
         if job.leaving_by_ms is not None:
             self.departing[job.id] = None
             end_ms = job.leaving_by_ms
@@ -182,6 +186,12 @@ class Snapshot:
         insort(self.begins, (job.started_ms, job.id))
         if job.spec.can_resume:
             insort(self.turns, (began_ms(job), job.id))
+
+    def _compare_speeds(self, job: RunningJob) -> None:
+        """Note a job that would run faster elsewhere."""
+        self.slow.pop(job.id, None)
+        if (pace := pace_of(job, self.setting)) is not None:
+            self.slow[job.id] = pace
 
     def _forget_times(self, job: RunningJob) -> None:
         del self.ends[bisect_left(self.ends, (self.end_ms.pop(job.id), job.id))]
@@ -206,6 +216,7 @@ class Snapshot:
         job = self.running.pop(job_id)
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.elastic.pop(job_id, None)
+        self.slow.pop(job_id, None)
         self.departing.pop(job_id, None)
         self._forget_times(job)
         footprint = self.footprints.pop(job_id)
@@ -227,7 +238,7 @@ class Snapshot:
 
         On a full cluster most exits end here.
         """
-        if self.holds or self.elastic:
+        if self.holds or self.elastic or (self.slow and not self.queue.class_of):
             return False
         if self.setting.policy.is_strict:
             front = self.queue.front()
@@ -241,11 +252,7 @@ class Snapshot:
         capacity = self.capacity
         if group.band == BACKGROUND and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
             return True
-        for choice in group.gang.choices:
-            asks = zip(group.gang.parts, choice.asks, strict=True)
-            if all(capacity.total_slots(ask) >= part.workers for part, ask in asks):
-                return False
-        return True
+        return not any(has_slots(capacity, group.gang, choice) for choice in group.gang.choices)
 
     def only_waits(self, group: JobClass) -> bool:
         """True when jobs of a class can do nothing but wait for free GPUs: nobody leaves for them or promises them any.
@@ -278,6 +285,8 @@ class Snapshot:
         job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
+        if job_id in self.slow and not self.queue.class_of and self.slow[job_id].may_find_room(self.capacity):
+            self.news += 1
 
     def resizable(self, job_id: JobId, can_resize: bool) -> None:
         """A running job may change its size from now on, or may not."""
@@ -344,7 +353,7 @@ class Snapshot:
         """A node's state, pool or bad GPUs changed, or a node is new."""
         self._stir()
         index = self.setting.tree.index_of.get(node.name)
-        if index is not None and _same_place(self.setting.tree.nodes[index], node):
+        if index is not None and same_place(self.setting.tree.nodes[index], node):
             self.capacity.replace_node(index, node, self.setting.pools)
         else:
             self._rebuild(node)
@@ -388,13 +397,4 @@ class Snapshot:
             self.queue.add(job)
         for running in now.running:
             self._occupy(running)
-
-
-def _same_place(before: Node, after: Node) -> bool:
-    """True when nothing changed by which nodes are numbered and devices counted, or which asks exist."""
-    return (before.domains, before.gpus, before.gpu_type, before.pool) == (
-        after.domains,
-        after.gpus,
-        after.gpu_type,
-        after.pool,
-    )
+            self._compare_speeds(running)

@@ -335,3 +335,6 @@ METRIC_TEAMS = 100
 SERVER_LOG_BYTES = 16 * 1024 * 1024
 SERVER_LOGS = 4
 """One file of the server's log, and how many full ones are kept: a week of a busy control plane."""
+
+UPGRADES_PER_CYCLE = 16
+"""How many jobs move to faster GPUs at a time: when they are there, the next are looked at."""

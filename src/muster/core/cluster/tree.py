@@ -77,3 +77,13 @@ class Tree:
     def are_together(self, level: int, nodes: Sequence[int]) -> bool:
         """True when all these nodes are in one domain of a level."""
         return all(self.domain_at(level, node) == self.domain_at(level, nodes[0]) for node in nodes)
+
+
+def same_place(before: Node, after: Node) -> bool:
+    """True when nothing changed by which nodes are numbered and devices counted, or which asks exist."""
+    return (before.domains, before.gpus, before.gpu_type, before.pool) == (
+        after.domains,
+        after.gpus,
+        after.gpu_type,
+        after.pool,
+    )

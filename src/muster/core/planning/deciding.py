@@ -10,6 +10,7 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
 from muster.core.planning.sparing import spare_again
+from muster.core.planning.upgrading import upgrade
 from muster.core.planning.waking import wake_ms
 from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import BACKGROUND, Fortune, JobClass
@@ -40,6 +41,7 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         _promise_earliest(desk, snapshot.queue.class_of[job_id], snapshot.queue.jobs[job_id], broken.get(job_id, ""))
     _promise_starving(desk, broken)
     consolidate(desk, preemption)
+    upgrade(desk)
     if desk.policy.elastic:
         grow(desk)
     return Plan(

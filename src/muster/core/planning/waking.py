@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from muster.core.planning.desk import Desk
+from muster.core.planning.upgrading import next_upgrades
 from muster.model.limits import NEXT_CYCLE_MS
 
 
@@ -11,7 +12,8 @@ def wake_ms(desk: Desk) -> int | None:
     """When time alone may change the decision.
 
     A promised start, a soft wish that relaxes, a job that begins to starve, a rate limit that ends, and a job that has
-    had its minimum run time: from then on it may be told to leave while somebody waits, or grow.
+    had its minimum run time: from then on it may be told to leave while somebody waits, or else grow or move to faster
+    GPUs.
     """
     times = [*promised_starts(desk), *wishes_relax(desk)]
     someone_waits = bool(desk.blocked or desk.promises)
@@ -19,6 +21,7 @@ def wake_ms(desk: Desk) -> int | None:
         times += _next_to_be_asked(desk)
     else:
         times += [job.started_ms + desk.policy.min_runtime_ms for job in desk.snapshot.elastic.values()]
+        times += next_upgrades(desk)
     if desk.has_more_to_do:
         times.append(desk.now_ms + NEXT_CYCLE_MS)
     if desk.blocked:

@@ -1,0 +1,53 @@
+"""Who may be moved: for a gang that nothing but fragmentation keeps waiting, or for itself to faster GPUs."""
+
+from collections.abc import Iterator
+
+from muster.checker.facts import Facts
+from muster.model.job import Placement, RunningJob
+from muster.model.plan import Eviction, Hold
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec
+from muster.model.team import ANY_TYPE
+
+
+def move_problems(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    """Only who has saved itself moves, and only to a place that it was promised."""
+    if not facts.scenario.policy.consolidation or not victim.spec.can_resume or victim.checkpointed_ms is None:
+        yield "it cannot be moved"
+    hold = facts.holds.get(victim.id)
+    if hold is None:
+        yield "it has nowhere to go"
+    elif eviction.for_job == victim.id:
+        yield from _for_itself(facts, eviction, victim, hold)
+
+
+def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, hold: Hold) -> Iterator[str]:
+    """To faster GPUs, if that pays, and only while nobody waits."""
+    before_milli, after_milli = (_speed_milli(facts, victim.spec, each) for each in (victim.workers, hold.workers))
+    if after_milli <= before_milli:
+        yield "it moves to GPUs that are no faster"
+    elif not _pays(facts, eviction, victim, before_milli, after_milli):
+        yield "it gains less than the move costs"
+    if facts.plan.blocked or any(promised in facts.waiting for promised in facts.holds):
+        yield "it takes for itself what somebody waits for"
+
+
+def _speed_milli(facts: Facts, spec: JobSpec, workers: Placement) -> int:
+    """How fast the slowest worker is."""
+    speeds: list[int] = []
+    for worker in workers:
+        request = spec.role(worker.role).request
+        if request.gpu_milli:
+            known = dict(facts.scenario.policy.throughput) | dict(request.throughput)
+            speeds.append(known.get(facts.nodes[worker.node].gpu_type, GPU_MILLI))
+    return min(speeds, default=GPU_MILLI)
+
+
+def _pays(facts: Facts, eviction: Eviction, victim: RunningJob, before_milli: int, after_milli: int) -> bool:
+    """As much again as it has run would be done sooner by more than what is lost and spent."""
+    policy = facts.scenario.policy
+    gpu_milli = facts.demand(victim.spec, victim.workers)[ANY_TYPE]
+    ran_ms = facts.now_ms - victim.started_ms + victim.attained_gpu_ms * GPU_MILLI // max(victim.spec.gang_gpu_milli, 1)
+    saved_gpu_ms = ran_ms * (after_milli - before_milli) // after_milli * gpu_milli // GPU_MILLI
+    cost_gpu_ms = eviction.lost_gpu_ms + policy.restart_cost_ms * gpu_milli // GPU_MILLI
+    return saved_gpu_ms * GPU_MILLI > cost_gpu_ms * policy.consolidation_gain_milli

@@ -1,0 +1,83 @@
+"""Moving jobs that can resume to a faster GPU type that has come free while nobody waits.
+
+A job that came when only slow GPUs were free would stay on them for the rest of its days. How long that will be nobody
+knows: it is taken to have as much before it as it has behind it, and moves if that would then save more than the move
+costs by the factor that holds for all moves. It only ever moves to faster GPUs, so nobody moves to and fro.
+"""
+
+from collections.abc import Iterator
+
+from muster.core.footprint import gpu_milli_of
+from muster.core.gang import Choice
+from muster.core.pace import Pace
+from muster.core.planning.desk import Desk
+from muster.core.planning.placing import Seating, place
+from muster.core.planning.promises import quota_allows
+from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
+from muster.core.run_times import began_ms
+from muster.model.job import RunningJob
+from muster.model.limits import NEXT_CYCLE_MS, UPGRADES_PER_CYCLE
+from muster.model.plan import Basis, Eviction, Why
+from muster.model.resources import GPU_MILLI
+
+
+def upgrade(desk: Desk) -> None:
+    """Move those who have run longest first, each to the fastest type that has room and pays.
+
+    Nobody moves while somebody waits, or while those who moved last are on their way.
+    """
+    if not desk.snapshot.slow or desk.blocked or desk.promises:
+        return
+    for job, pace in _slow(desk):
+        if _move(desk, job, pace) and len(desk.promises) >= UPGRADES_PER_CYCLE:
+            return
+
+
+def _slow(desk: Desk) -> Iterator[tuple[RunningJob, Pace]]:
+    """Jobs that would run faster elsewhere and can be told to leave without losing all they did, longest run first."""
+    running, slow = desk.snapshot.running, desk.snapshot.slow
+    for _, job_id in desk.snapshot.turns:
+        if job_id in slow and running[job_id].checkpointed_ms is not None and may_be_stopped(desk, running[job_id]):
+            yield running[job_id], slow[job_id]
+
+
+def _move(desk: Desk, job: RunningJob, pace: Pace) -> bool:
+    """Tell the job to leave for itself and promise it its new place; false when there is none, or none that pays."""
+    spec, setting = job.spec, desk.setting
+    if may_take_from(desk, spec.team) <= 0 or desk.ledger.is_over_limit(spec.team):
+        return False
+    limit_ms, gone_ms = setting.limit_ms(spec), desk.now_ms + setting.grace_ms(spec)
+    victim = victim_of(desk, job, Why.CONSOLIDATION)
+    for choice in pace.faster:
+        seating = _seats(desk, victim, pace, choice)
+        if seating is None or not quota_allows(desk, spec.team, choice, gone_ms, gone_ms + limit_ms):
+            continue
+        desk.evict(Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
+        tier = setting.tier_rank[spec.tier]
+        desk.promise(job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
+        return True
+    return False
+
+
+def _seats(desk: Desk, victim: Victim, pace: Pace, choice: Choice) -> Seating | None:
+    """Free GPUs of a faster type for the whole gang, if moving there pays."""
+    job = victim.job
+    ahead_ms = min(desk.now_ms - began_ms(job), desk.end_ms(job) - desk.now_ms)
+    saved_ms = ahead_ms * (choice.speed_milli - pace.speed_milli) // choice.speed_milli
+    saved_gpu_ms = saved_ms * gpu_milli_of(victim.demand) // GPU_MILLI
+    if saved_gpu_ms * GPU_MILLI <= victim.cost * desk.policy.consolidation_gain_milli:
+        return None
+    return place(desk.horizons.closed, pace.gang, choice, desk.widest(pace.gang, job.spec, job.submitted_ms))
+
+
+def next_upgrades(desk: Desk) -> list[int]:
+    """When each job on slow GPUs will have run long enough to move, were it to save itself just then."""
+    return [_may_pay_ms(desk, desk.snapshot.running[job_id], pace) for job_id, pace in desk.snapshot.slow.items()]
+
+
+def _may_pay_ms(desk: Desk, job: RunningJob, pace: Pace) -> int:
+    fastest_milli, policy = pace.faster[0].speed_milli, desk.policy
+    # A moment later than it begins to pay, so that rounding does not decide.
+    worth_ms = policy.restart_cost_ms * policy.consolidation_gain_milli // GPU_MILLI + NEXT_CYCLE_MS
+    enough_ms = worth_ms * fastest_milli // (fastest_milli - pace.speed_milli)
+    return max(job.started_ms + policy.min_runtime_ms, began_ms(job) + enough_ms)
