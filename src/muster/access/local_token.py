@@ -6,15 +6,14 @@ from pathlib import Path
 
 from muster.access.keyring import TokenStore
 from muster.access.secrets import digest_of, new_secret
+from muster.home import Home
 from muster.model.access import Binding, Role, Token
 from muster.model.audit import AuditEntry
-
-FILE = "token"
 
 
 def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
     """The secret in the home's token file, made anew when there is none or it does not open anything any more."""
-    path = home / FILE
+    path = Home(home).token
     known = _read(path)
     if known and _opens(known, store):
         return known

@@ -14,6 +14,7 @@ from muster.cli.connection import connect
 from muster.cli.options import Output, Printed, Quiet
 from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import moment
+from muster.home import Home, home_folder
 from muster.model.errors import Corrupted, InvalidInput
 
 # ruff: noqa: PLC0415
@@ -39,9 +40,9 @@ def login(
 ) -> None:
     """Use another server from now on. The token is checked, and kept where only you can read it."""
     from muster.client import Client
-    from muster.client.address import LOGIN_FILE, checked_url, home_folder, is_loopback
+    from muster.client.address import checked_url, is_loopback
 
-    path = home_folder() / LOGIN_FILE
+    path = Home(home_folder(os.environ)).login
     if forget:
         path.unlink(missing_ok=True)
         note("forgotten; commands use the server on this machine")

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from muster.client import Client
 from muster.client.address import Server, find_server
+from muster.home import Home
 from muster.model.errors import MusterError, TimedOut, Unavailable
 from muster.processes import is_same
 
@@ -32,7 +33,7 @@ ANSWER_S = 2.0
 def start_detached(command: Sequence[str], home: Path) -> Server:
     """Start a server in the background, and return it once it answers."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    log = home / "server.log"
+    log = Home(home).server_log
     with log.open("ab") as output:
         begin = output.tell()
         process = subprocess.Popen(

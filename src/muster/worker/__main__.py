@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.ids import NodeName
 from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.processes import entry
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Start a supervisor. In the process that stays, this returns when it has ended."""
     options = _options(arguments)
     home = Path(options.home).resolve()
-    folder = home / "nodes" / options.node
+    folder = Home(home).node(options.node)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     umask = os.umask(0o077)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

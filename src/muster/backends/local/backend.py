@@ -20,6 +20,7 @@ from muster.backends.local.directory import Directory
 from muster.backends.local.link import Link, Listener, Whereabouts, whereabouts
 from muster.backends.local.ports import free_port
 from muster.failpoints import failpoint
+from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound, TimedOut
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
@@ -116,10 +117,10 @@ class LocalBackend:
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)
-        found = None if node is None else whereabouts(self._home / "nodes" / node)
+        found = None if node is None else whereabouts(Home(self._home).node(node))
         if node is None or found is None:
             raise NotFound(f"job {job} runs on no node of this machine")
-        return attach(self._home / "nodes" / node, found.token, job)
+        return attach(Home(self._home).node(node), found.token, job)
 
     def close(self) -> None:
         """Stop talking. Supervisors and everything they run go on."""
@@ -133,7 +134,7 @@ class LocalBackend:
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
         self.close()
-        end_supervisors((self._home / "nodes" / name for name in self._links), timeout_s)
+        end_supervisors((Home(self._home).node(name) for name in self._links), timeout_s)
 
     def _ring(self) -> None:
         if not self._is_closing:
@@ -166,7 +167,7 @@ class LocalBackend:
 
     def _end_former_nodes(self) -> None:
         """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
-        nodes = self._home / "nodes"
+        nodes = Home(self._home).nodes
         folders = tuple(nodes.iterdir()) if nodes.is_dir() else ()
         _tell_to_end(folder for folder in folders if folder.name not in self._links)
 

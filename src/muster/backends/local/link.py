@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.limits import (
     SUPERVISOR_BACKLOG,
     SUPERVISOR_HELLO_MS,
@@ -70,7 +71,7 @@ class Link:
         self.hello: Message = {}
         """What it said of itself last."""
         self._home = home
-        self._folder = home / "nodes" / node.name
+        self._folder = Home(home).node(node.name)
         self._loop = loop
         self._listener = listener
         self._options = options
