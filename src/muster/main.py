@@ -31,6 +31,7 @@ from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
+from muster.private_files import claim_folder, write_private
 from muster.processes import entry
 from muster.store.sql.store import SqlStore, open_store
 
@@ -104,7 +105,7 @@ def _options(given: argparse.Namespace) -> Options:
 def _home(named: str) -> Path:
     """Muster's folder, closed to others."""
     home = Path(named).expanduser().resolve()
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    claim_folder(home)
     return home
 
 
@@ -193,10 +194,7 @@ def _announced(home: Path, url: str) -> Iterator[None]:
     path = Home(home).server
     own = entry(os.getpid())
     record = {"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks}
-    draft = path.with_suffix(".new")
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(record), "utf-8")
-    draft.replace(path)
+    write_private(path, json.dumps(record))
     try:
         yield
     finally:
