@@ -23,6 +23,8 @@ from muster.backends.local.backend import LocalBackend, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
 from muster.formats.cluster_file import cluster_from_text
+from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
+from muster.formats.database_url import refuse_password
 from muster.formats.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.clock import SystemClock
@@ -42,7 +44,7 @@ _log = logging.getLogger("muster.main")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `serve` was asked for: the command line first, then the configuration file, then what is usual."""
+    """What `serve` was asked for: the command line first, then the environment, the file, and what is usual."""
 
     home: Path
     listening: Listening
@@ -85,6 +87,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _options(given: argparse.Namespace) -> Options:
+    if given.database:
+        refuse_password(given.database)
+    # Taken out, so that no process that is started from here has it.
+    named = os.environ.pop(DATABASE_VARIABLE, "")
     settings = ServerSettings() if given.config is None else read_server_file(given.config)
     home = _home(given.home)
     return Options(
@@ -96,7 +102,7 @@ def _options(given: argparse.Namespace) -> Options:
             key=Path(given.tls_key) if given.tls_key else settings.tls_key,
             is_insecure_allowed=given.insecure_bind or settings.insecure_bind,
         ),
-        database=given.database or settings.database or f"sqlite:///{Home(home).database}",
+        database=given.database or named or settings.database or f"sqlite:///{Home(home).database}",
         nodes=given.nodes or settings.nodes,
         settings=settings,
     )

@@ -20,7 +20,7 @@ Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Where to liste
 Host = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen; else on this machine only.")]
 Nodes = Annotated[str | None, typer.Option(metavar="NxG", help="Divide this machine: 4x8 is 4 nodes with 8 GPUs.")]
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="muster.toml: the real thing.")]
-Database = Annotated[str | None, typer.Option(metavar="URL", help="A PostgreSQL instead of a file under home.")]
+Database = Annotated[str | None, typer.Option(metavar="URL", help="A PostgreSQL, without its password; else a file.")]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
 
@@ -36,6 +36,10 @@ def up(
     output: Printed = Output.TABLE,
 ) -> None:
     """Start Muster on this machine: API and dashboard on one port, and an engine that runs real processes."""
+    from muster.formats.database_url import refuse_password
+
+    if database is not None:
+        refuse_password(database)
     folder = (home or home_folder(os.environ)).expanduser().resolve()
     options = {"home": folder, "port": port, "host": host, "nodes": nodes, "config": config, "database": database}
     command = serve_command({name: str(value) for name, value in options.items() if value is not None})
