@@ -23,26 +23,28 @@ from muster.backends.local.backend import LocalBackend, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
 from muster.formats.cluster_file import cluster_from_text
+from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
+from muster.formats.database_url import refuse_password
 from muster.formats.server_file import ServerSettings, read_server_file
+from muster.home import DEFAULT, Home
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
+from muster.private_files import claim_folder, write_private
 from muster.processes import entry
 from muster.store.sql.store import SqlStore, open_store
 
 DEFAULT_PORT = 8470
-SERVER_FILE = "server.json"
-LOG_FILE = "server.log"
 
 _log = logging.getLogger("muster.main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `serve` was asked for: the command line first, then the configuration file, then what is usual."""
+    """What `serve` was asked for: the command line first, then the environment, the file, and what is usual."""
 
     home: Path
     listening: Listening
@@ -69,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m muster.main")
     commands = parser.add_subparsers(dest="command", required=True)
     serving = commands.add_parser("serve")
-    serving.add_argument("--home", default="~/.muster")
+    serving.add_argument("--home", default=DEFAULT)
     serving.add_argument("--host")
     serving.add_argument("--port", type=int)
     serving.add_argument("--nodes")
@@ -79,12 +81,16 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--tls-key")
     serving.add_argument("--insecure-bind", action="store_true")
     ending = commands.add_parser("down")
-    ending.add_argument("--home", default="~/.muster")
+    ending.add_argument("--home", default=DEFAULT)
     ending.add_argument("--jobs", action="store_true", help="what it does anyway; said by `muster down --jobs`")
     return parser
 
 
 def _options(given: argparse.Namespace) -> Options:
+    if given.database:
+        refuse_password(given.database)
+    # Taken out, so that no process that is started from here has it.
+    named = os.environ.pop(DATABASE_VARIABLE, "")
     settings = ServerSettings() if given.config is None else read_server_file(given.config)
     home = _home(given.home)
     return Options(
@@ -96,7 +102,7 @@ def _options(given: argparse.Namespace) -> Options:
             key=Path(given.tls_key) if given.tls_key else settings.tls_key,
             is_insecure_allowed=given.insecure_bind or settings.insecure_bind,
         ),
-        database=given.database or settings.database or f"sqlite:///{home / 'muster.db'}",
+        database=given.database or named or settings.database or f"sqlite:///{Home(home).database}",
         nodes=given.nodes or settings.nodes,
         settings=settings,
     )
@@ -105,14 +111,14 @@ def _options(given: argparse.Namespace) -> Options:
 def _home(named: str) -> Path:
     """Muster's folder, closed to others."""
     home = Path(named).expanduser().resolve()
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    claim_folder(home)
     return home
 
 
 def _serve(options: Options) -> int:
     _leave_on_signals()
     nodes = _nodes(options)
-    log_to(options.home / LOG_FILE)
+    log_to(Home(options.home).server_log)
     # Taken first: whoever finds the port or the database in use must not have touched anything.
     listener = bound(options.listening)
     with (
@@ -191,13 +197,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
 @contextmanager
 def _announced(home: Path, url: str) -> Iterator[None]:
     """Say in a file where the server is, for as long as it is there."""
-    path = home / SERVER_FILE
+    path = Home(home).server
     own = entry(os.getpid())
     record = {"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks}
-    draft = path.with_suffix(".new")
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(record), "utf-8")
-    draft.replace(path)
+    write_private(path, json.dumps(record))
     try:
         yield
     finally:
@@ -215,9 +218,8 @@ def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
 
 def _down(home: Path) -> int:
     """End every supervisor of a home with everything that it runs."""
-    nodes = home / "nodes"
-    names = sorted(path.name for path in nodes.iterdir() if path.is_dir()) if nodes.is_dir() else []
-    end_supervisors(home / "nodes" / name for name in names)
+    nodes = Home(home).nodes
+    end_supervisors(sorted(path for path in nodes.iterdir() if path.is_dir()) if nodes.is_dir() else ())
     return 0
 
 

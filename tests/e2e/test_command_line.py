@@ -38,7 +38,9 @@ def submitted(shell: Shell, folder: Path, name: str, run: str, **more: object) -
 def test_a_server_that_is_up_can_be_found_and_its_secrets_are_private(shell: Shell) -> None:
     record = json.loads((shell.home / "server.json").read_text("utf-8"))
     assert record["url"].startswith("http://127.0.0.1:")
-    assert stat.S_IMODE((shell.home / "token").stat().st_mode) == 0o600
+    for name in ("token", "server.json", "server.log", "server.out"):
+        assert stat.S_IMODE((shell.home / name).stat().st_mode) == 0o600, name
+    assert all(json.loads(line) for line in (shell.home / "server.log").read_text("utf-8").splitlines())
     assert "was running already" in shell.run("up", "-d").stdout
     assert [node.split()[1:3] for node in shell.says("nodes").splitlines()[1:3]] == [["ready", "····"]] * 2
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from muster.access.keyring import TokenStore
 from muster.access.secrets import digest_of, new_secret
+from muster.home import Home
 from muster.model.access import Binding, Role, Token
 from muster.model.audit import AuditEntry
-
-FILE = "token"
+from muster.private_files import write_private
 
 
 def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
     """The secret in the home's token file, made anew when there is none or it does not open anything any more."""
-    path = home / FILE
+    path = Home(home).token
     known = _read(path)
     if known and _opens(known, store):
         return known
@@ -25,7 +25,7 @@ def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
         id=secret.id, name=name, digest=secret.digest, bindings=(Binding(role=Role.ADMIN),), created_ms=now_ms
     )
     store.add(token, audit=(entry,))
-    _write(path, secret.text)
+    write_private(path, f"{secret.text}\n")
     return secret.text
 
 
@@ -47,15 +47,3 @@ def _read(path: Path) -> str:
         return path.read_text("ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return ""
-
-
-def _write(path: Path, text: str) -> None:
-    """Write beside it and rename, so that nobody ever reads half a token, or one that others may read."""
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as stream:
-        stream.write(text + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(path)

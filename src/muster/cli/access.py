@@ -14,7 +14,9 @@ from muster.cli.connection import connect
 from muster.cli.options import Output, Printed, Quiet
 from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import moment
+from muster.home import Home, home_folder
 from muster.model.errors import Corrupted, InvalidInput
+from muster.private_files import claim_folder, write_private
 
 # ruff: noqa: PLC0415
 
@@ -39,9 +41,9 @@ def login(
 ) -> None:
     """Use another server from now on. The token is checked, and kept where only you can read it."""
     from muster.client import Client
-    from muster.client.address import LOGIN_FILE, checked_url, home_folder, is_loopback
+    from muster.client.address import checked_url, is_loopback
 
-    path = home_folder() / LOGIN_FILE
+    path = Home(home_folder(os.environ)).login
     if forget:
         path.unlink(missing_ok=True)
         note("forgotten; commands use the server on this machine")
@@ -54,7 +56,8 @@ def login(
     secret = _secret(token_file)
     with Client(address, secret) as client:
         who = client.whoami()
-    _write_private(path, {"url": address, "token": secret, "name": who.name})
+    claim_folder(path.parent)
+    write_private(path, json.dumps({"url": address, "token": secret, "name": who.name}))
     note(f"logged in to {address} as {who.name}")
     if output is Output.JSON:
         show_json({"url": address, **who.document})
@@ -75,16 +78,6 @@ def _secret(file: str | None) -> str:
     if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
         raise InvalidInput("that is no token: it is one line of letters and digits")
     return secret
-
-
-def _write_private(path: Path, record: dict[str, Any]) -> None:
-    """Write a file that nobody else can read, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump(record, stream)
-    draft.replace(path)
 
 
 @token.command("create")

@@ -14,6 +14,7 @@ import typer
 from muster.cli.screen import screen, show
 from muster.cli.server import serve_command
 from muster.cli.wording import now
+from muster.home import Home
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,7 +65,7 @@ def _server(home: Path) -> "Iterator[Client]":
     show(f"Starting Muster with {NODES.replace('x', ' virtual nodes of ')} GPU slots under {home} …")
     try:
         server = start_detached(serve_command(options), home)
-        with Client(server.url, (home / "token").read_text("utf-8").strip()) as client:
+        with Client(server.url, Home(home).token.read_text("utf-8").strip()) as client:
             yield client
     finally:
         if (found := find_server(home)) is not None:

@@ -10,22 +10,23 @@ import typer
 
 from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
+from muster.home import Home, home_folder
 from muster.model.errors import InvalidInput
 
 # ruff: noqa: PLC0415
 
-Home = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept; else ~/.muster.")]
+Folder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept; else ~/.muster.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Where to listen; 0 takes any that is free.")]
 Host = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen; else on this machine only.")]
 Nodes = Annotated[str | None, typer.Option(metavar="NxG", help="Divide this machine: 4x8 is 4 nodes with 8 GPUs.")]
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="muster.toml: the real thing.")]
-Database = Annotated[str | None, typer.Option(metavar="URL", help="A PostgreSQL instead of a file under home.")]
+Database = Annotated[str | None, typer.Option(metavar="URL", help="A PostgreSQL, without its password; else a file.")]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
 
 
 def up(
-    home: Home = None,
+    home: Folder = None,
     port: Port = None,
     host: Host = None,
     nodes: Nodes = None,
@@ -35,9 +36,11 @@ def up(
     output: Printed = Output.TABLE,
 ) -> None:
     """Start Muster on this machine: API and dashboard on one port, and an engine that runs real processes."""
-    from muster.client.address import home_folder
+    from muster.formats.database_url import refuse_password
 
-    folder = (home or home_folder()).expanduser().resolve()
+    if database is not None:
+        refuse_password(database)
+    folder = (home or home_folder(os.environ)).expanduser().resolve()
     options = {"home": folder, "port": port, "host": host, "nodes": nodes, "config": config, "database": database}
     command = serve_command({name: str(value) for name, value in options.items() if value is not None})
     if not detach:
@@ -50,7 +53,7 @@ def up(
     running = find_server(folder)
     server = running or start_detached(command, folder)
     if output is Output.JSON:
-        show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(folder / "token")})
+        show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(Home(folder).token)})
     else:
         _tell(server.url, folder, was_running=running is not None, is_default=home is None)
 
@@ -69,8 +72,8 @@ def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> Non
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
     made.add_row("url", Text(url, style="bold"))
-    made.add_row("token", str(folder / "token"))
-    made.add_row("log", str(folder / "server.log"))
+    made.add_row("token", str(Home(folder).token))
+    made.add_row("log", str(Home(folder).server_log))
     if not is_default:
         made.add_row("first", f"export MUSTER_HOME={folder}")
     made.add_row("try", "muster run -- echo hello")
@@ -84,18 +87,18 @@ def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> Non
 
 
 def _login_elsewhere(folder: Path) -> str:
-    from muster.client.address import LOGIN_FILE, read_record
+    from muster.client.address import read_record
 
-    said = os.environ.get("MUSTER_URL") or read_record(folder / LOGIN_FILE).get("url")
+    said = os.environ.get("MUSTER_URL") or read_record(Home(folder).login).get("url")
     return str(said or "")
 
 
-def down(home: Home = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
+def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
     from muster.cli.server_process import run_down, stop
-    from muster.client.address import find_server, home_folder
+    from muster.client.address import find_server
 
-    folder = (home or home_folder()).expanduser().resolve()
+    folder = (home or home_folder(os.environ)).expanduser().resolve()
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not there; --home says where else")
     server = find_server(folder)

@@ -15,7 +15,9 @@ from typing import TypeVar
 
 from muster.client import Client
 from muster.client.address import Server, find_server
+from muster.home import Home
 from muster.model.errors import MusterError, TimedOut, Unavailable
+from muster.private_files import claim_folder, open_private
 from muster.processes import is_same
 
 T = TypeVar("T")
@@ -31,10 +33,9 @@ ANSWER_S = 2.0
 
 def start_detached(command: Sequence[str], home: Path) -> Server:
     """Start a server in the background, and return it once it answers."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    log = home / "server.log"
-    with log.open("ab") as output:
-        begin = output.tell()
+    claim_folder(home)
+    begin = _size(Home(home).server_log)
+    with os.fdopen(open_private(Home(home).server_output, os.O_TRUNC | os.O_APPEND), "wb") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, close_fds=True
         )
@@ -45,14 +46,14 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
             return server
         if process.poll() is not None:
             raise Unavailable(
-                f"the server ended at once, with exit code {process.returncode}; {_last_words(log, begin)}"
+                f"the server ended at once, with exit code {process.returncode}; {_last_words(home, begin)}"
             )
         return None
 
     server = _poll(answers, START_S)
     if server is None:
         # It may still come; whoever looks next finds it by its record.
-        raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(log, begin)}")
+        raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(home, begin)}")
     return server
 
 
@@ -93,10 +94,25 @@ def _poll(look: Callable[[], T | None], patience_s: float) -> T | None:
     return found
 
 
-def _last_words(log: Path, begin: int) -> str:
-    """What the server said last since it was started."""
-    with log.open("rb") as stream:
-        stream.seek(begin)
-        lines = stream.read().decode("utf-8", errors="replace").splitlines()
-    said = "\n".join(f"  {line}" for line in lines[-LOG_LINES:])
-    return f"its last words, from {log}:\n{said}" if said else f"it said nothing; see {log}"
+def _last_words(home: Path, begin: int) -> str:
+    """What the server printed since it was started, and what it logged."""
+    places = (Home(home).server_output, 0), (Home(home).server_log, begin)
+    told = [(path, lines[-LOG_LINES:]) for path, start in places if (lines := _lines(path, start))]
+    if not told:
+        return f"it said nothing; see {Home(home).server_log}"
+    return "\n".join(
+        f"its last words, from {path}:\n" + "\n".join(f"  {line}" for line in lines) for path, lines in told
+    )
+
+
+def _lines(path: Path, begin: int) -> list[str]:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(begin if begin <= _size(path) else 0)  # a full log is put aside, and a new one begun
+            return stream.read().decode("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

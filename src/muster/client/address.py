@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from muster.home import Home, home_folder
 from muster.model.errors import InvalidInput, Unreachable
 from muster.processes import is_same
 
-LOGIN_FILE = "login.json"
-SERVER_FILE = "server.json"
-TOKEN_FILE = "token"
 START_A_SERVER = "start one here with `muster up -d`, or name one with MUSTER_URL or `muster login URL`"
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -35,11 +33,6 @@ class Address:
     """What named the server, for messages."""
 
 
-def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where Muster keeps what belongs to this user on this machine."""
-    return Path(environment.get("MUSTER_HOME") or Path.home() / ".muster").expanduser()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
     """A server that runs on this machine."""
@@ -51,7 +44,7 @@ class Server:
 
 def find_server(home: Path) -> Server | None:
     """The server that runs for this home, if there is one."""
-    record = read_record(home / SERVER_FILE)
+    record = read_record(Home(home).server)
     match record.get("url"), record.get("pid"), record.get("start_ticks"):
         case str(url), int(pid), int(start_ticks) if is_same(pid, start_ticks):
             return Server(url=url, pid=pid, start_ticks=start_ticks)
@@ -85,11 +78,11 @@ def read_record(path: Path) -> dict[str, object]:
 def _url(said: str | None, home: Path) -> tuple[str, str]:
     if said:
         return checked_url(said), "MUSTER_URL"
-    for name in (LOGIN_FILE, SERVER_FILE):
-        url = read_record(home / name).get("url")
+    for record in (Home(home).login, Home(home).server):
+        url = read_record(record).get("url")
         if isinstance(url, str) and url:
-            return checked_url(url), str(home / name)
-    raise Unreachable(f"no server is known: {home / SERVER_FILE} is not there; {START_A_SERVER}")
+            return checked_url(url), str(record)
+    raise Unreachable(f"no server is known: {Home(home).server} is not there; {START_A_SERVER}")
 
 
 def checked_url(url: str) -> str:
@@ -106,13 +99,13 @@ def checked_url(url: str) -> str:
 
 def _token(url: str, home: Path) -> str:
     """The token stored for this very server."""
-    login = read_record(home / LOGIN_FILE)
+    login = read_record(Home(home).login)
     if login.get("url") == url:
         return str(login.get("token") or "")
     server = find_server(home)
     if server is None or server.url != url:
         return ""
     try:
-        return (home / TOKEN_FILE).read_text("utf-8").strip()
+        return Home(home).token.read_text("utf-8").strip()
     except (OSError, UnicodeError):
         return ""

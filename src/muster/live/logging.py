@@ -9,6 +9,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from muster.model.limits import SERVER_LOG_BYTES, SERVER_LOGS
+from muster.private_files import open_private
 
 _USUAL = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 _SECRET = re.compile(r"muster_[0-9a-f]{12}_[A-Za-z0-9_-]+|(?i:bearer)[ .]+[A-Za-z0-9._~+/-]{8,}=*")
@@ -35,7 +36,6 @@ class JsonLines(logging.Formatter):
 
 def log_to(path: Path, *, level: int = logging.INFO) -> logging.Handler:
     """Have everything logged to a file from now on; a full one is put aside, and the oldest is dropped."""
-    path.touch(mode=0o600)
     handler = _PrivateFile(path, maxBytes=SERVER_LOG_BYTES, backupCount=SERVER_LOGS, encoding="utf-8")
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
@@ -48,5 +48,4 @@ class _PrivateFile(RotatingFileHandler):
     """A rotating file that nobody else may read."""
 
     def _open(self):  # type: ignore[no-untyped-def]
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return os.fdopen(descriptor, self.mode, encoding=self.encoding)
+        return os.fdopen(open_private(self.baseFilename, os.O_APPEND), self.mode, encoding=self.encoding)

@@ -193,6 +193,16 @@ LOG_SEGMENT_BYTES = 8 << 20
 LOG_SEGMENTS = 64
 """Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
 
+LOGS_DISK_PART = 10
+"""All output together takes a tenth of its disk at most: beyond, that of ended workers goes, the oldest first. Training
+needs the rest for checkpoints."""
+
+LOGS_KEPT_S = 3_600
+"""Output is kept this long after the last of it was written, also when there is too much: somebody may be reading."""
+
+LOGS_LOOK_MS = 3_600_000
+"""How often that is looked at: a worker's own output is bounded, so that an hour adds little."""
+
 LOG_READ_BYTES = 1 << 20
 """The most that one question about a log is answered with."""
 

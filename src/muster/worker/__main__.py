@@ -11,8 +11,10 @@ import signal
 import sys
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.ids import NodeName
 from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
 from muster.worker.inheritance import settle_inheritance
@@ -28,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Start a supervisor. In the process that stays, this returns when it has ended."""
     options = _options(arguments)
     home = Path(options.home).resolve()
-    folder = home / "nodes" / options.node
+    folder = Home(home).node(options.node)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     umask = os.umask(0o077)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -71,7 +73,7 @@ def _detach(log: Path) -> int:
     if os.fork() > 0:
         os._exit(0)
     mode = os.O_TRUNC if log.exists() and log.stat().st_size > SUPERVISOR_LOG_BYTES else os.O_APPEND
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | mode, 0o600)
+    output = open_private(log, mode)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for given, wanted in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(given, wanted)
@@ -121,10 +123,7 @@ def _identity() -> Identity:
 def _introduce(identity: Identity, folder: Path) -> None:
     """Say who to talk to, whole or not at all."""
     text = {"pid": identity.pid, "start_ticks": identity.start_ticks, "boot": boot_id(), "token": identity.token}
-    fresh = folder / "supervisor.new"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(text, file)
-    fresh.replace(folder / "supervisor.json")
+    write_private(folder / "supervisor.json", json.dumps(text))
 
 
 def _ground_name(home: Path, node: str) -> str:

@@ -18,8 +18,8 @@ Variables = dict[str, str]
 TOKEN_VARIABLE = "MUSTER_WORKER_TOKEN"
 """Marks every process of a worker, so that a tree can be told by looking."""
 
-PASSED_ON = ("MUSTER_HOME", "MUSTER_URL")
-"""Of Muster's own variables a worker inherits these; the others may hold a token or a database's password."""
+PASSED_ON = ("MUSTER_URL",)
+"""Of Muster's own variables a worker inherits these; the others hold a token or a password, or say where one is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
@@ -38,7 +39,7 @@ class Premises:
     @property
     def folder(self) -> Path:
         """What the supervisor keeps of this node."""
-        return self.home / "nodes" / self.node
+        return Home(self.home).node(self.node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

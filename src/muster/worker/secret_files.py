@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.ids import TeamPath
 from muster.model.limits import SECRET_BYTES
 
@@ -18,7 +19,7 @@ class SecretMissing(Exception):
 
 def secrets_of(home: Path, team: TeamPath, names: Iterable[str]) -> dict[str, str]:
     """The values of these secrets for a job of this team."""
-    return {name: _value(_found(home / "secrets", team, name), name) for name in names}
+    return {name: _value(_found(Home(home).secrets, team, name), name) for name in names}
 
 
 def _found(root: Path, team: TeamPath, name: str) -> Path:

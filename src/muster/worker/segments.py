@@ -8,6 +8,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.ids import JobId
 from muster.model.limits import LOG_SEGMENT_BYTES, LOG_SEGMENTS
 
@@ -22,7 +23,7 @@ _NAME_CHARS = 150
 
 def log_folder(home: Path, job: JobId, attempt: int, rank: int) -> Path:
     """Where the output of one worker is kept."""
-    return home / "logs" / folder_name(job) / str(attempt) / str(rank)
+    return Home(home).logs / folder_name(job) / str(attempt) / str(rank)
 
 
 def folder_name(job: JobId) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.client.address import find_address, find_server, home_folder
+from muster.client.address import find_address, find_server
 from muster.model.errors import InvalidInput, Unreachable
 from muster.processes import entry
 
@@ -87,11 +87,6 @@ def test_a_broken_file_counts_as_none(home: Path) -> None:
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="not the address of a server"):
         find_address(url, environment={"MUSTER_HOME": "nowhere"})
-
-
-def test_home_is_a_folder_of_the_user_unless_said_otherwise() -> None:
-    assert home_folder({}) == Path.home() / ".muster"
-    assert home_folder({"MUSTER_HOME": "~/m"}) == Path.home() / "m"
 
 
 def test_muster_and_its_answers_load_no_http_library() -> None:

@@ -124,7 +124,8 @@ def test_a_worker_without_gpus_sees_none_and_one_with_a_share_knows_it() -> None
 
 
 def test_tokens_and_passwords_of_the_control_plane_are_not_passed_on() -> None:
-    own = {"PATH": "/bin", "MUSTER_TOKEN": "x", "MUSTER_DATABASE": "y", "MUSTER_URL": "z", "MUSTER_WORKER_TOKEN": "t"}
+    secret = dict.fromkeys(("MUSTER_TOKEN", "MUSTER_DATABASE", "MUSTER_WORKER_TOKEN", "MUSTER_HOME"), "x")
+    own = {"PATH": "/bin", "MUSTER_URL": "z", **secret}
     assert inherited(own) == {"PATH": "/bin", "MUSTER_URL": "z"}
 
 

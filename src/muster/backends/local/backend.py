@@ -19,12 +19,14 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.link import Link, Listener, Whereabouts, whereabouts
 from muster.backends.local.ports import free_port
+from muster.backends.local.pruning import logs_bytes_max, prune
 from muster.failpoints import failpoint
+from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound, TimedOut
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
-from muster.model.limits import SUPERVISOR_BACKLOG
+from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG
 from muster.model.node import Node
 from muster.processes import is_same
 from muster.worker.loop import Loop
@@ -116,10 +118,10 @@ class LocalBackend:
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)
-        found = None if node is None else whereabouts(self._home / "nodes" / node)
+        found = None if node is None else whereabouts(Home(self._home).node(node))
         if node is None or found is None:
             raise NotFound(f"job {job} runs on no node of this machine")
-        return attach(self._home / "nodes" / node, found.token, job)
+        return attach(Home(self._home).node(node), found.token, job)
 
     def close(self) -> None:
         """Stop talking. Supervisors and everything they run go on."""
@@ -133,7 +135,7 @@ class LocalBackend:
     def shutdown(self, timeout_s: float = 30.0) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
         self.close()
-        end_supervisors((self._home / "nodes" / name for name in self._links), timeout_s)
+        end_supervisors((Home(self._home).node(name) for name in self._links), timeout_s)
 
     def _ring(self) -> None:
         if not self._is_closing:
@@ -156,6 +158,7 @@ class LocalBackend:
     def _talk(self) -> None:
         try:
             self._end_former_nodes()
+            self._prune_logs()
             for link in self._links.values():
                 link.open()
             self._loop.run()
@@ -164,9 +167,16 @@ class LocalBackend:
                 link.close()
             self._loop.close()
 
+    def _prune_logs(self) -> None:
+        """Beside everything else: there may be many files, and nobody waits for it."""
+        self._loop.after(LOGS_LOOK_MS, self._prune_logs)
+        thread = threading.Thread(target=_make_room, args=(Home(self._home).logs,), name="log-pruning", daemon=True)
+        with suppress(RuntimeError):  # no thread is to be had now; the next time will do
+            thread.start()
+
     def _end_former_nodes(self) -> None:
         """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
-        nodes = self._home / "nodes"
+        nodes = Home(self._home).nodes
         folders = tuple(nodes.iterdir()) if nodes.is_dir() else ()
         _tell_to_end(folder for folder in folders if folder.name not in self._links)
 
@@ -301,6 +311,16 @@ def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
         with suppress(ProcessLookupError):  # it may end at any moment by itself
             os.kill(found.pid, signal.SIGTERM)
     return living
+
+
+def _make_room(logs: Path) -> None:
+    try:
+        gone = prune(logs, logs_bytes_max(logs)) if logs.is_dir() else 0
+    except OSError as error:
+        _log.warning("old output could not be dropped", extra={"cause": str(error)})
+    else:
+        if gone:
+            _log.info("old output was dropped", extra={"bytes": gone})
 
 
 def _now_ms() -> int:

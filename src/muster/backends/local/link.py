@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.home import Home
 from muster.model.limits import (
     SUPERVISOR_BACKLOG,
     SUPERVISOR_HELLO_MS,
@@ -27,6 +28,7 @@ from muster.model.limits import (
     SUPERVISOR_SILENCE_MS,
 )
 from muster.model.node import Node
+from muster.private_files import open_private
 from muster.processes import is_same
 from muster.worker.loop import Loop, Timer
 from muster.worker.processes import boot_id
@@ -70,7 +72,7 @@ class Link:
         self.hello: Message = {}
         """What it said of itself last."""
         self._home = home
-        self._folder = home / "nodes" / node.name
+        self._folder = Home(home).node(node.name)
         self._loop = loop
         self._listener = listener
         self._options = options
@@ -155,7 +157,7 @@ class Link:
     def _launched(self) -> subprocess.Popen[bytes]:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         names = ("--home", str(self._home), "--node", self.node.name)
-        with open(self._folder / "supervisor.log", "ab", opener=_private) as log:
+        with open(self._folder / "supervisor.log", "ab", opener=open_private) as log:
             return subprocess.Popen(
                 [sys.executable, "-P", "-m", "muster.worker", *names, *self._options],
                 stdin=subprocess.DEVNULL,
@@ -304,10 +306,6 @@ def _serves(pid: int, node: str) -> bool:
     """True when the process was started as this node's supervisor. It may be killed, so one proof is not enough."""
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return b"--node" in arguments and node.encode() in arguments
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _reach(folder: Path) -> socket.socket | None:

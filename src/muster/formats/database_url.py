@@ -1,0 +1,27 @@
+"""Where a database's password may be written, and where not."""
+
+from urllib.parse import parse_qs, urlsplit
+
+from muster.model.errors import InvalidInput
+
+VARIABLE = "MUSTER_DATABASE"
+
+_SECRETS = ("password", "sslpassword")
+
+
+def refuse_password(url: str) -> None:
+    """A command line is read by everybody on the machine, so a password has no place there."""
+    if has_password(url):
+        raise InvalidInput(
+            "--database has a password in it, which everybody on this machine could read in the list of processes; "
+            f"write the whole address into the configuration file (database, under [server]), or set {VARIABLE}"
+        )
+
+
+def has_password(url: str) -> bool:
+    """True for an address that holds a secret."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or any(name in parse_qs(parts.query) for name in _SECRETS)
+    except ValueError:
+        return False

@@ -1,0 +1,54 @@
+"""Files and folders that nobody else may read, whatever was there before and whatever the umask is."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from muster.model.errors import InvalidInput, Refused
+
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
+
+
+def write_private(path: Path, text: str) -> None:
+    """Put a file in the place of another, whole or not at all. A link that lies there is replaced and not followed."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def open_private(path: str | Path, flags: int) -> int:
+    """Open a file for writing, made if it is not there; from then on only its owner may read it."""
+    descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+    try:
+        os.fchmod(descriptor, _FILE_MODE)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def claim_folder(path: Path) -> None:
+    """Make a folder, or take one that is there, and close it to others. Somebody else's is refused."""
+    try:
+        path.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        found = path.stat()
+        if found.st_uid != os.geteuid():
+            raise Refused(
+                f"{path} belongs to user {found.st_uid} and you are {os.geteuid()}: whoever owns it could read every "
+                "token and secret in it; name another folder with --home, or become its owner with chown"
+            )
+        if found.st_mode & 0o7777 != _FOLDER_MODE:
+            path.chmod(_FOLDER_MODE)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be Muster's home: {error.strerror}; --home names another folder") from None

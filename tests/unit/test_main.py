@@ -1,0 +1,50 @@
+"""What the server makes of its command line, its environment and its configuration."""
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from muster import main
+from muster.cli.main import app
+from muster.formats.database_url import has_password
+
+SECRET = "postgresql://ada:hunter2@db/muster"
+
+
+def database_of(home: Path, *arguments: str) -> str:
+    return main._options(main._parser().parse_args(["serve", "--home", str(home), *arguments])).database
+
+
+@pytest.mark.parametrize("url", [SECRET, "postgresql:///muster?host=db&password=hunter2"])
+def test_a_password_on_the_command_line_is_refused(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["serve", "--home", str(tmp_path), "--database", url]) == 2
+    said = capsys.readouterr().err
+    assert "MUSTER_DATABASE" in said
+    assert "hunter2" not in said
+
+
+def test_the_command_line_refuses_it_before_anything_is_started(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["up", "-d", "--home", str(tmp_path / "home"), "--database", SECRET])
+    assert done.exit_code == 2
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("url", ["postgresql://ada@db/muster", "sqlite:////m/muster.db", "postgresql://[", ""])
+def test_an_address_without_a_password_may_be_anywhere(url: str) -> None:
+    assert not has_password(url)
+
+
+def test_a_database_is_named_by_the_environment_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "muster.toml").write_text("[server]\ndatabase = 'postgresql://file/muster'\n")
+    config = ("--config", str(tmp_path / "muster.toml"))
+    assert database_of(tmp_path, *config) == "postgresql://file/muster"
+    monkeypatch.setenv("MUSTER_DATABASE", SECRET)
+    assert database_of(tmp_path, *config) == SECRET
+    assert "MUSTER_DATABASE" not in os.environ
+    monkeypatch.setenv("MUSTER_DATABASE", SECRET)
+    assert database_of(tmp_path, "--database", "postgresql://said/muster") == "postgresql://said/muster"
+    assert database_of(tmp_path) == f"sqlite:///{tmp_path}/muster.db"
