@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from muster.access.permissions import Permission
 from muster.api.asking import require, visible
 from muster.api.gate import Caller, Needs
-from muster.api.lookup import spec_of
+from muster.api.lookup import spec_of, team_of
 from muster.api.rendering.jobs import job_body
 from muster.api.rendering.outlooks import dry_run_body
 from muster.api.routes.answers import CHANGED, errors
@@ -29,6 +29,7 @@ from muster.formats.job_file import job_from_document
 from muster.formats.wire import closest
 from muster.model.errors import Conflict, InvalidInput, NeverRuns
 from muster.model.ids import JobId
+from muster.model.plan import ReasonCode
 from muster.model.scenario import Rules
 from muster.model.spec import DEFAULT_TEAM, JobSpec
 
@@ -62,6 +63,7 @@ async def submit_job(
     """Let a job in. It is in the log when this is answered."""
     spec = await _read(body)
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
+    _check_dependencies(caller, spec)
     if dry_run:
         response.status_code = 200
         return await _tried(caller, spec)
@@ -124,6 +126,15 @@ def _check_team(spec: JobSpec, rules: Rules) -> None:
         raise InvalidInput(f"there is no team {spec.team}" + (f"; {hint}" if hint else ""))
 
 
+def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
+    """A job that they may not see does not exist, as far as they can tell."""
+    for dependency in spec.depends_on:
+        team = team_of(caller.deps.control.state, dependency.job)
+        if team is None or not caller.sees(team):
+            message = f"depends on {dependency.job}, which does not exist; submit that job first"
+            raise NeverRuns(ReasonCode.DEPENDENCY, message)
+
+
 def _entered(
     caller: Caller,
     engine: Engine,
@@ -166,8 +177,6 @@ def _unmet(spec: JobSpec, state: State) -> tuple[JobId, ...]:
     unmet = []
     for dependency in spec.depends_on:
         job_state = state.state_of(dependency.job)
-        if job_state is None:
-            raise InvalidInput(f"depends on {dependency.job}, which does not exist; submit that job first")
-        if fate(job_state, dependency.when) is not Fate.MET:
+        if job_state is not None and fate(job_state, dependency.when) is not Fate.MET:
             unmet.append(dependency.job)
     return tuple(unmet)
