@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from muster.access.permissions import Permission
 from muster.api.asking import require, visible
@@ -39,7 +39,7 @@ Submits = Annotated[Caller, Depends(Needs(Permission.JOBS_SUBMIT))]
 Key = Annotated[
     str, Header(alias="Idempotency-Key", max_length=200, description="Sending the same again under it is safe.")
 ]
-INLINE_CHARS = 16 * 1024
+INLINE_BYTES = 16 * 1024
 """Job files up to this size are read at once; longer ones on a thread, as that takes a moment."""
 
 
@@ -56,12 +56,13 @@ INLINE_CHARS = 16 * 1024
 async def submit_job(
     caller: Submits,
     body: Submission,
+    request: Request,
     response: Response,
     key: Key = "",
     dry_run: Annotated[bool, Query(description="Decide, and change nothing.")] = False,
 ) -> Job | DryRun:
     """Let a job in. It is in the log when this is answered."""
-    spec = await _read(body)
+    spec = await _read(body, len(await request.body()))
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
     _check_dependencies(caller, spec)
     if dry_run:
@@ -103,15 +104,13 @@ async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) 
     return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
 
 
-async def _read(body: Submission) -> JobSpec:
-    if body.text is None:
-        return job_from_document(Document(file=body.file, value=body.job), environment={})
-    text = body.text
-
+async def _read(body: Submission, size_bytes: int) -> JobSpec:
     def read() -> JobSpec:
-        return job_from_document(parse_document(text, file=body.file), environment={})
+        if body.text is None:
+            return job_from_document(Document(file=body.file, value=body.job), environment={})
+        return job_from_document(parse_document(body.text, file=body.file), environment={})
 
-    return read() if len(text) <= INLINE_CHARS else await asyncio.to_thread(read)
+    return read() if size_bytes <= INLINE_BYTES else await asyncio.to_thread(read)
 
 
 def _fingerprint(spec: JobSpec, *, held: bool) -> str:
