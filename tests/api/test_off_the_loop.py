@@ -9,7 +9,9 @@ import pytest
 
 from muster.api.routes import export, submissions
 from muster.formats.job_file import job_from_document
-from tests.api.world import World, job_file, played
+from muster.model.ids import JobId
+from muster.model.job import Job
+from tests.api.world import World, job_file, played, submitted
 
 
 def _noting(act: Callable[..., Any], threads: list[int]) -> Callable[..., Any]:
@@ -46,5 +48,25 @@ def test_jobs_are_exported_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (await client.get("/v1/export")).status_code == 200
         assert threads
         assert threading.get_ident() not in threads
+
+    played(scenario)
+
+
+def test_an_array_is_shown_without_a_look_at_every_task() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        array = await submitted(client, held=True, array="0-499")
+        state = world.control.state
+        looks: list[JobId] = []
+
+        class Watched(dict[JobId, Job]):
+            def __getitem__(self, job: JobId) -> Job:
+                looks.append(job)
+                return super().__getitem__(job)
+
+        jobs, state.jobs = state.jobs, Watched(state.jobs)
+        shown = (await client.get(f"/v1/jobs/{array}")).json()
+        state.jobs = jobs
+        assert (shown["tasks"], shown["held"]) == ({"held": 500}, True)
+        assert len(looks) < 10
 
     played(scenario)

@@ -205,6 +205,22 @@ def test_an_array_is_there_once_its_tasks_are() -> None:
     assert JOB in state.array_specs
 
 
+def test_an_array_knows_the_sums_over_its_tasks() -> None:
+    state = State(a_small_cluster())
+    fold(state, submitted(replace(a_job(), array=ArraySpec(indices=(0, 1, 2)))))
+    task = JobId("job-1.0")
+    fold(state, JobHeld(at_ms=1, job=JobId("job-1.2")))
+    fold(state, replace(started(seats(("n1", 0))), job=task))
+    tally = state.arrays[JOB]
+    assert (list(tally.running), tally.first_started_ms, tally.held) == ([task], 1_000, 1)
+    fold(state, NodeLost(at_ms=61_000, node=NodeName("n1"), because="gone"))
+    fold(state, JobCancelRequested(at_ms=62_000, job=JOB))
+    tasks = [state.jobs[each] for each in tally.tasks]
+    assert tally.node_failures == sum(each.node_failures for each in tasks) == 1
+    assert tally.attained_gpu_ms == sum(each.attained_gpu_ms for each in tasks) > 0
+    assert (tally.running, tally.held, tally.last_ended_ms) == ({}, 0, 62_000)
+
+
 def test_of_an_array_only_tasks_that_had_their_turn_are_shown_to_planning() -> None:
     spec = replace(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
     state = a_state(JobSubmitted(at_ms=0, job=JOB, spec=spec))
