@@ -63,3 +63,21 @@ def test_who_does_not_take_what_is_shown_is_let_go() -> None:
 
     with a_world(settings=Settings(send_s=0.05)) as world:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+def test_a_token_that_is_revoked_does_not_keep_a_terminal_and_attaching_is_audited() -> None:
+    async def play(world: World) -> None:
+        async with listening(world) as url, caller(world, url) as client:
+            job = await _interactive(world, client)
+            async with _attached(world, url, job) as socket:
+                assert (world.store.audit[-1].action, world.store.audit[-1].subject) == ("jobs.attach", job)
+                await socket.send(b"hi")
+                assert await socket.recv() == b"HI"
+                token = next(each for each in world.tokens.all() if each.name == "member")
+                async with caller(world, url, "admin") as admin:
+                    assert (await admin.delete(f"/v1/tokens/{token.id}")).status_code == 204
+                await socket.wait_closed()
+                assert socket.close_code == 1008
+
+    with a_world(settings=Settings(stream_s=0.05)) as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))

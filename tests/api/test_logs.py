@@ -4,6 +4,7 @@ import asyncio
 
 import httpx
 
+from muster.api.deps import Settings
 from tests.api.listening import caller, listening
 from tests.api.world import DEADLINE_S, World, a_world, eventually, played, submitted
 
@@ -80,4 +81,16 @@ def test_a_stop_ends_what_is_followed() -> None:
                 assert [part async for part in parts] == []
 
     with a_world() as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+def test_what_is_followed_ends_after_a_while_so_that_a_revoked_token_does_not_keep_it() -> None:
+    async def play(world: World) -> None:
+        async with listening(world) as url, caller(world, url) as client:
+            job = await _started(client)
+            world.logs.print(b"one\n", job=job)
+            answer = await client.get(f"/v1/jobs/{job}/logs", params={"follow": True})
+            assert answer.content == b"one\n"
+
+    with a_world(settings=Settings(stream_s=0.05, log_poll_s=0.01)) as world:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))

@@ -63,6 +63,24 @@ def test_what_happens_to_jobs_is_counted() -> None:
     played(scenario)
 
 
+def test_jobs_that_end_while_they_wait_are_counted_once() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await submitted(client, held=True)
+        await submitted(client, depends_on=[job])
+        array = await submitted(client, held=True, array="0-2")
+        for each in (job, array):
+            assert (await client.post(f"/v1/jobs/{each}/cancel")).status_code == 200
+            await client.post(f"/v1/jobs/{each}/cancel")
+
+        async def are_counted() -> bool:
+            return (await _figures(client)).get("muster_jobs_ended_total{state=cancelled}") == 5
+
+        await eventually(are_counted)
+        assert (await _figures(client))["muster_allocated_gpu_seconds_total"] == 0
+
+    played(scenario)
+
+
 def test_gpu_time_is_useful_when_it_need_not_be_spent_again() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         done = await submitted(client, gpus=2)

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from muster.api.gate import check_guarded, demand_of
 from muster.model.ids import JobId
-from tests.api.world import World, a_world, submitted
+from tests.api.world import DEADLINE_S, World, a_world, eventually, submitted
 
 EVERYBODY = ("anonymous", "other", "viewer", "member", "colleague", "lead", "operator", "admin")
 
@@ -55,8 +55,11 @@ async def _a_job_with_a_log(world: World) -> str:
     job = await _a_job(world)
     world.logs.print(b"hello\n", job=job, is_last=True)
     async with world.client("member") as member:
-        while (await member.get(f"/v1/jobs/{job}")).json()["attempt"] == 0:
-            await asyncio.sleep(0)
+
+        async def has_begun() -> bool:
+            return bool((await member.get(f"/v1/jobs/{job}")).json()["attempt"])
+
+        await eventually(has_begun)
     return job
 
 
@@ -150,7 +153,7 @@ async def _statuses(world: World, case: Case) -> tuple[int, ...]:
 @pytest.mark.parametrize("operation", CASES)
 def test_everybody_gets_what_the_table_says(operation: str) -> None:
     with a_world() as world:
-        statuses = asyncio.run(_statuses(world, CASES[operation]))
+        statuses = asyncio.run(asyncio.wait_for(_statuses(world, CASES[operation]), DEADLINE_S))
     assert dict(zip(EVERYBODY, statuses, strict=True)) == dict(zip(EVERYBODY, CASES[operation].statuses, strict=True))
 
 
@@ -191,4 +194,4 @@ def test_who_is_refused_a_change_is_written_down_and_who_may_not_look_is_not() -
         assert world.store.audit[-1].subject == JobId(job)
 
     with a_world() as world:
-        asyncio.run(scenario(world))
+        asyncio.run(asyncio.wait_for(scenario(world), DEADLINE_S))

@@ -61,6 +61,8 @@ def test_a_team_with_teams_below_it_stays_and_nobody_raises_their_own_quota() ->
         async with world.client("admin") as admin:
             assert (await admin.delete("/v1/teams/nlp")).status_code == 409
             assert (await admin.put("/v1/teams/a b", json={})).status_code == 422
+            for reserved in ("*", "(own)", "nlp/%2E", "nlp/-"):
+                assert (await admin.put(f"/v1/teams/{reserved}", json={})).status_code == 422
         assert (await client.put("/v1/teams/nlp", json={"guaranteed": {"*": 99}})).status_code == 403
         assert (await client.put("/v1/teams/vision/x", json={})).status_code == 403
 

@@ -114,6 +114,23 @@ def test_a_job_that_can_never_run_is_refused_with_the_reason() -> None:
     played(scenario)
 
 
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs?dry_run=true"])
+def test_a_dependency_that_one_may_not_see_does_not_exist(path: str) -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        async with world.client("other") as other:
+            hidden = (await _submit(other, job=job_file(team="vision"))).json()["id"]
+        own = (await _submit(client, job=job_file())).json()["id"]
+        problems = []
+        for job in (hidden, "job-77"):
+            answer = await client.post(path, json={"job": job_file(depends_on=[own, job])})
+            problems.append((answer.status_code, answer.json()["code"], answer.json()["detail"].replace(job, "…")))
+        assert problems[0] == problems[1]
+        assert problems[0][:2] == (403, "dependency")
+        assert (await client.post(path, json={"job": job_file(depends_on=[own])})).is_success
+
+    played(scenario)
+
+
 def test_a_dry_run_decides_and_changes_nothing() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         version = world.store.version

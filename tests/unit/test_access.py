@@ -99,3 +99,28 @@ def test_a_keyring_knows_only_whole_tokens_that_are_still_good() -> None:
     assert keyring.recall(secret.text, 4) is None
     with pytest.raises(Unauthenticated, match="any more"):
         keyring.identify(secret.text, 4)
+
+
+def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered() -> None:
+    secret = new_secret()
+    store = Tokens(Store())
+    store.add(
+        Token(
+            id=secret.id,
+            name="robot",
+            digest=secret.digest,
+            bindings=(Binding(role=Role.MEMBER, team=EVERY_TEAM),),
+            created_ms=0,
+        )
+    )
+    keyring = Keyring(store)
+    find = store.find
+
+    def found_just_before(digest: str) -> Token | None:
+        found = find(digest)
+        keyring.revoke(secret.id, 1)
+        return found
+
+    store.find = found_just_before  # type: ignore[method-assign]
+    keyring.identify(secret.text, 1)
+    assert keyring.recall(secret.text, 2) is None

@@ -6,6 +6,7 @@ once; one that is revoked by another control plane stops when that moment is ove
 
 import hmac
 from collections.abc import Sequence
+from threading import Lock
 from typing import Protocol
 
 from muster.access.principal import Principal, principal_of
@@ -43,6 +44,8 @@ class Keyring:
     def __init__(self, store: TokenStore) -> None:
         self.store = store
         self._known: dict[str, tuple[int, Token]] = {}
+        self._revocations = 0
+        self._lock = Lock()
 
     def recall(self, secret: str, now_ms: int) -> Principal | None:
         """Whoever this secret belongs to, if the store was asked a moment ago; None when it has to be asked."""
@@ -55,19 +58,25 @@ class Keyring:
     def identify(self, secret: str, now_ms: int) -> Principal:
         """Whoever this secret belongs to. Asks the store, which may take a while."""
         digest = digest_of(secret)
+        revocations = self._revocations
         token = self.store.find(digest) if token_id(secret) is not None else None
         if token is None:
             raise Unauthenticated("this token is not known here; ask whoever runs Muster for one")
         principal = _admitted(token, secret, digest, now_ms)
-        if len(self._known) >= TOKENS_REMEMBERED:
-            self._known.clear()
-        self._known[digest] = (now_ms + TOKENS_REMEMBERED_MS, token)
+        with self._lock:
+            # What the store said before a token was revoked may be what it said of that token.
+            if revocations == self._revocations:
+                if len(self._known) >= TOKENS_REMEMBERED:
+                    self._known.clear()
+                self._known[digest] = (now_ms + TOKENS_REMEMBERED_MS, token)
         return principal
 
     def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
         """Let a token no longer in, from now on."""
         revoked = self.store.revoke(token, at_ms, audit=audit)
-        self._known.pop(revoked.digest, None)
+        with self._lock:
+            self._revocations += 1
+            self._known.pop(revoked.digest, None)
         return revoked
 
 

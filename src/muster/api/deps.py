@@ -20,7 +20,6 @@ class Settings:
     stream_s: float = STREAM_S
     send_s: float = SEND_S
     log_poll_s: float = LOG_POLL_S
-    metrics_open_on_loopback: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,16 @@ class ArrayTally:
         self._cap = _cap(spec)
         self._counts = dict.fromkeys(JobState, 0)
         self._awaiting: dict[JobId, None] = {}
+        self.running: dict[JobId, Job] = {}
+        """Tasks that have GPUs."""
+        self.retries = 0
+        self.preemptions = 0
+        self.node_failures = 0
+        self.attained_gpu_ms = 0
+        self.held = 0
+        """Tasks that are held and have not ended."""
+        self.first_started_ms: int | None = None
+        self.last_ended_ms: int | None = None
 
     def move(self, before: Job | None, after: Job) -> None:
         """Count a task in its new state instead of its old one."""
@@ -92,10 +102,28 @@ class ArrayTally:
         self._counts[after.state] += 1
         if before is not None:
             self._counts[before.state] -= 1
+            self._add(before, -1)
+        self._add(after, 1)
+        if after.state.holds_resources:
+            self.running[after.id] = after
+        else:
+            self.running.pop(after.id, None)
+        began_ms, first_ms = after.first_started_ms, self.first_started_ms
+        if began_ms is not None:
+            self.first_started_ms = began_ms if first_ms is None else min(began_ms, first_ms)
+        if after.ended_ms is not None:
+            self.last_ended_ms = max(after.ended_ms, self.last_ended_ms or 0)
         if after.awaits_turn and not after.state.is_final:
             self._awaiting[after.id] = None
         else:
             self._awaiting.pop(after.id, None)
+
+    def _add(self, task: Job, sign: int) -> None:
+        self.retries += sign * task.retries_used
+        self.preemptions += sign * task.preemptions
+        self.node_failures += sign * task.node_failures
+        self.attained_gpu_ms += sign * task.attained_gpu_ms
+        self.held += sign * (task.held and not task.state.is_final)
 
     def turns(self) -> tuple[JobId, ...]:
         """The tasks whose turn has come: as many as the cap leaves room for, lowest index first."""

@@ -165,14 +165,16 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     state.users[event.job] = event.by
     if event.key:
         state.keys[event.by, event.key] = (event.job, event.fingerprint)
-    if event.spec.array is not None:
-        state.arrays[event.job] = ArrayTally(event.job, event.spec.array)
-        state.array_specs[event.job] = event.spec
     for dependency in event.spec.depends_on:
         state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
     moves = tuple([Move(None, job) for job in created(event)])
+    tally = None if event.spec.array is None else ArrayTally(event.job, event.spec.array)
     for move in moves:
-        _place(state, move, event.at_ms)
+        _place(state, move, event.at_ms, tally)
+    if tally is not None:
+        # Last: whoever reads on another thread and finds the array finds its tasks too.
+        state.array_specs[event.job] = event.spec
+        state.arrays[event.job] = tally
     return Outcome(moves)
 
 
@@ -286,8 +288,8 @@ def _move_all(state: State, event: JobEvent | NodeChanged | NodeLost, jobs: Iter
     return Outcome(tuple(moves)) if moves else _NOTHING
 
 
-def _place(state: State, move: Move, at_ms: int) -> None:
-    """Put the job's new record in the place of the old one, everywhere."""
+def _place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None) -> None:
+    """Put the job's new record in the place of the old one, everywhere; `tally` is of an array that is new."""
     after = move.after
     state.jobs[after.id] = after
     if after.state.holds_resources:
@@ -295,7 +297,8 @@ def _place(state: State, move: Move, at_ms: int) -> None:
     else:
         state.occupying.pop(after.id, None)
     if after.array_parent is not None:
-        state.arrays[after.array_parent].move(move.before, after)
+        array = state.arrays[after.array_parent] if tally is None else tally
+        array.move(move.before, after)
     mirror(state.snapshot, move.before, after, at_ms)
     if state.patience is not None:
         for job in state.patience.follow(move.before, after):

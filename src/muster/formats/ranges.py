@@ -100,6 +100,11 @@ def is_name(text: str) -> bool:
     return text.isprintable() and _NAME.fullmatch(text) is not None
 
 
+def is_team_name(text: str) -> bool:
+    """True for what may name a team among its siblings. One that begins with a sign is Muster's own, such as `*`."""
+    return is_name(text) and (text[0].isalnum() or text[0] == "_")
+
+
 def _runs(numbers: Iterable[int]) -> str:
     """Ascending numbers with neighbours joined: `1,3,5-7`."""
     parts = []

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from muster.formats.document import Problems
-from muster.formats.ranges import is_name
+from muster.formats.ranges import is_team_name
 from muster.formats.units import plain_number, shown
 from muster.formats.wire import Name, PositiveThousandths, Thousandths, Wire, read_part
 from muster.formats.yaml_text import Loc
@@ -60,8 +60,9 @@ def _branches(value: object, parent: str, problems: Problems, at: Loc) -> list[_
 
 
 def _branch(name: str, value: object, parent: str, problems: Problems, at: Loc) -> _Branch | None:
-    if not is_name(name):
-        problems.add(at, f"{shown(name)} is not a name for a team", "no blanks or slashes; nest teams with teams: {…}")
+    if not is_team_name(name):
+        hint = "a letter or a digit first, no blanks or slashes; nest teams with teams: {…}"
+        problems.add(at, f"{shown(name)} is not a name for a team", hint)
         return None
     wire = read_part(TeamWire, {} if value is None else value, problems, at)
     if wire is None:

@@ -19,6 +19,7 @@ from muster.formats.yaml_text import Loc
 TEXT_CHARS = 1 << 20
 """A command line or script; Linux passes no longer ones to a process."""
 ID_CHARS = 200
+TEAM_HINT = "such as nlp/pretraining; each name begins with a letter or a digit"
 
 
 class Wire(BaseModel):
@@ -103,8 +104,8 @@ def job_id(value: object) -> str:
 def team_path(value: object) -> str:
     """The path of a team, such as `nlp/pretraining`."""
     path = text(value)
-    if not all(ranges.is_name(part) for part in path.split("/")):
-        raise BadValue(f"{shown(path)} is not the path of a team", "such as nlp/pretraining")
+    if not all(ranges.is_team_name(part) for part in path.split("/")):
+        raise BadValue(f"{shown(path)} is not the path of a team", TEAM_HINT)
     return path
 
 

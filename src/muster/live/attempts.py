@@ -1,5 +1,7 @@
 """What became of attempts: how much GPU time each had, how much of it was of use, and whether the job goes on.
 
+A job that ends while it waits ends like one whose attempt had no time.
+
 Useful is what need not be done again: all of it when the job succeeded, else what was done before the last save.
 """
 
@@ -7,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.engine.state import State
-from muster.model.events import Event, JobStarted, NodeLost
+from muster.model.events import Event, JobStarted, JobSubmitted, NodeLost
 from muster.model.ids import JobId
 from muster.model.job import Cause, Job, JobState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An attempt that is over."""
+    """An attempt that is over, or a wait that was in vain."""
 
     job: JobId
     cause: Cause
@@ -29,9 +31,10 @@ class Attempts:
 
     def __init__(self, state: State) -> None:
         self._started: dict[JobId, Job] = {job: state.jobs[job] for job in list(state.occupying)}
+        self._waiting = {job.id for job in state.jobs.values() if not job.state.is_final} - self._started.keys()
 
     def follow(self, event: Event, state: State) -> Iterator[Ended]:
-        """Take an event in; the attempts that it ended. The state is as the event and those with it left it."""
+        """Take an event in; what it ended. The state is as the event and those with it left it."""
         if isinstance(event, NodeLost):
             for job in list(self._started):
                 yield from self._look_at(job, state)
@@ -39,8 +42,12 @@ class Attempts:
         job_id: JobId | None = getattr(event, "job", None)
         if job_id is None:
             return
+        if isinstance(event, JobSubmitted):
+            self._waiting.update(state.addressed(job_id))
+            return
         if isinstance(event, JobStarted):
             self._started[job_id] = state.jobs[job_id]
+            self._waiting.discard(job_id)
         for job in state.addressed(job_id):
             yield from self._look_at(job, state)
 
@@ -48,7 +55,12 @@ class Attempts:
         started, now = self._started.get(job), state.jobs[job]
         if started is not None and not now.state.holds_resources:
             del self._started[job]
+            if not now.state.is_final:
+                self._waiting.add(job)
             yield _ended(started, now)
+        elif job in self._waiting and now.state.is_final:
+            self._waiting.discard(job)
+            yield _ended(now, now)
 
 
 def _ended(started: Job, now: Job) -> Ended:

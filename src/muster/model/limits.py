@@ -280,7 +280,8 @@ HEARTBEAT_S = 15.0
 """How often a silent stream shows that it is alive: proxies give up on one after half a minute or more."""
 
 STREAM_S = 600.0
-"""How long one event stream lasts before its client has to come again: a token that was revoked opens no other."""
+"""How long events or a log are streamed before their client has to come again, and how often somebody at a terminal is
+asked for their token again: one that was revoked opens no other, and keeps none open."""
 
 SEND_S = 20.0
 """How long a client may take to accept what it was sent before it counts as gone."""

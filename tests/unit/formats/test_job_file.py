@@ -147,6 +147,8 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
         ("priority: 101", "3: priority: must be less than or equal to 100, not 101"),
         ("priority: high", "3: priority: must be a whole number, not 'high'"),
         ("preemptible: yes", "3: preemptible: must be true or false, not 'yes'"),
+        ("team: nlp/.", "3: team: 'nlp/.' is not the path of a team"),
+        ("team: '*'", "3: team: '*' is not the path of a team"),
         ("team: a//b", "3: team: 'a//b' is not the path of a team"),
         (f"team: {'/'.join('abcdefghi')}", "3: team: more than 8 levels"),
         ("max_duration: 0s", "3: max_duration: must be above zero"),

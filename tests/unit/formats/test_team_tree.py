@@ -69,6 +69,18 @@ def test_a_tree_that_cannot_be_is_refused(teams: Any, expected: str) -> None:
     assert any(error.startswith(expected) for error in errors), errors
 
 
+@pytest.mark.parametrize("name", [".", "..", "*", "(own)", "(others)", "-", "/"])
+def test_names_that_mean_something_else_are_not_for_teams(name: str) -> None:
+    trees: list[dict[str, Any]] = [{name: {}}, {"nlp": {"teams": {name: {}}}}]
+    for teams in trees:
+        assert any("is not a name for a team" in error for error in scenario_errors(teams=teams))
+
+
+@pytest.mark.parametrize("name", ["nlp", "7b", "_old", "Übersetzung", "a.b"])
+def test_other_names_are(name: str) -> None:
+    assert scenario_errors(teams={name: {}}) == []
+
+
 def test_a_tree_is_bounded_in_depth() -> None:
     teams: dict[str, Any] = {}
     for _ in range(9):

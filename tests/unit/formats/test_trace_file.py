@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from muster.formats import trace_lines
 from muster.formats.document import InvalidDocument
+from muster.formats.ranges import is_team_name
 from muster.formats.trace_file import read_trace, trace_name, write_trace
 from muster.model.errors import InvalidInput
 from muster.model.ids import GpuType, JobId, TeamPath, TierName
@@ -32,7 +33,7 @@ def jobs(draw: st.DrawFn, number: int) -> TraceJob:
         submit_ms=draw(moments),
         run_ms=draw(runs),
         gpu_milli=draw(st.integers(1, 1000) | st.integers(1, 4096).map(lambda gpus: gpus * 1000)),
-        team=TeamPath("/".join(draw(st.lists(names, min_size=1, max_size=3)))),
+        team=TeamPath("/".join(draw(st.lists(names.filter(is_team_name), min_size=1, max_size=3)))),
         user=draw(texts),
         name=draw(texts),
         tier=TierName(draw(names)),

@@ -77,13 +77,13 @@ def _single(state: State, job: model.Job, now_ms: int) -> Job:
 
 
 def _array(state: State, array: JobId, now_ms: int) -> Job:
-    """All tasks as one: sums, the first start, and the end once there is one."""
+    """All tasks as one: sums, the first start, and the end once there is one. Looks only at those that run."""
     spec = state.array_specs[array]
-    progress = state.arrays[array].progress()
-    tasks = [state.jobs[task] for task in state.arrays[array].tasks]
-    starts = [task.first_started_ms for task in tasks if task.first_started_ms is not None]
-    ends = [task.ended_ms for task in tasks if task.ended_ms is not None]
-    running = [task for task in tasks if task.state.holds_resources]
+    tally = state.arrays[array]
+    progress = tally.progress()
+    running = list(tally.running.values())
+    going = sum(count for job_state, count in progress.counts if not job_state.is_final)
+    unbilled_gpu_ms = sum(gpu_ms(task, now_ms) - task.attained_gpu_ms for task in running)
     return Job(
         id=array,
         name=spec.name,
@@ -96,19 +96,19 @@ def _array(state: State, array: JobId, now_ms: int) -> Job:
         attempt=0,
         workers=[],
         gpus=plain_number(sum(gpus_milli(task.workers) for task in running)),
-        submitted=time_of(tasks[0].submitted_ms),
+        submitted=time_of(state.jobs[tally.tasks[0]].submitted_ms),
         started=None,
-        first_started=time_of(min(starts, default=None)),
-        ended=time_of(max(ends, default=None)) if progress.state.is_final else None,
+        first_started=time_of(tally.first_started_ms),
+        ended=time_of(tally.last_ended_ms) if progress.state.is_final else None,
         exit_code=None,
-        retries=sum(task.retries_used for task in tasks),
-        preemptions=sum(task.preemptions for task in tasks),
-        node_failures=sum(task.node_failures for task in tasks),
-        gpu_seconds=seconds(sum(gpu_ms(task, now_ms) for task in tasks)),
+        retries=tally.retries,
+        preemptions=tally.preemptions,
+        node_failures=tally.node_failures,
+        gpu_seconds=seconds(tally.attained_gpu_ms + unbilled_gpu_ms),
         checkpointed=None,
         array=None,
         tasks=dict(progress.counts),
-        held=all(task.held for task in tasks if not task.state.is_final) and not progress.state.is_final,
+        held=0 < going <= tally.held,
         **_wishes(spec),
     )
 

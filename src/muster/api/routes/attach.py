@@ -2,19 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable
-from typing import Annotated
+from collections.abc import Awaitable, Iterable
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, WebSocket, WebSocketDisconnect
 
 from muster.access.permissions import Permission
-from muster.api.asking import changeable
+from muster.api.asking import change, changeable
 from muster.api.gate import TICKET, Caller, NeedsTicket
 from muster.api.lookup import single
 from muster.api.ports import Terminal
 from muster.api.routes.jobs import JobPath
 from muster.api.services import Services
-from muster.model.errors import Conflict
+from muster.model.errors import Conflict, MusterError
 
 router = APIRouter(tags=["logs"])
 
@@ -23,11 +23,11 @@ PROTOCOL = "muster.terminal"
 
 LINES_MAX = 10_000
 
+_MAY_CHANGE = NeedsTicket(Permission.JOBS_CHANGE)
+
 
 @router.websocket("/v1/jobs/{job}/attach")
-async def attach(
-    websocket: WebSocket, job: JobPath, caller: Annotated[Caller, Depends(NeedsTicket(Permission.JOBS_CHANGE))]
-) -> None:
+async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, Depends(_MAY_CHANGE)]) -> None:
     """Bytes in both directions until the worker is gone or the person leaves; the job goes on without them."""
     known = await changeable(caller, job, "jobs.attach")
     record = single(caller.deps.control.state, known)
@@ -38,6 +38,7 @@ async def attach(
     try:
         terminal = await caller.services.at_terminal(caller.deps.terminals.attach, known)
         try:
+            await change(caller, "jobs.attach", known, lambda _engine, _now_ms: None)
             await websocket.accept(subprotocol=_chosen(websocket))
             await _Conversation(websocket, terminal, caller.services).hold()
         finally:
@@ -61,18 +62,28 @@ class _Conversation:
         self._services = services
 
     async def hold(self) -> None:
-        """Until one side has nothing more to say, or the server stops."""
+        """Until one side has nothing more to say, their token lets them in no longer, or the server stops."""
         showing = asyncio.ensure_future(self._show())
         typing = asyncio.ensure_future(self._type())
         stopping = asyncio.ensure_future(self._services.closing.wait())
         tasks = (showing, typing, stopping)
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            while not await _any_done(tasks, self._services.deps.settings.stream_s):
+                if not await self._is_let_in():
+                    await self._within(self._websocket.close(1008, "the token lets nobody in any more"))
+                    return
             if not typing.done():
                 await self._within(self._websocket.close(1000 if showing.done() else 1001))
         finally:
             for task in tasks:
                 task.cancel()
+
+    async def _is_let_in(self) -> bool:
+        try:
+            await _MAY_CHANGE(self._websocket)
+        except MusterError:
+            return False
+        return True
 
     async def _show(self) -> None:
         while data := await self._services.at_terminal(self._terminal.read):
@@ -97,6 +108,11 @@ class _Conversation:
         except TimeoutError:
             return False
         return True
+
+
+async def _any_done(tasks: Iterable[asyncio.Future[Any]], within_s: float) -> bool:
+    done, _ = await asyncio.wait(tasks, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    return bool(done)
 
 
 def _size(text: str) -> tuple[int, int]:

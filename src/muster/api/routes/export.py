@@ -38,16 +38,26 @@ ROWS_AT_ONCE = 1_000
 )
 async def export_jobs(caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]) -> Response:
     """Jobs that have run and ended, of the teams that you may see, for `muster simulate`."""
-    state = caller.deps.control.state
-    jobs = [job for job in list(state.jobs.values()) if job.state.is_final and caller.sees(job.spec.team)]
-    rows = csv_rows(await asyncio.to_thread(_trace, state, jobs))
+    rows = csv_rows(await asyncio.to_thread(_trace, caller))
     return Stream(_text(rows), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
-def _trace(state: State, jobs: list[Job]) -> Trace:
-    ran = [job for job in jobs if run_ms(job.spec, job.attained_gpu_ms) > 0 and job.spec.gang_gpu_milli > 0]
+def _trace(caller: Caller) -> Trace:
+    """What they may see of everything that has run. On a thread: there may be a million jobs."""
+    state = caller.deps.control.state
+    ran = [
+        job
+        for job in _final(caller, state)
+        if run_ms(job.spec, job.attained_gpu_ms) > 0 and job.spec.gang_gpu_milli > 0
+    ]
     begin_ms = min((job.submitted_ms for job in ran), default=0)
     return Trace(name="export", jobs=tuple(_trace_job(state, job, begin_ms) for job in ran))
+
+
+def _final(caller: Caller, state: State) -> list[Job]:
+    jobs = [job for job in list(state.jobs.values()) if job.state.is_final]
+    seen = {team for team in {job.spec.team for job in jobs} if caller.sees(team)}
+    return [job for job in jobs if job.spec.team in seen]
 
 
 def _trace_job(state: State, job: Job, begin_ms: int) -> TraceJob:

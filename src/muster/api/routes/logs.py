@@ -1,6 +1,7 @@
 """What workers printed: a part of it, or all of it as it comes."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from typing import Annotated
 
@@ -52,7 +53,10 @@ async def read_log(
     job: JobPath,
     part: Annotated[LogRange, Query()],
 ) -> Response:
-    """A part of what one worker printed; with `follow`, all from there on until the worker is gone."""
+    """A part of what one worker printed; with `follow`, all from there on until the worker is gone.
+
+    What is followed ends after ten minutes all the same: come again with the offset that you have come to.
+    """
     record = single(caller.deps.control.state, visible(caller, job))
     attempt = record.attempt if part.attempt is None else part.attempt
     if not 1 <= attempt <= record.attempt:
@@ -80,10 +84,12 @@ class _Source:
         return await asyncio.to_thread(self._services.deps.logs.read, *self._worker, offset, limit)
 
     async def follow(self, chunk: LogChunk) -> AsyncGenerator[bytes, None]:
-        """What is printed from a chunk on, until the worker is gone or the server stops."""
+        """What is printed from a chunk on, until the worker is gone, the server stops, or it is time to ask anew."""
+        settings = self._services.deps.settings
+        ends_s = time.monotonic() + settings.stream_s
         yield chunk.data
-        while not chunk.is_complete:
-            if not chunk.data and await self._services.is_closing_within(self._services.deps.settings.log_poll_s):
+        while not chunk.is_complete and time.monotonic() < ends_s:
+            if not chunk.data and await self._services.is_closing_within(settings.log_poll_s):
                 return
             chunk = await self.read(chunk.end, LOG_CHUNK_BYTES)
             if chunk.data:

@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from muster.access.permissions import Permission
 from muster.api.asking import require, visible
 from muster.api.gate import Caller, Needs
-from muster.api.lookup import spec_of
+from muster.api.lookup import spec_of, team_of
 from muster.api.rendering.jobs import job_body
 from muster.api.rendering.outlooks import dry_run_body
 from muster.api.routes.answers import CHANGED, errors
@@ -29,6 +29,7 @@ from muster.formats.job_file import job_from_document
 from muster.formats.wire import closest
 from muster.model.errors import Conflict, InvalidInput, NeverRuns
 from muster.model.ids import JobId
+from muster.model.plan import ReasonCode
 from muster.model.scenario import Rules
 from muster.model.spec import DEFAULT_TEAM, JobSpec
 
@@ -38,7 +39,7 @@ Submits = Annotated[Caller, Depends(Needs(Permission.JOBS_SUBMIT))]
 Key = Annotated[
     str, Header(alias="Idempotency-Key", max_length=200, description="Sending the same again under it is safe.")
 ]
-INLINE_CHARS = 16 * 1024
+INLINE_BYTES = 16 * 1024
 """Job files up to this size are read at once; longer ones on a thread, as that takes a moment."""
 
 
@@ -55,13 +56,15 @@ INLINE_CHARS = 16 * 1024
 async def submit_job(
     caller: Submits,
     body: Submission,
+    request: Request,
     response: Response,
     key: Key = "",
     dry_run: Annotated[bool, Query(description="Decide, and change nothing.")] = False,
 ) -> Job | DryRun:
     """Let a job in. It is in the log when this is answered."""
-    spec = await _read(body)
+    spec = await _read(body, len(await request.body()))
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
+    _check_dependencies(caller, spec)
     if dry_run:
         response.status_code = 200
         return await _tried(caller, spec)
@@ -101,15 +104,13 @@ async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) 
     return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
 
 
-async def _read(body: Submission) -> JobSpec:
-    if body.text is None:
-        return job_from_document(Document(file=body.file, value=body.job), environment={})
-    text = body.text
-
+async def _read(body: Submission, size_bytes: int) -> JobSpec:
     def read() -> JobSpec:
-        return job_from_document(parse_document(text, file=body.file), environment={})
+        if body.text is None:
+            return job_from_document(Document(file=body.file, value=body.job), environment={})
+        return job_from_document(parse_document(body.text, file=body.file), environment={})
 
-    return read() if len(text) <= INLINE_CHARS else await asyncio.to_thread(read)
+    return read() if size_bytes <= INLINE_BYTES else await asyncio.to_thread(read)
 
 
 def _fingerprint(spec: JobSpec, *, held: bool) -> str:
@@ -122,6 +123,15 @@ def _check_team(spec: JobSpec, rules: Rules) -> None:
     if known and spec.team not in known and spec.team != DEFAULT_TEAM:
         hint = closest(spec.team, known)
         raise InvalidInput(f"there is no team {spec.team}" + (f"; {hint}" if hint else ""))
+
+
+def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
+    """A job that they may not see does not exist, as far as they can tell."""
+    for dependency in spec.depends_on:
+        team = team_of(caller.deps.control.state, dependency.job)
+        if team is None or not caller.sees(team):
+            message = f"depends on {dependency.job}, which does not exist; submit that job first"
+            raise NeverRuns(ReasonCode.DEPENDENCY, message)
 
 
 def _entered(
@@ -166,8 +176,6 @@ def _unmet(spec: JobSpec, state: State) -> tuple[JobId, ...]:
     unmet = []
     for dependency in spec.depends_on:
         job_state = state.state_of(dependency.job)
-        if job_state is None:
-            raise InvalidInput(f"depends on {dependency.job}, which does not exist; submit that job first")
-        if fate(job_state, dependency.when) is not Fate.MET:
+        if job_state is not None and fate(job_state, dependency.when) is not Fate.MET:
             unmet.append(dependency.job)
     return tuple(unmet)
