@@ -5,7 +5,7 @@ policy of the live system, with these speeds told to the scheduler and kept from
 fast as in the trace, so that they compete for the fast GPUs.
 
 The trace is not part of this repository: say where it is as the first argument or in MUSTER_TRACES. A second argument
-replays only so many jobs.
+replays only so many jobs, a third says how many times as fast they come.
 """
 
 import json
@@ -40,7 +40,6 @@ def measure(trace: Trace, cluster: ClusterSpec, *, knows_speeds: bool) -> dict[s
     found = measures(replayed)
     return {
         "case": "heterogeneous, type-aware" if knows_speeds else "heterogeneous, type-blind",
-        "arrivals": str(ARRIVALS),
         "jobs": found["jobs"],
         "finished": found["finished"],
         "mean_jct_s": found["jct_s"]["mean"],
@@ -85,8 +84,10 @@ def main(arguments: Sequence[str]) -> None:
     trace = read_trace(path)
     if len(arguments) > 1:
         trace = replace(trace, jobs=trace.jobs[: int(arguments[1])])
-    found = ratio(scaled_arrivals(trace, ARRIVALS), read_cluster(path.with_name(f"{TRACE}.cluster.json")))
-    sys.stdout.write(json.dumps({"case": "heterogeneous, blind over aware", "ratio": round(found, 3)}) + "\n")
+    arrivals = Decimal(arguments[2]) if len(arguments) > 2 else ARRIVALS
+    found = ratio(scaled_arrivals(trace, arrivals), read_cluster(path.with_name(f"{TRACE}.cluster.json")))
+    answer = {"case": "heterogeneous, blind over aware", "arrivals": str(arrivals), "ratio": round(found, 3)}
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":

@@ -98,4 +98,5 @@ def _policy(chance: Random) -> Policy:
         preemptions_per_team_hour=chance.choice((1, 120, 120)),
         consolidation=chance.random() < 0.8,
         elastic=chance.random() < 0.9,
+        throughput=((GpuType("a100"), 400),),
     )
