@@ -49,6 +49,11 @@ class Home:
         """A folder for each node."""
         return self.root / "nodes"
 
+    @property
+    def layout(self) -> Path:
+        """How this machine was divided when that was last said."""
+        return self.root / "layout"
+
     def node(self, name: str) -> Path:
         """What the supervisor of one node keeps."""
         return self.nodes / name

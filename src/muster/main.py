@@ -21,7 +21,7 @@ from muster.api.deps import Deps
 from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
-from muster.backends.local.output import LocalOutput
+from muster.backends.local.output import LocalOutput, highest_number
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.database_url import refuse_password
@@ -38,6 +38,8 @@ from muster.processes import entry
 from muster.store.sql.store import SqlStore, open_store
 
 DEFAULT_PORT = 8470
+WHOLE = "whole"
+"""What `--nodes` says for one node with everything this machine has."""
 
 _log = logging.getLogger("muster.main")
 
@@ -154,9 +156,16 @@ def _leave_on_signals() -> None:
 
 
 def _nodes(options: Options) -> tuple[Node, ...]:
-    if options.nodes is None:
-        return whole(this_machine(options.home))
-    size = cluster_from_text(options.nodes)
+    """How the machine is used: as was said now, or else as it was used last, so that no job loses its node."""
+    layout = Home(options.home).layout
+    wanted = options.nodes or (layout.read_text("utf-8").strip() if layout.exists() else WHOLE)
+    nodes = whole(this_machine(options.home)) if wanted == WHOLE else _divided(wanted)
+    layout.write_text(f"{wanted}\n", "utf-8")
+    return nodes
+
+
+def _divided(wanted: str) -> tuple[Node, ...]:
+    size = cluster_from_text(wanted)
     return divided(len(size.nodes), size.nodes[0].gpus)
 
 
@@ -173,6 +182,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             clock=clock,
             configuration=Configuration(cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules),
             on_turn=metrics.on_turn,
+            numbers_from=highest_number(options.home),
         )
         metrics.watch(control)
         backend.on_news = control.nudge

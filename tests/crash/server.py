@@ -20,7 +20,7 @@ NOBODY = "http://127.0.0.1:9"
 class Server:
     """`muster up` under a home, with the nodes and workers that outlive it."""
 
-    def __init__(self, home: Path, *, nodes: str = "2x4", arguments: tuple[str, ...] = ()) -> None:
+    def __init__(self, home: Path, *, nodes: str | None = "2x4", arguments: tuple[str, ...] = ()) -> None:
         self.home = home
         self._nodes = nodes
         self._arguments = arguments
@@ -37,7 +37,7 @@ class Server:
         command = [sys.executable, "-m", "muster.main", "serve", "--home", str(self.home), "--port", "0"]
         with (self.home / "output").open("ab") as output:
             self._process = subprocess.Popen(
-                [*command, "--nodes", self._nodes, *self._arguments],
+                [*command, *(() if self._nodes is None else ("--nodes", self._nodes)), *self._arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

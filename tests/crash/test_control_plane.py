@@ -1,5 +1,6 @@
 """The control plane is killed before and after each durable write and each effect: nothing is lost or done twice."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,47 @@ def test_a_second_control_plane_on_the_same_home_is_refused(tmp_path: Path) -> N
         assert "another" in (tmp_path / "output").read_text()
         (tmp_path / "server.json").write_text(announced)
         assert [node.name for node in server.client.nodes()] == ["n1", "n2"]
+
+
+def test_a_database_that_was_restored_from_a_copy_runs_new_jobs_and_does_not_take_them_for_old_ones(
+    tmp_path: Path,
+) -> None:
+    database, copy, mark = tmp_path / "muster.db", tmp_path / "copy.db", tmp_path / "mark"
+    with Server(tmp_path) as server:
+        client = server.start()
+        client.wait(client.submit(_job("before", "true")).id, timeout=60)
+        server.stop()
+        shutil.copy(database, copy)
+        client = server.start()
+        client.wait(client.submit(_job("lost", "true")).id, timeout=60)
+        server.stop()
+        shutil.copy(copy, database)
+        client = server.start()
+        job = client.wait(client.submit(_job("new", f"touch {mark}")).id, timeout=60)
+        assert job.state == "succeeded"
+        assert mark.exists()
+
+
+def test_a_start_that_does_not_say_how_to_divide_the_machine_leaves_it_as_it_was(tmp_path: Path) -> None:
+    with Server(tmp_path, nodes="3x2") as first:
+        job = first.start().submit(_job("long", "sleep 1000"))
+        first.stop()
+        with Server(tmp_path, nodes=None) as server:
+            client = server.start()
+            assert len(list(client.nodes())) == 3
+            until(lambda: client.job(job.id).state == "running")
+            assert client.job(job.id).attempt == 1
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [({"workdir": "/is/not/there"}, "does not exist"), ({"secrets": ["HF_TOKEN"]}, "there is no secret HF_TOKEN")],
+)
+def test_a_job_that_cannot_run_as_its_file_stands_fails_and_says_why(
+    tmp_path: Path, mistake: dict[str, object], told: str
+) -> None:
+    with Server(tmp_path) as server:
+        client = server.start()
+        job = client.wait(client.submit({**_job("wrong", "true"), **mistake}).id, timeout=60)
+        assert (job.state, job.exit_code) == ("failed", 126)
+        assert told in b"".join(piece.text for piece in client.logs(job.id)).decode()

@@ -64,8 +64,12 @@ class Engine:
         backend: Backend,
         decisions: Decisions | None = None,
         saved: State | None = None,
+        numbers_from: int = 0,
     ) -> None:
-        """Take up the log where it ends; `saved` is the state at some version of it, to fold only what came after."""
+        """Take up the log where it ends; `saved` is the state at some version of it, to fold only what came after.
+
+        New jobs get numbers above `numbers_from`: those below may be known to others from a log that is lost.
+        """
         state = State(scenario) if saved is None else saved
         for event in log.read(state.version):
             fold(state, event)
@@ -77,6 +81,7 @@ class Engine:
         """The news for which there is nothing left to plan until time passes."""
         self._wake_ms: int | None = None
         self._batches = 0
+        self._numbers_from = numbers_from
         self._batch = _Batch(self)
 
     def submit(
@@ -320,7 +325,7 @@ class Engine:
 
     def _new_id(self) -> JobId:
         """The next free number; whoever brings ids of their own may have taken some."""
-        number = self.state.submissions + 1
+        number = max(self.state.submissions, self._numbers_from) + 1
         while self.state.state_of(JobId(f"job-{number}")) is not None:
             number += 1
         return JobId(f"job-{number}")

@@ -77,6 +77,7 @@ class ControlPlane:
         clock: Clock,
         configuration: Configuration,
         on_turn: Callable[[Turn], None] = lambda _: None,
+        numbers_from: int = 0,
     ) -> None:
         self._event_log = log
         self._states = states
@@ -85,6 +86,7 @@ class ControlPlane:
         self._clock = clock
         self._configuration = configuration
         self._on_turn = on_turn
+        self._numbers_from = numbers_from
         self._inbox = Inbox()
         self._thread: Thread | None = None
         self._is_stopping = False
@@ -135,6 +137,7 @@ class ControlPlane:
             log=PublishedLog(self._event_log, self.feed),
             backend=self._backend,
             saved=saved,
+            numbers_from=self._numbers_from,
         )
         self.feed.catch_up(self._event_log.version)
         now_ms, rules = self._clock.now_ms(), self._configuration.rules

@@ -18,7 +18,7 @@ from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded
 from muster.worker.notices import Saved
-from muster.worker.outfit import CannotStart, Meeting, Outfit, Premises, clear, equip
+from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, clear, equip
 from muster.worker.processes import children
 from muster.worker.register import Gang, Seat
 from muster.worker.segments import Segments, log_folder
@@ -28,6 +28,10 @@ STOPPED, KILLED = 143, 137
 """Exit codes of workers that were stopped or killed before they had a process, as the signals would have given."""
 
 _Start = tuple[StartWorkers, Worker, Meeting]
+
+
+CANNOT_RUN = 126
+"""What a shell says of a command that is there and cannot be run."""
 
 
 class Crew:
@@ -146,6 +150,9 @@ class Crew:
         try:
             outfit = equip(start, worker, seat.token, meeting, self._premises)
             process = self._spawn(seat, outfit)
+        except Mistaken as problem:
+            self._end_mistaken(gang, seat, str(problem))
+            return
         except CannotStart as problem:
             self.report(self._failure(gang, (worker.rank,), str(problem)))
             return
@@ -156,6 +163,14 @@ class Crew:
         self._seats[seat.token] = seat
         process.limit(start.max_duration_ms)
         self.report(self._up(gang, seat))
+
+    def _end_mistaken(self, gang: Gang, seat: Seat, problem: str) -> None:
+        """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""
+        log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+        log.write(f"muster: {problem}\n".encode())
+        log.close()
+        self.report(self._up(gang, seat))
+        self.report(self._exit(gang, seat, CANNOT_RUN), synced=True)
 
     def _spawn(self, seat: Seat, outfit: Outfit) -> WorkerProcess:
         """Note that there is about to be a process, and make it: a successor finds it by its token."""

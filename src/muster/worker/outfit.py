@@ -23,6 +23,10 @@ class CannotStart(Exception):
     """A worker cannot be started; the message tells its user why."""
 
 
+class Mistaken(CannotStart):
+    """The same, because of what its own job file asks for: trying again elsewhere or later will not help."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Premises:
     """The node as its workers find it."""
@@ -77,7 +81,7 @@ def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, pre
         return _outfit(start, worker, folder, meeting, premises, secrets)
     except SecretMissing as problem:
         clear(folder)
-        raise CannotStart(str(problem)) from None
+        raise Mistaken(str(problem)) from None
     except (StopIteration, ValueError) as error:
         clear(folder)
         raise CannotStart(f"the start makes no sense: {error!r}") from error
@@ -156,7 +160,7 @@ def _workdir(start: StartWorkers) -> str:
     home = os.path.expanduser("~")
     folder = os.path.join(home, os.path.expanduser(start.spec.workdir))
     if not os.path.isdir(folder):
-        raise CannotStart(f"the working directory {folder} does not exist: make it, or change `workdir`")
+        raise Mistaken(f"the working directory {folder} does not exist: make it, or change `workdir`")
     return folder
 
 
