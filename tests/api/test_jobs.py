@@ -9,6 +9,7 @@ import pytest
 from muster.model.ids import JobId, NodeName
 from muster.model.policy import HOUR_MS
 from tests.api.world import FOREVER, World, eventually, job_file, played, submitted
+from tests.builders import a_cluster, a_node
 
 ALL_FIELDS = [
     "id",
@@ -283,3 +284,30 @@ def test_lost_nodes_and_drained_ones_are_shown_with_the_reason() -> None:
         assert rest["next"] is None
 
     played(scenario, who="operator")
+
+
+def test_a_job_that_stands_in_vain_after_a_change_is_told_so() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await submitted(client, gpus=8, workers=4, depends_on=[await submitted(client, run="never ends")])
+        smaller = a_cluster(a_node("n1", gpus=8))
+        world.control.ask(lambda engine, now_ms: engine.change_cluster(smaller, now_ms)).result(20)
+        why = (await client.get(f"/v1/jobs/{job}/why")).json()
+        assert why["position"] is None
+        assert "never_fits" in [each["code"] for each in why["reasons"]]
+
+    played(scenario)
+
+
+def test_a_job_that_has_ended_cannot_be_changed_any_more() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = (await client.post("/v1/jobs", json={"job": job_file(), "held": True})).json()["id"]
+        assert (await client.post(f"/v1/jobs/{job}/cancel")).json()["state"] == "cancelled"
+        assert (await client.post(f"/v1/jobs/{job}/cancel")).status_code == 200
+        for answer in (
+            await client.post(f"/v1/jobs/{job}/hold"),
+            await client.post(f"/v1/jobs/{job}/release"),
+            await client.patch(f"/v1/jobs/{job}", json={"priority": 1}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (409, "ended")
+
+    played(scenario)

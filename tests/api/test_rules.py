@@ -8,6 +8,7 @@ import httpx
 
 from muster.formats.document import parse_document
 from muster.formats.scenario_file import scenario_from_document
+from muster.model.scenario import Rules
 from tests.api.world import World, eventually, played, submitted
 
 
@@ -140,3 +141,16 @@ def test_the_audit_is_read_page_by_page_and_checked() -> None:
         assert {answer.status_code for answer in both} <= {200, 429}
 
     played(scenario, who="operator")
+
+
+def test_the_first_team_is_made_by_those_who_may_decide_for_all() -> None:
+    async def scenario(world: World, _client: httpx.AsyncClient) -> None:
+        world.control.ask(lambda engine, now_ms: engine.change_rules(Rules(), now_ms)).result(20)
+        async with world.client("lead") as lead:
+            assert (await lead.put("/v1/teams/nlp/pre", json={"limit": {"*": 2}})).status_code == 403
+        async with world.client("admin") as admin:
+            assert (await admin.put("/v1/teams/nlp", json={"limit": {"*": 8}})).status_code == 200
+        async with world.client("lead") as lead:
+            assert (await lead.put("/v1/teams/nlp/pre", json={"limit": {"*": 2}})).status_code == 200
+
+    played(scenario)

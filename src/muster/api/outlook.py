@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TypeVar
 
 from muster.core.explain import Explanation
-from muster.core.offline import Decision, decide
+from muster.core.offline import Decision, Rejection, decide
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
 from muster.core.snapshot import Snapshot
@@ -33,7 +33,7 @@ from muster.model.limits import (
     EXPLAINED_MS,
     QUESTIONS,
 )
-from muster.model.plan import Plan
+from muster.model.plan import Plan, Reason
 from muster.model.policy import HOUR_MS
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
@@ -44,6 +44,9 @@ T = TypeVar("T")
 
 HISTORY_MS = HOUR_MS
 """What was submitted in less time than this says nothing about what comes: a burst does not go on for ever."""
+
+NO_PLACE = 0
+"""In place of its place in the queue: the job stands there in vain."""
 
 CANDIDATE = JobId("~candidate")
 """What a job is called that is only tried out; among equals it comes last."""
@@ -100,6 +103,7 @@ class Outlook:
                 situation = await self._situation()
                 decision = await self._worked_out(lambda: decide(situation.scenario))
                 self._explained = {each.job: each for each in decision.explanations}
+                self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
                 self._explained_at = (situation.version, now_ms)
                 self._estimates = {job: made for job, made in self._estimates.items() if job in self._explained}
         return self._explained.get(job)
@@ -140,6 +144,14 @@ class Outlook:
             return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
         finally:
             self._waiting -= 1
+
+
+def _in_vain(rejection: Rejection) -> Explanation:
+    """Why a job that was let in once would not be let in now: the cluster or the rules have changed since."""
+    reason = Reason(
+        code=rejection.code, message=rejection.message, would_help="a change of the cluster or the quotas, or cancel it"
+    )
+    return Explanation(job=rejection.job, position=NO_PLACE, reasons=(reason,), p50_ms=None, p90_ms=None)
 
 
 def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:

@@ -24,8 +24,9 @@ from muster.live.feed import Feed
 from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
+from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
-from muster.model.events import CONFIGURATION, ObservedEvent
+from muster.model.events import CONFIGURATION, ENGINE, ObservedEvent
 from muster.model.limits import QUIET_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules, Scenario
@@ -63,6 +64,11 @@ class Turn:
     """Until everything was durable."""
     plan_s: float
     has_planned: bool
+
+
+def _recovered(now_ms: int, error: MusterError) -> AuditEntry:
+    """Written first after trouble: that it could be is what shows that the trouble is over."""
+    return AuditEntry(at_ms=now_ms, by=ENGINE, action="store.recover", subject="log", reason=str(error))
 
 
 class ControlPlane:
@@ -205,6 +211,7 @@ class ControlPlane:
             self._refuse_for_a_while(error)
             try:
                 self._engine = self._take_up()
+                self._engine.audit(_recovered(self._clock.now_ms(), error))
             except (Unavailable, Conflict) as again:
                 error = again
             else:

@@ -10,6 +10,7 @@
     ├── NotFound
     ├── Conflict                the world changed in between; try again
     │   └── KeyReused           a request came under the key of another one
+    │   └── HasEnded            … because the job is over; trying again will not help
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
     │   └── Unreachable         … because nothing answers there, or not as a Muster server does
@@ -108,6 +109,13 @@ class KeyReused(Conflict):
     """A key stands for one request, and this is another one."""
 
     code = "key_reused"
+    retry_helps = False
+
+
+class HasEnded(Conflict):
+    """The job is over: nothing about it can be changed any more."""
+
+    code = "ended"
     retry_helps = False
 
 

@@ -1,6 +1,5 @@
 """The writer's thread: what is asked for is done, written and answered, and what fails loses nothing."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -301,10 +300,12 @@ def test_what_was_reported_when_writing_failed_is_written_before_it_is_acknowled
 
 def _until(is_so: Callable[[], bool]) -> None:
     """Wait for another thread, which only needs a moment."""
-    give_up_s = time.monotonic() + DEADLINE_S
-    while not is_so():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.001)
+    moment = Event()
+    for _ in range(DEADLINE_S * 1_000):
+        if is_so():
+            return
+        moment.wait(0.001)
+    raise AssertionError("it never came to pass")
 
 
 def test_a_store_that_is_damaged_when_the_writer_starts_again_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Reasons, estimates and trials as they are sent."""
 
-from muster.api.outlook import CANDIDATE, Trial
+from muster.api.outlook import CANDIDATE, NO_PLACE, Trial
 from muster.api.rendering.times import time_of
 from muster.api.rendering.workers import worker_bodies
 from muster.api.schemas import jobs as schemas
@@ -22,7 +22,7 @@ def why_body(job: Job, explained: Explanation | None, estimate: StartEstimate | 
     return schemas.Why(
         job=job.id,
         state=job.state,
-        position=None if explained is None else explained.position,
+        position=None if explained is None or explained.position == NO_PLACE else explained.position,
         reasons=[_reason(each) for each in (*reasons, *_not_queued(job))],
         estimate=_estimate(explained, estimate),
         hold=None if hold is None else schemas.Promise(start=time_of(hold.start_ms), nodes=list(hold.nodes)),
@@ -34,12 +34,10 @@ def dry_run_body(spec: JobSpec, trial: Trial, setting: Setting) -> schemas.DryRu
     decision = trial.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
     explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
-    refused = [each for each in decision.rejected if each.job == CANDIDATE]
-    never = [schemas.Reason(code=each.code, message=each.message, would_help="another job file") for each in refused]
     reasons = () if explained is None else explained.reasons
     return schemas.DryRun(
         placement=None if start is None else [schemas.Worker(**each) for each in worker_bodies(start.workers)],
-        reasons=[*never, *(_reason(each) for each in reasons)],
+        reasons=[_reason(each) for each in reasons],
         estimate=_estimate(explained, trial.estimate),
         cost=_cost(spec, setting),
     )

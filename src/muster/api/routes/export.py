@@ -18,6 +18,7 @@ from muster.core.run_times import run_ms
 from muster.engine.state import State
 from muster.formats.trace_csv import csv_rows
 from muster.model.job import Job
+from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace, TraceJob
 
 router = APIRouter(tags=["jobs"])
@@ -66,7 +67,7 @@ def _trace_job(state: State, job: Job, begin_ms: int) -> TraceJob:
         id=job.id,
         submit_ms=job.submitted_ms - begin_ms,
         run_ms=run_ms(spec, job.attained_gpu_ms),
-        gpu_milli=spec.gang_gpu_milli,
+        gpu_milli=_as_a_trace_says(spec.gang_gpu_milli),
         team=spec.team,
         user=user_of(state, job.id),
         name=spec.name,
@@ -92,3 +93,8 @@ async def _text(rows: Iterator[list[str]]) -> AsyncGenerator[bytes, None]:
             buffer.truncate()
             await asyncio.sleep(0)
     yield buffer.getvalue().encode()
+
+
+def _as_a_trace_says(gpu_milli: int) -> int:
+    """A trace has one number for a gang: parts of one GPU as they are, and more than one as whole GPUs."""
+    return gpu_milli if gpu_milli <= GPU_MILLI else -(-gpu_milli // GPU_MILLI) * GPU_MILLI

@@ -14,6 +14,7 @@ from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import Changes, Job
 from muster.engine.engine import Engine
+from muster.model.errors import HasEnded
 from muster.model.ids import JobId, TierName
 from muster.model.spec import JobChanges
 
@@ -72,5 +73,11 @@ async def _changed(
     """The job after somebody who may has changed it."""
     known = await changeable(caller, job, action)
     reason = "" if because is None else because.reason
-    await change(caller, action, known, lambda engine, now_ms: act(engine, known, now_ms), reason=reason)
+
+    def acted(engine: Engine, now_ms: int) -> None:
+        state = engine.state.state_of(known)
+        if not act(engine, known, now_ms) and action != "jobs.cancel" and state is not None and state.is_final:
+            raise HasEnded(f"{known} has ended; nothing was changed")
+
+    await change(caller, action, known, acted, reason=reason)
     return job_body(caller.deps.control.state, known, caller.deps.clock.now_ms())

@@ -12,6 +12,7 @@ from muster.access.permissions import Permission
 from muster.api.asking import require, visible
 from muster.api.gate import Caller, Needs
 from muster.api.lookup import spec_of, team_of
+from muster.api.outlook import CANDIDATE
 from muster.api.rendering.jobs import job_body
 from muster.api.rendering.outlooks import dry_run_body
 from muster.api.routes.answers import CHANGED, errors
@@ -122,7 +123,8 @@ def _check_team(spec: JobSpec, rules: Rules) -> None:
     known = [team.path for team in rules.teams]
     if known and spec.team not in known and spec.team != DEFAULT_TEAM:
         hint = closest(spec.team, known)
-        raise InvalidInput(f"there is no team {spec.team}" + (f"; {hint}" if hint else ""))
+        remedy = f"an operator makes it with `muster quota set {spec.team}`"
+        raise InvalidInput("; ".join(part for part in (f"there is no team {spec.team}", hint, remedy) if part))
 
 
 def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
@@ -169,6 +171,9 @@ async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
     state = caller.deps.control.state
     _check_team(spec, state.snapshot.rules)
     trial = await caller.services.outlook.trial(replace(spec, array=None, depends_on=()), _unmet(spec, state))
+    for refusal in trial.decision.rejected:
+        if refusal.job == CANDIDATE:
+            raise NeverRuns(refusal.code, refusal.message)
     return dry_run_body(spec, trial, state.snapshot.setting)
 
 

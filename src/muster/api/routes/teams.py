@@ -56,6 +56,9 @@ async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
     """Make a team, or give one another quota and weight. All of it is replaced."""
     team = TeamPath(path)
     await require(caller, Permission.QUOTA_CHANGE, _parent(team), action="teams.put", subject=team)
+    if not caller.deps.control.state.snapshot.rules.teams:
+        # Without any, every team exists: the first one shuts all others out, which is for those to decide who may.
+        await require(caller, Permission.QUOTA_CHANGE, EVERY_TEAM, action="teams.put", subject=team)
     wanted = {"guaranteed": body.guaranteed, "limit": body.limit, "weight": body.weight}
 
     def put(engine: Engine, now_ms: int) -> None:
