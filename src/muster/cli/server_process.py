@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from muster.client import Client
 from muster.client.address import Server, find_server
-from muster.model.errors import MusterError, TimedOut, Unavailable
+from muster.model.errors import InvalidInput, MusterError, NotFound, Refused, TimedOut, Unavailable
 from muster.processes import is_same
 
 T = TypeVar("T")
@@ -44,9 +44,8 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
         if server is not None and server.pid == process.pid and _is_well(server):
             return server
         if process.poll() is not None:
-            raise Unavailable(
-                f"the server ended at once, with exit code {process.returncode}; {_last_words(log, begin)}"
-            )
+            said = _last_words(log, begin)
+            raise _meant(process.returncode)(f"the server ended at once, with exit code {process.returncode}; {said}")
         return None
 
     server = _poll(answers, START_S)
@@ -73,8 +72,13 @@ def run_down(command: Sequence[str]) -> None:
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     if done.returncode != 0:
         said = done.stderr.strip().removeprefix("muster: ") or f"exit code {done.returncode}"
-        kind = TimedOut if done.returncode == TimedOut.exit_code else Unavailable
-        raise kind(f"not all jobs could be ended: {said}")
+        raise _meant(done.returncode)(f"not all jobs could be ended: {said}")
+
+
+def _meant(exit_code: int) -> type[MusterError]:
+    """The error that has the exit code of a process; one that broke down is as good as one that is not there."""
+    kinds = (InvalidInput, Refused, NotFound, TimedOut)
+    return next((kind for kind in kinds if kind.exit_code == exit_code), Unavailable)
 
 
 def _is_well(server: Server) -> bool:
