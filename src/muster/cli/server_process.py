@@ -8,8 +8,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,6 +56,16 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
     return server
 
 
+def unheeded(server: Server, options: Mapping[str, str]) -> Sequence[str]:
+    """The options, out of those given, with which a running server was not started."""
+    try:
+        words = Path(f"/proc/{server.pid}/cmdline").read_text("utf-8", errors="replace").split("\0")
+    except OSError:
+        words = []
+    said = set(pairwise([*words, ""]))
+    return [f"--{name}" for name, value in options.items() if (f"--{name}", value) not in said]
+
+
 def stop(server: Server) -> None:
     """Ask a server to leave, and return once it is gone."""
     with suppress(ProcessLookupError):
@@ -82,6 +93,10 @@ def _meant(exit_code: int) -> type[MusterError]:
 
 
 def _is_well(server: Server) -> bool:
+    if server.url.startswith("https:"):
+        # Its certificate is for the name that others use, and need not be trusted under this one. Its record says
+        # that it listens.
+        return True
     try:
         with Client(server.url, timeout=ANSWER_S, tries=1) as client:
             client.health()
