@@ -41,7 +41,7 @@ def test_a_wrong_change_is_explained(terminal: Terminal, day: FakeServer, option
 def test_a_job_that_has_ended_is_not_changed(
     terminal: Terminal, day: FakeServer, command: str, *, is_told: bool
 ) -> None:
-    word = command.split()[0]
+    word = command.split(maxsplit=1)[0]
     place = "PATCH /v1/jobs/job-9" if word == "update" else f"POST /v1/jobs/job-9/{word}"
     day.answers[place] = a_problem(409, "ended", "too late") if is_told else an_ended_job("job-9")
     result = terminal.type(*command.split())
