@@ -15,6 +15,7 @@ from muster.cli.options import Output, Printed, Quiet
 from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import moment
 from muster.home import Home, home_folder
+from muster.model.access import Role as Roles
 from muster.model.errors import Corrupted, InvalidInput
 from muster.private_files import claim_folder, write_private
 
@@ -90,6 +91,8 @@ def create_token(
     quiet: Quiet = False,
 ) -> None:
     """Make a token. Its secret is shown now, and never again."""
+    if role not in tuple(Roles):
+        raise InvalidInput(f"--role: {role!r} is not a role; there are {', '.join(Roles)}")
     wishes: dict[str, Any] = {"name": name, "bindings": [{"role": role, "team": team}]}
     if expires is not None:
         wishes["expires_in_s"] = seconds(expires, "--expires")

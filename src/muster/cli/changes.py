@@ -9,12 +9,15 @@ from muster.cli.amounts import pair, seconds
 from muster.cli.connection import connect
 from muster.cli.options import Because, JobIds, Output, Printed, Quiet
 from muster.cli.screen import note, show, show_ids, show_json
-from muster.model.errors import InvalidInput, MusterError
+from muster.model.errors import Conflict, InvalidInput, MusterError
 
 if TYPE_CHECKING:
     from muster.client.answers import Job
 
 # ruff: noqa: PLC0415
+
+ENDED = "ended"
+"""The code of a conflict with the end of a job."""
 
 
 def cancel(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
@@ -26,13 +29,13 @@ def cancel(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE,
 def hold(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """Keep jobs from starting until they are released. What runs goes on running."""
     with connect() as client:
-        _change_all(jobs, lambda job: client.hold(job, reason=reason), output, quiet=quiet)
+        _change_all(jobs, _unless_ended(lambda job: client.hold(job, reason=reason)), output, quiet=quiet)
 
 
 def release(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """Let held jobs start."""
     with connect() as client:
-        _change_all(jobs, lambda job: client.release(job, reason=reason), output, quiet=quiet)
+        _change_all(jobs, _unless_ended(lambda job: client.release(job, reason=reason)), output, quiet=quiet)
 
 
 def retry(jobs: JobIds, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
@@ -58,10 +61,29 @@ def update(
     with connect() as client:
         _change_all(
             jobs,
-            lambda job: client.update(job, priority=priority, tier=tier, max_duration_s=limit_s, tags=tags),
+            _unless_ended(
+                lambda job: client.update(job, priority=priority, tier=tier, max_duration_s=limit_s, tags=tags)
+            ),
             output,
             quiet=quiet,
         )
+
+
+def _unless_ended(change: "Callable[[str], Job]") -> "Callable[[str], Job]":
+    """A change that means nothing to a job that has ended, which is then said."""
+
+    def changed(job: str) -> "Job":
+        try:
+            found = change(job)
+        except Conflict as error:
+            if error.code != ENDED:
+                raise
+        else:
+            if not found.is_final:
+                return found
+        raise Conflict(f"{job} has ended; nothing was changed")
+
+    return changed
 
 
 def _change_all(jobs: Iterable[str], change: "Callable[[str], Job]", output: Output, *, quiet: bool) -> None:

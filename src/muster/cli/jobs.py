@@ -1,5 +1,6 @@
 """`muster ps`, `muster show`, `muster why`: looking at jobs."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,6 +10,8 @@ from muster.cli.options import JobId, Output, Printed, Quiet
 from muster.cli.screen import note, screen, show_ids, show_json
 from muster.cli.screen import show as show_text
 from muster.cli.wording import now
+from muster.model.errors import InvalidInput
+from muster.model.job import JobState
 
 # What draws answers imports them, and with them the client: done when a command runs, so that all start fast.
 # ruff: noqa: PLC0415
@@ -35,6 +38,7 @@ def ps(
     quiet: Quiet = False,
 ) -> None:
     """List jobs: those that wait or run, or with --all those that ended too."""
+    _check_states(state or ())
     wanted = state or (None if everything or array else ["active"])
     with connect() as client:
         found = list(
@@ -54,6 +58,13 @@ def ps(
         note("no such jobs" if everything or state else "nothing waits or runs; -a shows what has ended")
     if len(found) > limit:
         note(f"there are more than {limit}; --limit shows more, --team and --state fewer")
+
+
+def _check_states(said: Sequence[str]) -> None:
+    known = (*JobState, "active", "ended")
+    wrong = next((each for each in said if each not in known), None)
+    if wrong is not None:
+        raise InvalidInput(f"--state: {wrong!r} is not a state; there are {', '.join(known)}")
 
 
 def show(

@@ -7,6 +7,7 @@ import typer
 
 from muster.cli.connection import connect
 from muster.cli.options import Follow, JobId, Output, Printed
+from muster.cli.screen import note
 from muster.model.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 LINE_BYTES = 512
-"""How far from the end the last lines are looked for, times their number: where lines are longer there are fewer."""
+"""A guess: how far from the end the last lines are looked for at first, times their number."""
+FURTHER = 8
+"""Where lines are longer than that, so many times further back each time."""
+TAIL_BYTES = 8 << 20
+"""Lines that are still not whole here are a stream of something else, and nobody reads them on a screen."""
 
 Ranks = Annotated[str, typer.Option("-r", "--rank", metavar="RANK", help="Of which worker: 0, 1,3, 0-7 or all.")]
 Lines = Annotated[int | None, typer.Option("-n", "--tail", min=1, metavar="N", help="Only the last N lines.")]
@@ -80,13 +85,28 @@ def _printer(job: str, ranks: Sequence[int], output: Output) -> "Printer":
 
 def _pieces(client: "Client", job: str, rank: int, attempt: int | None, tail: int | None) -> "Sequence[Log]":
     try:
-        offset = None if tail is None else -tail * LINE_BYTES
-        found = list(client.logs(job, rank, attempt=attempt, offset=offset))
+        return (
+            list(client.logs(job, rank, attempt=attempt)) if tail is None else _tail(client, job, rank, attempt, tail)
+        )
     except NotFound:
         if rank == 0:
             raise
         return []  # Of several workers not each has a log: elastic ones may never have run.
-    return found if tail is None else last_lines(found, tail)
+
+
+def _tail(client: "Client", job: str, rank: int, attempt: int | None, lines: int) -> "Sequence[Log]":
+    """The last lines, each of them whole: looked for further and further back, within reason."""
+    reach, most = lines * LINE_BYTES, max(TAIL_BYTES, lines * LINE_BYTES)
+    while True:
+        found = list(client.logs(job, rank, attempt=attempt, offset=-reach))
+        is_all = not found or found[0].start == 0
+        last = last_lines(found, lines)
+        if is_all or last[0].start > found[0].start:
+            return last
+        if reach >= most:
+            note(f"rank {rank}: the last {lines} lines are longer than {most >> 20} MiB; the first is cut")
+            return last
+        reach = min(most, reach * FURTHER)
 
 
 def last_lines(pieces: "Sequence[Log]", lines: int) -> "Sequence[Log]":

@@ -5,6 +5,7 @@
 """
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -37,6 +38,14 @@ from muster.model.errors import MusterError
 class Commands(TyperGroup):
     """Turns errors into messages and exit codes, for every command alike."""
 
+    def make_context(self, *words: Any, **settings: Any) -> Any:
+        """Read the command line; `--help` and `--version` are answered here."""
+        try:
+            return super().make_context(*words, **settings)
+        except BrokenPipeError:
+            _let_go_of_output()
+            raise typer.Exit(Exit.DONE) from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; a traceback means a bug, never wrong input.
 
@@ -48,7 +57,8 @@ class Commands(TyperGroup):
             typer.echo(f"muster: {error}", err=True)
             raise typer.Exit(exit_of_error(error)) from None
         except BrokenPipeError:
-            raise  # Whoever reads has enough, which typer ends without a word.
+            _let_go_of_output()
+            raise typer.Exit(Exit.DONE) from None
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             typer.echo(f"muster: {where}{error.strerror or error}", err=True)
@@ -80,6 +90,13 @@ app.add_typer(quota, rich_help_panel="Cluster")
 app.add_typer(token, rich_help_panel="Server and access")
 
 
+def _let_go_of_output() -> None:
+    """Whoever reads has enough, which is no failure; what is still to be written goes nowhere, without a word."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"muster {__version__}")
@@ -101,4 +118,10 @@ def main() -> None:
         # Names and messages may hold characters that a plain terminal cannot show; that is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        app()
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _let_go_of_output()

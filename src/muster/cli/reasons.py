@@ -22,7 +22,9 @@ _NOT_WAITING = {
 
 def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
     """All reasons, what would help, the place in the queue, the promise and the estimate."""
-    place = f"  number {why.position} in the queue" if why.position is not None else ""
+    # What is held or blocked has a place only for when it is let go.
+    is_in_line = why.position is not None and why.state == "queued"
+    place = f"  number {why.position} in the queue" if is_in_line else ""
     parts: list[RenderableType] = [
         Text.assemble((why.job, "bold"), "  ", job_state(why.state, plain=is_plain(console)), place)
     ]
@@ -33,8 +35,11 @@ def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
     return Group(*parts)
 
 
-def dry_run_text(answer: DryRun, present: datetime) -> RenderableType:
-    """Where a job would go now, or why it would wait and until when, and what it may cost."""
+def dry_run_text(answer: DryRun, present: datetime, *, has_limit: bool) -> RenderableType:
+    """Where a job would go now, or why it would wait and until when, and what it may cost.
+
+    A job without a limit of its own costs what its tier allows.
+    """
     parts: list[RenderableType] = []
     if answer.placement is not None:
         parts.append(Text.assemble(("would start now", "green"), f" on {placement_text(answer.placement)}"))
@@ -43,9 +48,15 @@ def dry_run_text(answer: DryRun, present: datetime) -> RenderableType:
     parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in reason_texts(answer.reasons)]
     parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in _outlook(None, answer.estimate, present)]
     if answer.cost is not None and answer.cost.gpu_hours is not None:
-        price = f", {answer.cost.price:,.2f} at list price" if answer.cost.price is not None else ""
-        parts.append(Text(f"  costs up to {answer.cost.gpu_hours:,.1f} GPU-h{price}", style="dim"))
+        parts.append(Text(f"  {_cost(answer.cost.gpu_hours, answer.cost.price, has_limit=has_limit)}", style="dim"))
     return Group(*parts)
+
+
+def _cost(gpu_hours: float, price: float | None, *, has_limit: bool) -> str:
+    """A price that is one for each GPU-hour is none that anybody has set."""
+    at = "" if price is None or price == gpu_hours else f", {price:,.2f} at list price"
+    assumed = "" if has_limit else "\n  without max_duration: this is if it runs as long as its tier allows"
+    return f"costs up to {gpu_hours:,.1f} GPU-h{at}{assumed}"
 
 
 def placement_text(workers: Sequence[Worker]) -> str:

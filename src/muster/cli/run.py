@@ -3,6 +3,7 @@
 import re
 import shlex
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,6 +61,8 @@ def run(
     output: Printed = Output.TABLE,
 ) -> None:
     """Run a command as a job and show its output. Ctrl-C cancels it; the exit code is 1 when it fails."""
+    if pty and not sys.stdin.isatty():
+        raise InvalidInput("--pty: standard input is not a terminal, so nobody could type; leave --pty out")
     resources = {"gpus": gpus or None, "gpu_type": gpu_type, "cpus": cpus or None, "memory": memory}
     job: dict[str, Any] = {
         "name": name or _name(command),

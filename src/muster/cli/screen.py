@@ -19,10 +19,19 @@ WIDE_COLUMNS = 110
 """From here on tables have the columns that are nice to have."""
 
 
+class _Screen(Console):
+    """Leaves it to the command line what it means when nobody reads any more; else rich ends the process with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the error is being handled: pass it on."""
+        self.quiet = True
+        raise BrokenPipeError
+
+
 def screen(*, stderr: bool = False) -> Console:
     """The terminal, or whatever stands in for it."""
     # What a file or a server says is text: square brackets in a job's name are no markup.
-    console = Console(highlight=False, markup=False, emoji=False, stderr=stderr, soft_wrap=False)
+    console = _Screen(highlight=False, markup=False, emoji=False, stderr=stderr, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_COLUMNS
     return console

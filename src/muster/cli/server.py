@@ -4,14 +4,17 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
-from muster.model.errors import InvalidInput
+from muster.model.errors import Conflict, InvalidInput
+
+if TYPE_CHECKING:
+    from muster.client.address import Server
 
 # ruff: noqa: PLC0415
 
@@ -21,6 +24,13 @@ Host = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to list
 Nodes = Annotated[str | None, typer.Option(metavar="NxG", help="Divide this machine: 4x8 is 4 nodes with 8 GPUs.")]
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="muster.toml: the real thing.")]
 Database = Annotated[str | None, typer.Option(metavar="URL", help="A PostgreSQL, without its password; else a file.")]
+Certificate = Annotated[
+    Path | None, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Speak TLS, with this certificate.")
+]
+PrivateKey = Annotated[Path | None, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Its private key.")]
+InsecureBind = Annotated[
+    bool, typer.Option("--insecure-bind", help="Listen to the network without TLS: something in front of it does that.")
+]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
 
@@ -32,30 +42,62 @@ def up(
     nodes: Nodes = None,
     config: Config = None,
     database: Database = None,
+    tls_certificate: Certificate = None,
+    tls_key: PrivateKey = None,
+    insecure_bind: InsecureBind = False,
     detach: Detach = False,
     output: Printed = Output.TABLE,
 ) -> None:
     """Start Muster on this machine: API and dashboard on one port, and an engine that runs real processes."""
+    from muster.client.address import find_server
     from muster.formats.database_url import refuse_password
 
     if database is not None:
         refuse_password(database)
     folder = (home or home_folder(os.environ)).expanduser().resolve()
-    options = {"home": folder, "port": port, "host": host, "nodes": nodes, "config": config, "database": database}
-    command = serve_command({name: str(value) for name, value in options.items() if value is not None})
-    if not detach:
-        sys.stdout.flush()
-        # The server takes the place of this process: signals and the terminal are its own.
-        os.execv(command[0], command)
-    from muster.cli.server_process import start_detached
-    from muster.client.address import find_server
-
+    said = {
+        "port": port,
+        "host": host,
+        "nodes": nodes,
+        "config": config,
+        "database": database,
+        "tls-certificate": tls_certificate,
+        "tls-key": tls_key,
+    }
+    options = {name: str(value) for name, value in said.items() if value is not None}
+    flags = ["--insecure-bind"] if insecure_bind else []
+    command = [*serve_command({"home": str(folder), **options}), *flags]
     running = find_server(folder)
+    if not detach:
+        _become(command, folder, running)
+    from muster.cli.server_process import start_detached
+
     server = running or start_detached(command, folder)
     if output is Output.JSON:
         show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(Home(folder).token)})
     else:
         _tell(server.url, folder, was_running=running is not None, is_default=home is None)
+    if running is not None:
+        _tell_unheeded(running, options | ({"insecure-bind": ""} if insecure_bind else {}))
+
+
+def _become(command: list[str], folder: Path, running: "Server | None") -> NoReturn:
+    """The server takes the place of this process: signals and the terminal are its own."""
+    if running is not None:
+        where = f"{running.url} (process {running.pid})"
+        raise Conflict(f"the server of {folder} is running already, at {where}; `muster down` stops it")
+    sys.stdout.flush()
+    os.execv(command[0], command)
+
+
+def _tell_unheeded(running: "Server", options: dict[str, str]) -> None:
+    from muster.cli.server_process import unheeded
+
+    without = unheeded(running, options)
+    if without:
+        note(
+            f"{', '.join(without)} had no effect: the server is running already; `muster down` first, then `muster up`"
+        )
 
 
 def serve_command(options: dict[str, str]) -> list[str]:

@@ -8,15 +8,16 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
 from muster.client import Client
 from muster.client.address import Server, find_server
 from muster.home import Home
-from muster.model.errors import MusterError, TimedOut, Unavailable
+from muster.model.errors import InvalidInput, MusterError, NotFound, Refused, TimedOut, Unavailable
 from muster.private_files import claim_folder, open_private
 from muster.processes import is_same
 
@@ -45,9 +46,8 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
         if server is not None and server.pid == process.pid and _is_well(server):
             return server
         if process.poll() is not None:
-            raise Unavailable(
-                f"the server ended at once, with exit code {process.returncode}; {_last_words(home, begin)}"
-            )
+            said = _last_words(home, begin)
+            raise _meant(process.returncode)(f"the server ended at once, with exit code {process.returncode}; {said}")
         return None
 
     server = _poll(answers, START_S)
@@ -55,6 +55,16 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
         # It may still come; whoever looks next finds it by its record.
         raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(home, begin)}")
     return server
+
+
+def unheeded(server: Server, options: Mapping[str, str]) -> Sequence[str]:
+    """The options, out of those given, with which a running server was not started."""
+    try:
+        words = Path(f"/proc/{server.pid}/cmdline").read_text("utf-8", errors="replace").split("\0")
+    except OSError:
+        words = []
+    said = set(pairwise([*words, ""]))
+    return [f"--{name}" for name, value in options.items() if (f"--{name}", value) not in said]
 
 
 def stop(server: Server) -> None:
@@ -74,11 +84,20 @@ def run_down(command: Sequence[str]) -> None:
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     if done.returncode != 0:
         said = done.stderr.strip().removeprefix("muster: ") or f"exit code {done.returncode}"
-        kind = TimedOut if done.returncode == TimedOut.exit_code else Unavailable
-        raise kind(f"not all jobs could be ended: {said}")
+        raise _meant(done.returncode)(f"not all jobs could be ended: {said}")
+
+
+def _meant(exit_code: int) -> type[MusterError]:
+    """The error that has the exit code of a process; one that broke down is as good as one that is not there."""
+    kinds = (InvalidInput, Refused, NotFound, TimedOut)
+    return next((kind for kind in kinds if kind.exit_code == exit_code), Unavailable)
 
 
 def _is_well(server: Server) -> bool:
+    if server.url.startswith("https:"):
+        # Its certificate is for the name that others use, and need not be trusted under this one. Its record says
+        # that it listens.
+        return True
     try:
         with Client(server.url, timeout=ANSWER_S, tries=1) as client:
             client.health()

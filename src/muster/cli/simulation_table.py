@@ -1,6 +1,5 @@
 """The figures of several replays side by side, the best of each column marked."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from muster.cli.screen import is_piped, screen
 from muster.formats.units import DURATION_UNITS_MS
 
 PIPED_COLUMNS = 140
@@ -113,7 +113,7 @@ def _cell(column: _Column, row: Figures, rows: Sequence[Figures]) -> Text:
 
 
 def _console() -> Console:
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+    console = screen()
+    if is_piped(console):
         console.width = PIPED_COLUMNS
     return console

@@ -12,7 +12,7 @@ from muster.cli.exits import Exit
 from muster.cli.options import Output, Printed, Quiet
 from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import now
-from muster.model.errors import InvalidInput
+from muster.model.errors import InvalidInput, MusterError, Refused, Unavailable
 
 if TYPE_CHECKING:
     from muster.cli.job_reading import ReadJob
@@ -76,7 +76,7 @@ def submit(
         return
     with connect() as client:
         if dry_run:
-            _report_dry_runs(jobs, [client.submit(job.document, held=held, dry_run=True) for job in jobs], output)
+            _report_dry_runs(jobs, [_dry_run(client, job, held=held) for job in jobs], output)
             return
         submitted = _submitted(client, jobs, held=held, key=key)
         if follow:
@@ -100,11 +100,18 @@ def _submitted(client: "Client", jobs: "Sequence[ReadJob]", *, held: bool, key: 
     for job in jobs:
         try:
             done.append(client.submit(job.document, held=held or job.held, key=key))
-        except Exception:
+        except Exception as error:
             if done:
                 note(f"submitted before this went wrong: {' '.join(each.id for each in done)}")
+            if len(jobs) > 1 and isinstance(error, MusterError) and not isinstance(error, Unavailable):
+                error.args = (_in_file(job.file, str(error)),)
             raise
     return done
+
+
+def _in_file(file: str, problem: str) -> str:
+    """What the server said about one of several files, which it knows only as a job."""
+    return "\n".join(f"{file}: {line.removeprefix('job: ')}" for line in problem.splitlines())
 
 
 def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> None:
@@ -121,18 +128,40 @@ def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> N
         show(job_list(jobs, console, now()), console)
 
 
-def _report_dry_runs(jobs: "Sequence[ReadJob]", answers: "Sequence[DryRun]", output: Output) -> None:
+def _dry_run(client: "Client", job: "ReadJob", *, held: bool) -> "DryRun | Refused":
+    """What would become of a job; being refused is an answer too."""
+    try:
+        return client.submit(job.document, held=held or job.held, dry_run=True)
+    except Refused as error:
+        return error
+
+
+def _report_dry_runs(jobs: "Sequence[ReadJob]", answers: "Sequence[DryRun | Refused]", output: Output) -> None:
     if output is Output.JSON:
-        documents = [answer.document for answer in answers]
+        documents = [
+            {"refused": {"code": answer.code, "message": str(answer)}}
+            if isinstance(answer, Refused)
+            else answer.document
+            for answer in answers
+        ]
         show_json(documents[0] if len(documents) == 1 else documents)
-        return
+    else:
+        _show_dry_runs(jobs, answers)
+    if any(isinstance(answer, Refused) for answer in answers):
+        raise typer.Exit(Exit.REFUSED)
+
+
+def _show_dry_runs(jobs: "Sequence[ReadJob]", answers: "Sequence[DryRun | Refused]") -> None:
     from rich.text import Text
 
     from muster.cli.reasons import dry_run_text
 
     for job, answer in zip(jobs, answers, strict=True):
         show(Text.assemble((str(job.document.get("name", "")), "bold"), f"  {job.file}"))
-        show(dry_run_text(answer, now()))
+        if isinstance(answer, Refused):
+            show(Text.assemble(("would be refused", "red"), f": {answer}"))
+        else:
+            show(dry_run_text(answer, now(), has_limit=job.document.get("max_duration") is not None))
 
 
 def _print_files(jobs: "Sequence[ReadJob]", output: Output) -> None:

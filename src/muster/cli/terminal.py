@@ -48,7 +48,7 @@ def attach_terminal(client: Client, job_id: str) -> None:
     with _connected(client, job_id) as socket:
         woken, wake = os.pipe()
         reader = Thread(target=_show, args=(socket, wake), daemon=True)
-        with _raw_terminal(), _window_watched(socket):
+        with raw_terminal(), _window_watched(socket):
             reader.start()
             try:
                 _type(socket, woken)
@@ -110,7 +110,7 @@ def _type(socket: ClientConnection, woken: int) -> None:
 
 
 @contextmanager
-def _raw_terminal() -> Iterator[None]:
+def raw_terminal() -> Iterator[None]:
     """Hand every key to the job, also Ctrl-C, and give the terminal back as it was."""
     if not sys.stdin.isatty():
         yield
@@ -118,7 +118,8 @@ def _raw_terminal() -> Iterator[None]:
     typed = sys.stdin.fileno()
     before = termios.tcgetattr(typed)
     try:
-        tty.setraw(typed)
+        # What was typed while the job was being started is meant for it: only flushing would throw it away.
+        tty.setraw(typed, termios.TCSADRAIN)
         yield
     finally:
         termios.tcsetattr(typed, termios.TCSADRAIN, before)

@@ -49,7 +49,10 @@ def problem(response: httpx.Response, *, file: str = "the request") -> MusterErr
     if isinstance(errors, list) and errors and issubclass(kind, InvalidInput):
         return kind("\n".join(_each(errors, str(document.get("file") or file))))
     detail = document.get("detail") or document.get("title") or _plain(response)
-    return kind(_with_advice(kind, str(detail)))
+    error = kind(_with_advice(kind, str(detail)))
+    if document.get("code"):
+        error.code = str(document["code"])  # More exact than the kind: why it conflicts, why it never runs.
+    return error
 
 
 def unreachable(error: httpx.TransportError, url: str) -> Unreachable:

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer, an_ended_job
 
@@ -44,3 +46,20 @@ def test_an_array_has_no_output_of_its_own(terminal: Terminal, day: FakeServer) 
 
 def test_a_rank_is_a_number(terminal: Terminal, day: FakeServer) -> None:
     assert "--rank: 'x' is not a rank" in terminal.type("logs", "job-12", "-r", "x").stderr
+
+
+def test_long_last_lines_are_whole(terminal: Terminal, day: FakeServer) -> None:
+    lines = [b"begin", *(bytes(str(number), "ascii") * 4000 for number in range(1, 4))]
+    day.logs["job-12", 0, 2] = b"\n".join(lines) + b"\n"
+    assert terminal.shows("logs", "job-12", "-n", "2", piped=True) == b"\n".join(lines[2:]).decode() + "\n"
+    assert terminal.shows("logs", "job-12", "-n", "4", piped=True) == b"\n".join(lines).decode() + "\n"
+
+
+def test_a_line_without_an_end_is_cut_and_that_is_said(
+    terminal: Terminal, day: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muster.cli.logs.TAIL_BYTES", 1 << 20)
+    day.logs["job-12", 0, 2] = b"x" * (3 << 20)
+    result = terminal.type("logs", "job-12", "-n", "1")
+    assert (result.exit_code, len(result.stdout)) == (0, 1 << 20)
+    assert "rank 0: the last 1 lines are longer than 1 MiB; the first is cut" in result.stderr

@@ -48,3 +48,28 @@ def test_markup_in_a_name_is_text(terminal: Terminal, server: FakeServer) -> Non
     server.jobs["job-1"] = a_job(name="[red]x[/red]", spec={"name": "[b]", "run": "a\nb"})
     assert "[red]x[/red]" in terminal.shows("ps")
     assert "run: |-\n    a\n    b" in terminal.shows("show", "job-1")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("ps --state bogus", "--state: 'bogus' is not a state; there are blocked, held, queued"),
+        ("token create ci --role king", "--role: 'king' is not a role; there are viewer, member"),
+        ("show job 1", "'job' is not the id of a job; an id is one word, such as job-1\n"),
+        ("why 7", "'7' is not the id of a job; an id is one word, such as job-7\n"),
+        ("hold job 15", "'job' is not the id of a job; an id is one word, such as job-15\n"),
+    ],
+)
+def test_a_wrong_word_is_put_right_before_anything_is_asked(
+    terminal: Terminal, server: FakeServer, command: str, message: str
+) -> None:
+    result = terminal.type(*command.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not server.requests
+
+
+def test_a_held_job_has_no_place_in_the_queue(terminal: Terminal, day: FakeServer) -> None:
+    reason = {"code": "held", "message": "ada holds it", "would_help": "muster release job-17"}
+    day.answers["GET /v1/jobs/job-17/why"] = {"job": "job-17", "state": "held", "position": 1, "reasons": [reason]}
+    assert "in the queue" not in terminal.shows("why", "job-17")

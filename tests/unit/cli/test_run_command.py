@@ -1,7 +1,12 @@
+import os
+import pty
+import select
+import termios
 from pathlib import Path
 
 import pytest
 
+from muster.cli.terminal import raw_terminal
 from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer, an_ended_job
 
@@ -72,3 +77,22 @@ def test_a_wrong_option_is_named(terminal: Terminal, server: FakeServer, options
     assert result.exit_code == 2
     assert message in result.stderr
     assert not server.requests
+
+
+def test_a_terminal_is_asked_for_only_where_there_is_one(terminal: Terminal, server: FakeServer) -> None:
+    result = terminal.type("run", "--pty", "--", "bash")
+    assert result.exit_code == 2
+    assert "--pty: standard input is not a terminal" in result.stderr
+    assert not server.requests
+
+
+def test_what_is_typed_before_the_terminal_is_attached_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, encoding="utf-8") as typed, os.fdopen(ours, "wb", buffering=0) as keys:
+        monkeypatch.setattr("sys.stdin", typed)
+        before = termios.tcgetattr(theirs)
+        keys.write(b"date\n")
+        with raw_terminal():
+            assert select.select([theirs], [], [], 10)[0]
+            assert os.read(theirs, 99) == b"date\n"
+        assert termios.tcgetattr(theirs) == before

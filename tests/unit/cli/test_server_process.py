@@ -1,12 +1,19 @@
 """What `muster up` and `muster down` make of the processes they start."""
 
+import json
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from muster.cli.server_process import run_down, start_detached
-from muster.model.errors import MusterError, TimedOut, Unavailable
+from muster.home import Home
+from muster.model.errors import InvalidInput, MusterError, Refused, TimedOut, Unavailable
+from muster.processes import entry
+from tests.unit.cli.conftest import Terminal
 
 
 @pytest.mark.parametrize(("code", "error"), [(6, TimedOut), (1, Unavailable)])
@@ -23,8 +30,64 @@ def test_what_a_server_prints_and_logs_is_private_and_told_when_it_ends_at_once(
     log.write_text("an older line\n")
     output.write_text("an older word\n")
     output.chmod(0o644)
-    program = f"print('printed'); open({str(log)!r}, 'a').write('logged\\n'); raise SystemExit(3)"
-    with pytest.raises(Unavailable, match=r"(?s)exit code 3.*server\.out.*printed.*server\.log.*logged") as failure:
+    program = f"print('printed'); open({str(log)!r}, 'a').write('logged\\n'); raise SystemExit(1)"
+    with pytest.raises(Unavailable, match=r"(?s)exit code 1.*server\.out.*printed.*server\.log.*logged") as failure:
         start_detached([sys.executable, "-c", program], home)
     assert "older" not in str(failure.value)
     assert output.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("code", "error"), [(2, InvalidInput), (3, Refused), (6, TimedOut), (1, Unavailable)])
+def test_a_server_that_ends_at_once_passes_its_exit_code_on(
+    tmp_path: Path, code: int, error: type[MusterError]
+) -> None:
+    program = f"import sys; sys.stderr.write('muster: wrong\\n'); sys.exit({code})"
+    with pytest.raises(error, match=rf"exit code {code}; its last words, from .*:\n  muster: wrong") as caught:
+        start_detached([sys.executable, "-c", program], tmp_path)
+    assert caught.type is error
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Path]:
+    """A home whose server runs: something that looks like it, and was started with --nodes 2x4."""
+    program = "import sys; print('up', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", program, "serve", "--nodes", "2x4", "--insecure-bind"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        found = entry(process.pid)
+        assert found is not None
+        record = {"url": "http://127.0.0.1:1", "pid": process.pid, "start_ticks": found.start_ticks}
+        Home(tmp_path).server.write_text(json.dumps(record), "utf-8")
+        yield tmp_path
+        process.communicate("")
+
+
+def test_options_that_a_running_server_does_not_heed_are_named(terminal: Terminal, running: Path) -> None:
+    other = terminal.type("up", "-d", "--home", str(running), "--nodes", "4x8", "--port", "1")
+    assert other.exit_code == 0
+    assert "--port, --nodes had no effect: the server is running already; `muster down` first" in other.stderr
+    same = terminal.type("up", "-d", "--home", str(running), "--nodes", "2x4")
+    assert (same.exit_code, "no effect" in same.stderr) == (0, False)
+
+
+def test_a_second_server_in_the_foreground_is_told_where_the_first_is(terminal: Terminal, running: Path) -> None:
+    result = terminal.type("up", "--home", str(running))
+    assert result.exit_code == 3
+    assert f"the server of {running} is running already, at http://127.0.0.1:1 (process" in result.stderr
+
+
+def test_how_to_listen_is_passed_on(terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[list[str]] = []
+
+    def begin(_: str, command: list[str]) -> None:
+        begun.append(command)
+        raise InvalidInput("enough")
+
+    monkeypatch.setattr(os, "execv", begin)
+    (tmp_path / "pem").touch()
+    tls = ["--tls-certificate", str(tmp_path / "pem"), "--tls-key", str(tmp_path / "pem")]
+    terminal.type("up", "--home", str(tmp_path), *tls, "--insecure-bind")
+    assert begun[0][-5:] == [*tls, "--insecure-bind"]
+    missing = terminal.type("up", "--home", str(tmp_path), "--tls-key", str(tmp_path / "nothing"))
+    assert missing.exit_code == 2

@@ -85,9 +85,37 @@ def test_a_dry_run_says_where_and_what_it_costs(terminal: Terminal, server: Fake
     text = terminal.shows("submit", "job.yaml", "--dry-run")
     assert text == (
         "train  job.yaml\nwould start now on n1 with 2 GPUs (0-1)\n  costs up to 4.0 GPU-h, 8.00 at list price\n"
+        "  without max_duration: this is if it runs as long as its tier allows\n"
     )
     assert json.loads(terminal.shows("submit", "job.yaml", "--dry-run", "-o", "json"))["cost"]["gpu_hours"] == 4.0
     assert not server.jobs
+
+
+def test_a_price_that_nobody_set_is_not_shown(terminal: Terminal, server: FakeServer) -> None:
+    Path("job.yaml").write_text(f"{JOB}max_duration: 2h\n", "utf-8")
+    server.answers["POST /v1/jobs"] = {"placement": None, "reasons": [], "cost": {"gpu_hours": 4.0, "price": 4.0}}
+    text = terminal.shows("submit", "job.yaml", "--dry-run")
+    assert text == "train  job.yaml\nwould wait\n  costs up to 4.0 GPU-h\n"
+
+
+def test_a_dry_run_says_what_would_be_refused(terminal: Terminal, server: FakeServer) -> None:
+    server.failures = [a_problem(403, "never_fits", "no node has 64 GPUs")]
+    result = terminal.type("submit", "job.yaml", "job.yaml", "--dry-run")
+    assert result.exit_code == 3
+    assert result.stdout.startswith(
+        "train  job.yaml\nwould be refused: no node has 64 GPUs\ntrain  job.yaml\nwould start"
+    )
+    server.failures = [a_problem(403, "never_fits", "no node has 64 GPUs")]
+    result = terminal.type("submit", "job.yaml", "--dry-run", "-o", "json")
+    refused = {"code": "never_fits", "message": "no node has 64 GPUs"}
+    assert (result.exit_code, json.loads(result.stdout)) == (3, {"refused": refused})
+
+
+def test_what_the_server_finds_wrong_names_the_file(terminal: Terminal, server: FakeServer) -> None:
+    wrong = [{"field": "team", "problem": "there is no such team"}]
+    server.answers["POST /v1/jobs"] = a_problem(422, "invalid", "wrong", errors=wrong)
+    result = terminal.type("submit", "job.yaml", "job.yaml")
+    assert (result.exit_code, result.stderr) == (2, "muster: job.yaml: team: there is no such team\n")
 
 
 def test_json_is_the_answer_of_the_server(terminal: Terminal, server: FakeServer) -> None:
@@ -128,7 +156,7 @@ def test_what_was_submitted_before_a_refusal_is_named(terminal: Terminal, server
     server.jobs_allowed = 1
     result = terminal.type("submit", "job.yaml", "job.yaml")
     assert result.exit_code == 3
-    assert result.stderr == "muster: submitted before this went wrong: job-1\nmuster: no more jobs\n"
+    assert result.stderr == "muster: submitted before this went wrong: job-1\nmuster: job.yaml: no more jobs\n"
 
 
 def test_the_job_file_can_be_printed_instead(terminal: Terminal, server: FakeServer, folder: Path) -> None:

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -66,3 +69,15 @@ def test_a_folder_that_cannot_be_made_is_named(terminal: Terminal, tmp_path: Pat
     assert result.exit_code == 2
     assert result.stderr.startswith(f"muster: {tmp_path / 'file'}")
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("words", ["plan examples/demo.yaml", "plan examples/demo.yaml -o json", "--version"])
+def test_a_reader_who_has_enough_is_no_failure(words: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    program = "from muster.cli.main import main; main()"
+    command = [sys.executable, "-c", program, *words.split()]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, cwd=root, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
