@@ -13,6 +13,9 @@ from muster.model.ids import JobId, TeamPath
 NOBODY = 0
 """The number of the empty set of borrowers."""
 
+Rights = tuple[int, ...]
+"""For every way to serve a gang the number of those who borrow what its team may take back for it."""
+
 
 class Claims:
     """The claims of all teams in one cycle."""
@@ -25,6 +28,8 @@ class Claims:
         self._headroom: dict[TeamPath, int] = {}
         self._entitled: dict[tuple[TeamPath, Demand], tuple[TeamPath, ...]] = {}
         self._lent: dict[tuple[TeamPath, Demand], int] = {}
+        self._rights: dict[tuple[TeamPath, int], Rights | None] = {}
+        """By team and gang; None for a team that would not stay inside its guarantee."""
         self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], int] = {}
         self._borrowers: dict[Lent, int] = {(): NOBODY}
         """Numbers outlast charges: what was found out about a set of borrowers holds for the set."""
@@ -54,22 +59,32 @@ class Claims:
         """Forget what the last charge made doubtful."""
         if self._epoch != self._ledger.epoch:
             self._epoch = self._ledger.epoch
-            for derived in (self._headroom, self._entitled, self._lent, self._lenders):
+            for derived in (self._headroom, self._entitled, self._lent, self._rights, self._lenders):
                 derived.clear()
 
-    def claimants(self, groups: list[JobClass]) -> list[JobClass]:
-        """Those classes whose team is inside its guarantee, so that they have rights their equals may not have."""
+    def claimants(self, groups: list[JobClass]) -> list[tuple[JobClass, Rights]]:
+        """Those classes whose team is inside its guarantee, with the rights that their equals may not have."""
         self._keep_up()
-        headroom = self._headroom
+        headroom, known = self._headroom, self._rights
+        found: list[tuple[JobClass, Rights]] = []
         for group in groups:
-            if group.team not in headroom:
-                headroom[group.team] = self._ledger.headroom_milli(group.team)
-        return [
-            group
-            for group in groups
-            if group.gpu_milli <= headroom[group.team]
-            and any(self._entitled_teams(group.team, choice.demand) for choice in group.gang.choices)
-        ]
+            room_milli = headroom.get(group.team)
+            if room_milli is None:
+                room_milli = headroom[group.team] = self._ledger.headroom_milli(group.team)
+            if group.gpu_milli <= room_milli:
+                key = (group.team, group.gang_number)
+                rights = known[key] if key in known else self._find_rights(group)
+                if rights is not None:
+                    found.append((group, rights))
+        return found
+
+    def _find_rights(self, group: JobClass) -> Rights | None:
+        demands = [choice.demand for choice in group.gang.choices]
+        rights = None
+        if any(self._entitled_teams(group.team, demand) for demand in demands):
+            rights = tuple([self.lent(group, choice) for choice in group.gang.choices])
+        self._rights[(group.team, group.gang_number)] = rights
+        return rights
 
     def lent(self, group: JobClass, choice: Choice) -> int:
         """Who borrows what the class's team may take back for this gang, by number."""

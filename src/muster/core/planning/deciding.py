@@ -174,7 +174,7 @@ class _TierCycle:
             return
         capacity, gang = self._desk.horizons.until(self._desk.now_ms + group.limit_ms), group.gang
         alive = any(fits(capacity, gang, choice, gang.widest) for choice in gang.choices)
-        if alive or not self._preemption.is_hopeless(group, reclaiming=False):
+        if alive or not self._preemption.is_hopeless(group):
             self._alive[group.fortune] = True
         else:
             self._dead[group.fortune] = True
@@ -190,16 +190,11 @@ class _TierCycle:
         """Those of some classes of one dead fortune that can try more than their equals could."""
         if not groups or groups[0].relaxes:
             return groups
-        preemption, must_see = self._preemption, self._must_see
-        living = [group for group in groups if group.order in must_see] if must_see else []
-        if groups[0].may_preempt:
-            claimants = preemption.claims.claimants(groups)
-            living += [
-                group
-                for group in claimants
-                if group.order not in must_see and not preemption.is_hopeless(group, reclaiming=True)
-            ]
-        return living
+        must_see, living = self._must_see, list[JobClass]()
+        if must_see:
+            living = [group for group in groups if group.order in must_see]
+            groups = [group for group in groups if group.order not in must_see]
+        return living + self._preemption.hopeful(groups) if groups and groups[0].may_preempt else living
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
         """Start the gang if it fits anywhere; else what stopped it."""

@@ -6,7 +6,7 @@ cycle. Elastic jobs are shrunk before anybody is stopped.
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice
-from muster.core.planning.claims import NOBODY, Claims
+from muster.core.planning.claims import NOBODY, Claims, Rights
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import fits, place
 from muster.core.planning.promises import quota_allows
@@ -103,6 +103,8 @@ class Preemption:
         forth.
         """
         asked: list[bool] = []
+        if not self._turns.anybody:
+            return asked
         if group.band == STARVED:
             asked = [False]
         elif group.band == FRESH and group.may_preempt:
@@ -135,27 +137,35 @@ class Preemption:
         seating = place(departed, group.gang, choice, widest)
         return Sacrifice((), seating, 0) if seating is not None else None
 
-    def is_hopeless(self, group: JobClass, *, reclaiming: bool) -> bool:
+    def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
+        """Those of some classes of one fortune that have a claim and are not hopeless with it."""
+        verdicts: dict[Rights, bool] = {}
+        found: list[JobClass] = []
+        for group, rights in self.claims.claimants(groups):
+            hopeless = verdicts.get(rights)
+            if hopeless is None:
+                hopeless = verdicts[rights] = self.is_hopeless(group, rights)
+            if not hopeless:
+                found.append(group)
+        return found
+
+    def is_hopeless(self, group: JobClass, rights: Rights | None = None) -> bool:
         """True when the class would not fit even if everybody left whom it may ask to leave.
 
-        Without `reclaiming` only what its tier may ask for counts: then it holds for every team that wants the same
-        gang. Also true once this cycle has made room as often as it may, and for what a bounded search has failed at:
-        the next cycle asks again. It is what lets a cycle pass over most of a long queue.
+        Without the rights of its team only what its tier may ask for counts: then it holds for every team that wants
+        the same gang. Also true once this cycle has made room as often as it may, and for what a bounded search has
+        failed at: the next cycle asks again. It is what lets a cycle pass over most of a long queue.
         """
         if self._desk.preemptors >= self._most:
             self._desk.has_more_to_do = True
             return True
         self._those_leaving()
         spare = bool(self._spare_workers())
-        widest = group.gang.widest
         for number, choice in enumerate(group.gang.choices):
             if spare and not self._cannot_help(self._shrinking(group, choice), group, number, choice):
                 return False
-            lent = self.claims.lent(group, choice) if reclaiming else NOBODY
-            known = ((True, group.tier, lent), group.gang_number, number, widest)
-            if known in self._hopeless:
-                continue
-            if not self._cannot_help(self._stopping_below(group, lent), group, number, choice):
+            lent = rights[number] if rights is not None else NOBODY
+            if group.may_preempt and not self._cannot_help(self._stopping_below(group, lent), group, number, choice):
                 return False
         return all(self._turns_are_of_no_use(group, starved=starved) for starved in self._turns_open_to(group))
 

@@ -4,7 +4,7 @@ A promise is never moved later because of a job of the same or a lower tier. It 
 and on nothing that is merely expected.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import NamedTuple
 
@@ -145,6 +145,8 @@ def _room_on_node(desk: Desk, job_id: JobId, wanted: NodeUse, start_ms: int, end
         for other, (promise, use) in desk.promised_on(wanted.node)
         if other != job_id and promise.hold.start_ms < end_ms and start_ms < promise.end_ms
     ]
+    if not others:
+        return _adds_up(node, wanted, desk.uses_on(wanted.node, start_ms))
     return all(
         _adds_up(
             node,
@@ -158,7 +160,7 @@ def _room_on_node(desk: Desk, job_id: JobId, wanted: NodeUse, start_ms: int, end
     )
 
 
-def _adds_up(node: Node, wanted: NodeUse, others: list[NodeUse]) -> bool:
+def _adds_up(node: Node, wanted: NodeUse, others: Iterable[NodeUse]) -> bool:
     """True when a node has enough for these uses together, on the devices that are wanted."""
     used = dict(wanted.devices)
     cpu, memory, disk = wanted.cpu_milli, wanted.memory_bytes, wanted.disk_bytes

@@ -25,11 +25,16 @@ class Turns:
         self._desk = desk
         self._over: dict[tuple[int, bool], list[JobId]] | None = None
 
-    def over(self, tier: int, *, starved: bool) -> list[JobId]:
-        """Jobs of a tier whose turn is over and who may be asked to leave, those that have starved apart."""
+    @property
+    def anybody(self) -> bool:
+        """False when nobody's turn was over when this was first asked."""
         if self._over is None:
             self._over = self._find()
-        return self._over.get((tier, starved), [])
+        return bool(self._over)
+
+    def over(self, tier: int, *, starved: bool) -> list[JobId]:
+        """Jobs of a tier whose turn is over and who may be asked to leave, those that have starved apart."""
+        return self._over.get((tier, starved), []) if self.anybody and self._over is not None else []
 
     def victims(self, tier: int, *, starved: bool) -> list[Victim]:
         """The same, with what they would free and what that costs."""

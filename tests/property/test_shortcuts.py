@@ -1,0 +1,79 @@
+"""What planning does at once comes to the same as doing it one by one."""
+
+from random import Random
+
+from hypothesis import given
+
+from muster.core.planning.claims import Claims
+from muster.core.planning.desk import Desk
+from muster.core.planning.horizons import FOREVER_MS, Horizons
+from muster.core.planning.search import Candidates
+from muster.core.planning.victims import Lent, Victim, shrinkable, victim_of
+from muster.core.queueing import JobClass
+from muster.core.snapshot import Snapshot
+from muster.model.limits import BACKFILL_HORIZONS
+from muster.model.plan import Why
+from muster.model.scenario import Scenario
+from tests.property.effort import examples
+from tests.property.situations import SEEDS, situations
+
+STARTS = 2 * BACKFILL_HORIZONS
+"""More promised starts than horizons, so that some have none of their own."""
+
+
+@examples(200)
+@given(situations(), SEEDS)
+def test_promises_laid_over_the_horizons_at_once_leave_what_they_leave_one_by_one(
+    scenario: Scenario, seed: int
+) -> None:
+    snapshot, chance = Snapshot.of(scenario), Random(seed)
+    at_once, one_by_one = Horizons(snapshot.capacity.fork()), Horizons(snapshot.capacity.fork())
+    for footprint in snapshot.footprints.values():
+        start_ms = chance.randrange(STARTS)
+        at_once.reserve(footprint, start_ms)
+        one_by_one.reserve(footprint, start_ms)
+        one_by_one.until(0)
+    for end_ms in (*range(STARTS + 1), FOREVER_MS):
+        ours, theirs = at_once.until(end_ms), one_by_one.until(end_ms)
+        assert (ours.number, ours.free_milli) == (theirs.number, theirs.free_milli)
+
+
+@examples(200)
+@given(situations(), SEEDS)
+def test_candidates_with_others_are_those_that_would_be_listed_together(scenario: Scenario, seed: int) -> None:
+    snapshot, chance = Snapshot.of(scenario), Random(seed)
+    desk = Desk(snapshot, scenario.now_ms)
+    stopped = [victim_of(desk, job, Why.TIER) for job in snapshot.running.values()]
+    chance.shuffle(stopped)
+    some, others, spare = stopped[::2], stopped[1::2], shrinkable(desk)
+    base = Candidates(snapshot.capacity, some + spare)
+    extended, listed = base.with_others(others), Candidates(snapshot.capacity, some + others + spare)
+    for gone in chance.sample(stopped, len(stopped) // 4):
+        extended.without(gone.job.id)
+        listed.without(gone.job.id)
+    assert extended.empty.number == listed.empty.number
+    for node in range(len(snapshot.setting.tree.nodes)):
+        assert _offered(extended, node) == _offered(listed, node)
+
+
+def _offered(candidates: Candidates, node: int) -> list[Victim]:
+    return [candidates.victims[number] for _, number, _ in candidates.offers(node)]
+
+
+@examples(200)
+@given(situations(), SEEDS)
+def test_claims_that_are_kept_are_those_that_are_found_anew(scenario: Scenario, seed: int) -> None:
+    snapshot, chance = Snapshot.of(scenario), Random(seed)
+    desk = Desk(snapshot, scenario.now_ms)
+    kept, groups = Claims(desk), list(snapshot.queue.classes())
+    for job_id in chance.sample(list(snapshot.running), min(4, len(snapshot.running))):
+        assert _claims(kept, groups) == _claims(Claims(desk), groups)
+        sign = chance.choice((-1, 1))
+        desk.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=sign)
+
+
+def _claims(claims: Claims, groups: list[JobClass]) -> list[tuple[int, list[Lent]]]:
+    """Who has a claim on whom, without numbers."""
+    return [
+        (group.order, [claims.borrowers(number) for number in rights]) for group, rights in claims.claimants(groups)
+    ]
