@@ -43,11 +43,12 @@ def test_promises_laid_over_the_horizons_at_once_leave_what_they_leave_one_by_on
 def test_candidates_with_others_are_those_that_would_be_listed_together(scenario: Scenario, seed: int) -> None:
     snapshot, chance = Snapshot.of(scenario), Random(seed)
     desk = Desk(snapshot, scenario.now_ms)
-    stopped = [victim_of(desk, job, Why.TIER) for job in snapshot.running.values()]
-    chance.shuffle(stopped)
-    some, others, spare = stopped[::2], stopped[1::2], shrinkable(desk)
-    base = Candidates(snapshot.capacity, some + spare)
-    extended, listed = base.with_others(others), Candidates(snapshot.capacity, some + others + spare)
+    # Few different costs, so that the order of equals shows.
+    stopped = [victim_of(desk, job, Why.TIER)._replace(cost=chance.randrange(2)) for job in snapshot.running.values()]
+    spare = [victim._replace(cost=1) for victim in shrinkable(desk)]
+    some, others = stopped[1::2], stopped[::2]
+    extended = Candidates(snapshot.capacity, some + spare).with_others(others)
+    listed = Candidates(snapshot.capacity, stopped + spare)
     for gone in chance.sample(stopped, len(stopped) // 4):
         extended.without(gone.job.id)
         listed.without(gone.job.id)
