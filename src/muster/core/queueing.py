@@ -241,9 +241,9 @@ class WaitingQueue:
         policy = self._setting.policy
         if policy.backfill or policy.weighs_teams:
             return False
-        key = order_key(self.jobs[job_id], self._setting)
+        place = (group.tier, group.band, order_key(self.jobs[job_id], self._setting))
         return any(
-            other.stuck_at == releases and other.gang.choices and (other.tier < group.tier or other.head < key)
+            other.stuck_at == releases and other.gang.choices and (other.tier, other.band, other.head) < place
             for tier in self._by_tier[: group.tier + 1]
             for other in tier.values()
         )

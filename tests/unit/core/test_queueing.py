@@ -168,3 +168,13 @@ def test_jobs_that_are_alike_are_one_class_until_the_last_is_gone() -> None:
 def test_a_job_that_was_preempted_is_not_alike_one_that_was_not() -> None:
     snapshot = Snapshot.of(a_scenario(flat(1), waiting=[waits("w1"), waits("w2", requeued=True)]))
     assert [group.may_preempt for group in snapshot.queue.of_tier(STANDARD)] == [True, False]
+
+
+def test_a_job_that_never_ran_is_not_behind_a_stuck_one_that_gave_way() -> None:
+    gave_way = waits("old", a_job(gpus=8, checkpoint=True), hours_ago=9, attained_gpu_ms=HOUR_MS, requeued=True)
+    policy = Policy(order=Order.FIFO, backfill=False)
+    snapshot = Snapshot.of(a_scenario(flat(1), waiting=[gave_way], policy=policy))
+    snapshot.queue.class_of[JobId("old")].stuck_at = snapshot.releases
+    before = snapshot.news
+    snapshot.enqueue(waits("new", a_job(gpus=4), hours_ago=0))
+    assert snapshot.news > before
