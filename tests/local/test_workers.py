@@ -10,6 +10,7 @@ from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint
 from muster.model.limits import SCRIPT_ARGUMENT_BYTES
 from muster.model.spec import CheckpointSpec
+from muster.worker.crew import CANNOT_RUN
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, a_spec, eventually
 
@@ -78,11 +79,11 @@ def test_secrets_are_in_the_workers_environment_and_nowhere_else(machine: Machin
     assert not [path for path in kept if b"hf-very-secret" in path.read_bytes()]
 
 
-def test_a_missing_secret_fails_the_start_and_says_where_to_put_it(machine: Machine) -> None:
+def test_a_missing_secret_fails_the_worker_and_its_output_says_where_to_put_it(machine: Machine) -> None:
     machine.start(a_spec("true", secrets=("HF_TOKEN",)))
-    message = machine.heard(StartFailed).message
-    assert "HF_TOKEN" in message
-    assert str(machine.home / "secrets" / "nlp" / "pretraining" / "HF_TOKEN") in message
+    assert machine.exit_of().exit_code == CANNOT_RUN
+    assert "HF_TOKEN" in machine.log()
+    assert str(machine.home / "secrets" / "nlp" / "pretraining" / "HF_TOKEN") in machine.log()
 
 
 def test_a_saved_checkpoint_is_reported_before_the_exit(machine: Machine) -> None:
