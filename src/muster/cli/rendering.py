@@ -15,7 +15,6 @@ from muster.formats.units import DURATION_UNITS_MS, plain_number, time_text
 from muster.model.ids import JobId
 from muster.model.job import Placement
 from muster.model.plan import Basis, Plan, Reason
-from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
@@ -94,7 +93,7 @@ def _evictions(plan: Plan, scenario: Scenario) -> Table:
 
 def _gpus(workers: Placement) -> str:
     """How many GPUs a gang has, parts of them included."""
-    return str(plain_number(sum(worker.share_milli or len(worker.gpus) * GPU_MILLI for worker in workers)))
+    return str(plain_number(sum(worker.gpu_milli for worker in workers)))
 
 
 def _resizes(plan: Plan) -> Table:

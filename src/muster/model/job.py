@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.model.ids import JobId, NodeName
+from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
@@ -75,6 +76,11 @@ class Worker:
     """Device numbers on the node."""
     share_milli: int | None = None
     """Set when the worker has only this part of its one GPU."""
+
+    @property
+    def gpu_milli(self) -> int:
+        """What it has of all its GPUs together."""
+        return len(self.gpus) * GPU_MILLI if self.share_milli is None else self.share_milli
 
 
 Placement = tuple[Worker, ...]

@@ -204,5 +204,5 @@ def seats_milli(workers: Placement) -> int:
     """GPU thousandths that these workers occupy."""
     milli = 0
     for worker in workers:
-        milli += len(worker.gpus) * GPU_MILLI if worker.share_milli is None else worker.share_milli
+        milli += worker.gpu_milli
     return milli

@@ -9,7 +9,7 @@ from muster.engine.state import State
 from muster.formats.units import plain_number
 from muster.model import node as model
 from muster.model.ids import JobId, NodeName, TeamPath
-from muster.model.resources import GPU_MILLI, UNTRACKED
+from muster.model.resources import UNTRACKED
 
 
 @dataclass(slots=True)
@@ -31,8 +31,7 @@ def uses(state: State) -> dict[NodeName, Use]:
         for worker in occupied(job):
             use = found.setdefault(worker.node, Use())
             request = requests[worker.role]
-            share_milli = worker.share_milli
-            use.gpu_milli += len(worker.gpus) * GPU_MILLI if share_milli is None else share_milli
+            use.gpu_milli += worker.gpu_milli
             use.cpu_milli += request.cpu_milli
             use.memory_bytes += request.memory_bytes
             use.jobs[job_id] = job.spec.team

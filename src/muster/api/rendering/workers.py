@@ -4,7 +4,6 @@ from typing import Any
 
 from muster.formats.units import plain_number
 from muster.model.job import Placement, Worker
-from muster.model.resources import GPU_MILLI
 
 
 def worker_bodies(workers: Placement) -> list[dict[str, Any]]:
@@ -23,4 +22,4 @@ def _worker_body(worker: Worker) -> dict[str, Any]:
 
 
 def _worker_milli(worker: Worker) -> int:
-    return len(worker.gpus) * GPU_MILLI if worker.share_milli is None else worker.share_milli
+    return worker.gpu_milli

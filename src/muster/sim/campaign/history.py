@@ -124,7 +124,7 @@ class History:
     def _count(self, state: State, account: _Account, job: Job) -> Iterator[str]:
         """Count along: time on GPUs, and why attempts ended."""
         before = account.record
-        milli = sum(len(w.gpus) * GPU_MILLI if w.share_milli is None else w.share_milli for w in occupied(before))
+        milli = sum(worker.gpu_milli for worker in occupied(before))
         account.gpu_milli_ms += milli * (state.now_ms - account.seen_ms)
         account.seen_ms = state.now_ms
         account.changes += 1
