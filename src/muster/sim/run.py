@@ -13,7 +13,7 @@ from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
 from muster.model.errors import InvariantViolated
 from muster.model.events import WorkersExited
-from muster.model.ids import GpuType, JobId
+from muster.model.ids import JobId
 from muster.model.node import ClusterSpec
 from muster.model.policy import DAY_MS, Pool, Tier
 from muster.model.scenario import Scenario
@@ -23,6 +23,7 @@ from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates, JobFate, job_fate
 from muster.sim.hashed_log import HashedLog
 from muster.sim.submissions import Submissions
+from muster.sim.time_limits import speeds_by_type
 from muster.sim.training import PARTS, Habits, Training
 from muster.sim.weather import Weather
 from muster.sim.world import World
@@ -79,6 +80,9 @@ class Run:
             knows_speeds=knows_speeds,
             can_resume=can_resume,
             retries=RETRIES if faults.crash or faults.gpu else 0,
+            habits=habits,
+            stop_grace_ms=policy.rules.stop_grace_ms,
+            slowest=int(faults.straggler_speed * PARTS) if faults.straggler else PARTS,
         )
         self._can_resume = can_resume
         spot = frozenset(pool.name for pool in pools if pool.spot)
@@ -169,7 +173,7 @@ class Run:
                     job.id,
                     job.run_ms,
                     size=spec.roles[0].workers_max,
-                    speeds=_speeds(job) if job.run_ms_by_type else (),
+                    speeds=speeds_by_type(job) if job.run_ms_by_type else (),
                     can_resume=self._can_resume,
                     crash_at=self._fates[place].crash_at if self._fates else None,
                 )
@@ -229,8 +233,3 @@ def _cancels(jobs: Sequence[TraceJob], fates: Sequence[JobFate]) -> list[tuple[i
         for job, fate in zip(jobs, fates, strict=False)
         if fate.cancel_after_ms is not None
     )
-
-
-def _speeds(job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
-    """Parts of work in a millisecond on each GPU type for which a run time was measured."""
-    return tuple([(kind, job.run_ms * PARTS // run_ms) for kind, run_ms in job.run_ms_by_type if run_ms])

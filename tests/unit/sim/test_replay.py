@@ -62,11 +62,40 @@ def test_what_can_never_run_is_counted_and_said() -> None:
     assert "does not fit" in made.rejections[0]
 
 
-def test_a_limit_of_the_trace_ends_a_job_and_no_limit_does_not() -> None:
-    limited = a_trace_job("a", 0, 3600, max_duration_ms=HOUR_MS // 2)
-    forever = a_trace_job("b", 0, 30 * 24 * 3600)
-    made = replayed([limited, forever])
-    assert [outcome.state for outcome in made.outcomes] == [JobState.TIMED_OUT, JobState.SUCCEEDED]
+def test_a_job_that_kept_its_limit_in_the_source_finishes_and_so_does_one_that_overran_it() -> None:
+    within = a_trace_job("a", 0, 51, max_duration_ms=100 * S)
+    to_the_end = a_trace_job("b", 0, 3600, max_duration_ms=HOUR_MS)
+    beyond = a_trace_job("c", 0, 3600, max_duration_ms=HOUR_MS // 2)
+    assert ends_s(replayed([within, to_the_end, beyond])) == {"a": 51, "b": 3600, "c": 3600}
+    begins_anew = replayed([within, to_the_end, beyond], can_resume=False)
+    assert ends_s(begins_anew) == {"a": 51, "b": 3600, "c": 3600}
+
+
+def test_saves_and_restarts_do_not_count_against_the_limit() -> None:
+    low = a_trace_job("low", 0, 3600, gpus=8, tier=TierName("exploratory"), max_duration_ms=HOUR_MS)
+    high = a_trace_job("high", 60, 600, gpus=8, tier=TierName("production"))
+    habits = Habits(restart_cost_ms=900 * S, save_every_ms=300 * S, save_cost_ms=60 * S)
+    made = replayed([low, high], policy="muster", habits=habits)
+    assert [outcome.state for outcome in made.outcomes] == [JobState.SUCCEEDED, JobState.SUCCEEDED]
+
+
+def test_a_job_without_a_limit_may_run_for_years_and_at_any_speed() -> None:
+    days = 24 * 3600
+    slow = a_cluster(a_node("n1", gpu_type="slow", gpus=8))
+    jobs = [
+        a_trace_job("long", 0, 400 * days),
+        a_trace_job("slow", 0, 100 * days, run_ms_by_type=((GpuType("slow"), 800 * days * S),)),
+    ]
+    assert ends_s(replayed(jobs, slow)) == {"long": 400 * days, "slow": 800 * days}
+    straggling = FaultRates(straggler=HOUR_MS, straggler_speed=0.1, straggler_time=1000 * 24 * HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 100 * days)], faults=straggling)
+    assert made.outcomes[0].state is JobState.SUCCEEDED
+
+
+def test_a_straggler_can_push_a_job_over_its_limit() -> None:
+    straggling = FaultRates(straggler=HOUR_MS // 60, straggler_speed=0.1, straggler_time=100 * HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 3600, max_duration_ms=HOUR_MS)], faults=straggling)
+    assert (made.outcomes[0].state, made.outcomes[0].end_ms) == (JobState.TIMED_OUT, HOUR_MS)
 
 
 def test_a_preempted_job_pays_for_its_restart() -> None:
