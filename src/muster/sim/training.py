@@ -31,9 +31,9 @@ class Habits:
     save_every_ms: int = 30 * MINUTE_MS
     """A job that can resume saves itself this often, by its own clock; 0 means never."""
     save_cost_ms: int = 0
-    """How long training stands still for it."""
+    """How long training stands still for it, and for a save on leaving."""
     leave_ms: int = 0
-    """From being told to leave until it has saved itself and is gone."""
+    """From being told to leave until it is gone, beside the save that it makes."""
     reports_saves: bool = True
     """False where nobody can lose work: regular saves are counted and not reported, which is much faster."""
 

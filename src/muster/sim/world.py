@@ -123,7 +123,7 @@ class World:
                 self._go_on(training)
 
     def warn(self, name: NodeName) -> None:
-        """Tell the jobs on a node that it is about to go: those that can save themselves do it now."""
+        """A node goes as soon as its jobs can have saved themselves: those that can do it now."""
         for training in self._on(name):
             self._ask(training, training.attempt)
 
@@ -282,10 +282,18 @@ class World:
             training.is_told = True
             training.settle(self.now_ms, self.habits)
             training.pace = 0
-            if self.habits.leave_ms and training.is_whole:
-                self._agenda.plan(training, self.now_ms + self.habits.leave_ms, self._leave)
+            leave_ms = self._leave_ms(training)
+            if leave_ms:
+                self._agenda.plan(training, self.now_ms + leave_ms, self._leave)
             else:
                 self._leave(training)
+
+    def _leave_ms(self, training: Training) -> int:
+        """How long it takes to leave: a save like every other, if there is something to save, and what comes after."""
+        if not training.is_whole:
+            return 0
+        saves = training.is_up and training.can_resume and training.unsaved
+        return self.habits.leave_ms + (self.habits.save_cost_ms if saves else 0)
 
     def _leave(self, training: Training) -> None:
         if training.is_whole:

@@ -176,6 +176,24 @@ def test_leaving_takes_time_in_which_a_kill_still_loses_the_work() -> None:
     assert accounts(world) == (200, 160, 40)
 
 
+def test_a_save_on_leaving_takes_as_long_as_every_other() -> None:
+    world = a_world(habits=Habits(save_cost_ms=10 * S))
+    world.send(start())
+    world.advance(40 * S)
+    world.send(stop())
+    assert heard(world, 60) == [up(), saved(50, cost_s=10), gone(50, told=True, generation=2)]
+    assert accounts(world) == (160, 0, 40)
+
+
+def test_who_has_nothing_to_save_leaves_at_once() -> None:
+    for fields in ({"can_resume": False}, {}):
+        world = a_world(habits=Habits(save_cost_ms=10 * S, restart_cost_ms=30 * S), **fields)
+        world.send(start(attempt=2))
+        world.advance(20 * S)
+        world.send(stop(attempt=2))
+        assert heard(world, 60)[-1] == gone(20, told=True, attempt=2, generation=2)
+
+
 def test_a_job_saves_when_asked_and_goes_on() -> None:
     world = a_world(habits=Habits(save_cost_ms=5 * S))
     world.send(start())
