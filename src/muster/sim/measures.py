@@ -116,6 +116,7 @@ def _costs(replay: Replay, started: Sequence[JobOutcome]) -> dict[str, Any]:
         "lost_gpu_s": lost / SECOND_MS,
         "lost_fraction": _share(lost, allocated_gpu_ms),
         "saving_gpu_s": sum(outcome.saving_gpu_ms for outcome in outcomes) / SECOND_MS,
+        "slowed_gpu_s": sum(outcome.slowed_gpu_ms for outcome in outcomes) / SECOND_MS,
         "goodput": _share(useful, allocated_gpu_ms),
         "effective_training_time": _share(useful, lifetimes),
     }

@@ -136,6 +136,7 @@ def _outcome(run: Run, place: int) -> JobOutcome:
         useful_gpu_ms=useful,
         lost_gpu_ms=lost,
         saving_gpu_ms=saving,
+        slowed_gpu_ms=training.slowed // GPU_MILLI,
         stints=tuple(
             [
                 Stint(start_ms=start_ms, end_ms=end_ms, gpu_milli=milli, nodes=tuple([each.node for each in seats]))

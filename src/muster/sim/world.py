@@ -202,7 +202,7 @@ class World:
             self._saves.plan(training, since_ms + every_ms + habits.save_cost_ms)
 
     def _pace(self, training: Training) -> int:
-        """Speed of the GPU type, times workers over the nominal number, at the pace of the slowest node."""
+        """Speed of the GPU type, times workers over the nominal number, at the pace of the slowest node; notes that."""
         workers = training.workers
         pace = PARTS
         if training.speeds:
@@ -210,8 +210,10 @@ class World:
             pace = min((speed for kind, speed in training.speeds if kind in kinds), default=PARTS)
         if len(workers) != training.size:
             pace = pace * len(workers) // training.size
+        training.speed = PARTS
         if self._slow:
-            pace = pace * min(self._slow.get(worker.node, PARTS) for worker in workers) // PARTS
+            training.speed = min(self._slow.get(worker.node, PARTS) for worker in workers)
+            pace = pace * training.speed // PARTS
         return max(pace, 1)
 
     def _finish(self, training: Training) -> None:
@@ -299,6 +301,8 @@ class World:
         if training.is_whole:
             training.saving += training.milli * (self.now_ms - training.opened_ms)
             training.opened_ms = training.since_ms = self.now_ms
+        else:
+            training.settle(self.now_ms, self.habits)
         if training.is_whole and training.is_up and training.can_resume:
             training.keep()
             self._report_save(training, self.now_ms)

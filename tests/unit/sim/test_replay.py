@@ -11,6 +11,7 @@ from muster.model.policy import HOUR_MS, Policy, Pool
 from muster.policies import NamedPolicy, find_policy
 from muster.sim import run as run_module
 from muster.sim.faults import FaultRates
+from muster.sim.measures import measures
 from muster.sim.replay import Circumstances, replay
 from muster.sim.training import Habits
 from tests.builders import a_cluster, a_node, a_team, flat
@@ -98,6 +99,17 @@ def test_a_straggler_can_push_a_job_over_its_limit() -> None:
     assert (made.outcomes[0].state, made.outcomes[0].end_ms) == (JobState.TIMED_OUT, HOUR_MS)
 
 
+def test_time_at_a_fraction_of_the_speed_is_useful_to_that_fraction() -> None:
+    straggling = FaultRates(straggler=HOUR_MS, straggler_speed=0.25, straggler_time=HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 100_000, gpus=8)], faults=straggling)
+    found = measures(made)
+    took_s = found["makespan_s"]
+    assert took_s > 150_000
+    assert found["goodput"] == found["effective_training_time"] == pytest.approx(100_000 / took_s, abs=1e-4)
+    assert found["slowed_gpu_s"] == pytest.approx(8 * (took_s - 100_000), abs=1)
+    assert found["lost_gpu_s"] == 0
+
+
 def test_a_preempted_job_pays_for_its_restart() -> None:
     low = a_trace_job("low", 0, 3600, gpus=8, tier=TierName("exploratory"))
     high = a_trace_job("high", 1800, 600, gpus=8, tier=TierName("production"))
@@ -148,10 +160,14 @@ def test_every_kind_of_fault_at_once_leaves_the_accounts_in_order() -> None:
         "muster",
         faults=rates,
         pools=(Pool(name=PoolName("spot"), spot=True),),
-        habits=Habits(save_every_ms=300 * S, restart_cost_ms=30 * S),
+        habits=Habits(save_every_ms=300 * S, restart_cost_ms=30 * S, save_cost_ms=20 * S, leave_ms=5 * S),
     )
     assert all(outcome.state.is_final for outcome in made.outcomes)
     assert {outcome.state for outcome in made.outcomes} >= {JobState.SUCCEEDED, JobState.CANCELLED}
+    for outcome in made.outcomes:
+        occupied = sum((stint.end_ms - stint.start_ms) * stint.gpu_milli // 1000 for stint in outcome.stints)
+        spent = outcome.useful_gpu_ms + outcome.lost_gpu_ms + outcome.saving_gpu_ms + outcome.slowed_gpu_ms
+        assert occupied == pytest.approx(spent, abs=4)
     assert min(sample.used_milli for sample in made.samples) == 0
     assert max(sample.used_milli for sample in made.samples) <= 32_000
 
