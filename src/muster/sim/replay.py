@@ -123,7 +123,7 @@ def _outcome(run: Run, place: int) -> JobOutcome:
     if record is None:
         return JobOutcome(job=job, state=JobState.FAILED, first_start_ms=None, end_ms=None)
     training = run.world.trainings[job.id]
-    if record.state is JobState.FAILED:
+    if record.state.is_final and record.state is not JobState.SUCCEEDED:
         training.write_off()
     useful, lost, saving = training.gpu_ms()
     return JobOutcome(

@@ -189,7 +189,7 @@ class Training:
         self.unsaved = 0
 
     def write_off(self) -> None:
-        """The job failed for good: nothing of what it did counts."""
+        """The job ended without success: nothing of what it did counts."""
         self.lost += self.useful + self.unsaved
         self.useful = self.unsaved = 0
 
