@@ -153,7 +153,7 @@ def _guarded(name: str, planner: Planner) -> Planner:
 
     def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         try:
-            made = planner(snapshot, now_ms)
+            made: object = planner(snapshot, now_ms)
         except Exception as error:  # noqa: BLE001  Somebody else's code may raise anything.
             where = extract_tb(error.__traceback__)[-1]
             problem = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
