@@ -80,7 +80,8 @@ def simulate(
     type_blind: TypeBlind = False,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
-    from muster.cli.simulation_setup import Wishes, setups
+    from muster.cli.report_file import check_report_file
+    from muster.cli.simulation_setup import Wishes, input_files, setups
     from muster.policies import find_policy
 
     policies = [find_policy(name.strip()) for name in policy.split(",")]
@@ -99,6 +100,8 @@ def simulate(
         vary=vary,
         type_blind=type_blind,
     )
+    if html is not None:
+        check_report_file(html, input_files(wishes))
     results = [(setup, _replay(setup, named)) for setup in setups(wishes) for named in policies]
     _print(results, output)
     if html is not None:

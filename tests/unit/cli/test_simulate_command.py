@@ -161,6 +161,36 @@ def test_a_report_is_written(trace: str, tmp_path: Path) -> None:
     assert report.read_text("utf-8").lower().startswith("<!doctype html>")
 
 
+@pytest.fixture
+def no_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the replay has begun")
+
+    monkeypatch.setattr("muster.sim.replay.replay", refuse)
+
+
+@pytest.mark.usefixtures("no_replay")
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("no/such/r.html", "there is no folder"),
+        (".", "this is a folder"),
+        ("tiny.csv", "it would replace an input of the replay"),
+        ("link.html", "it would replace an input of the replay"),
+        ("teams.yaml", "it would replace an input of the replay"),
+        ("tiny.cluster.json", "it would replace an input of the replay"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_the_replay(trace: str, place: str, problem: str) -> None:
+    folder = Path(trace).parent
+    (folder / "tiny.cluster.json").write_text('{"nodes": [{"count": 2, "gpus": 8}]}', "utf-8")
+    (folder / "teams.yaml").write_text("teams: {x: {}, y: {}}\n", "utf-8")
+    (folder / "link.html").symlink_to(trace)
+    teams = ("--teams", str(folder / "teams.yaml"))
+    assert problem in refused(trace, "--policy", "fifo", *teams, "--html", str(folder / place))
+    assert Path(trace).read_text("utf-8") == TRACE
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0s"), (59.6, "59s"), (3600, "1h0m"), (90_061, "1d1h"), (65, "1m5s")]
 )
