@@ -84,6 +84,25 @@ def test_the_best_of_each_measure_is_marked_and_compared_with_the_first() -> Non
     assert mean[0].detail == ""
 
 
+def test_what_does_not_exist_is_a_dash_and_never_the_best() -> None:
+    nothing = {"jobs": 2, "finished": 0, "unfinished": 2, "jct_s": {"mean": None}, "makespan_s": None}
+    table = summary_table(
+        [
+            under("fifo", waits_h(1), jobs=2, finished=2, unfinished=0, jct_s={"mean": 7_200}, makespan_s=5),
+            under("muster", [], **nothing),
+            under("las", waits_h(1), jobs=2, finished=2, unfinished=0, jct_s={"mean": 9_200}, makespan_s=6),
+        ]
+    )
+    rows = {row[0].text: row[1:] for row in table.rows}
+    assert [(cell.text, cell.best) for cell in rows["Completion, mean"][:2]] == [("2\u00a0h", True), ("–", False)]
+    assert [cell.text for cell in rows["Jobs"]] == ["2", "2", "2"]
+    assert [(cell.text, cell.detail, cell.best) for cell in rows["Jobs not finished"][:2]] == [
+        ("0", "", False),
+        ("2", "", False),
+    ]
+    assert "Jobs cancelled" not in rows
+
+
 def test_what_no_summary_tells_has_no_row() -> None:
     table = summary_table([under("fifo", waits_h(1), goodput=0.9)])
     assert [row[0].text for row in table.rows] == ["Goodput"]
