@@ -80,7 +80,8 @@ def simulate(
     type_blind: TypeBlind = False,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
-    from muster.cli.simulation_setup import Wishes, setups
+    from muster.cli.report_file import check_report_file
+    from muster.cli.simulation_setup import Wishes, input_files, setups
     from muster.policies import find_policy
 
     policies = [find_policy(name.strip()) for name in policy.split(",")]
@@ -99,6 +100,8 @@ def simulate(
         vary=vary,
         type_blind=type_blind,
     )
+    if html is not None:
+        check_report_file(html, input_files(wishes))
     results = [(setup, _replay(setup, named)) for setup in setups(wishes) for named in policies]
     _print(results, output)
     if html is not None:
@@ -128,6 +131,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
             progress=lambda done, _: bar.update(task, completed=done),
         )
     _tell_rejections(made)
+    _tell_unfinished(made)
     return made
 
 
@@ -141,6 +145,18 @@ def _tell_rejections(made: "Replay") -> None:
         others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
         told = f"{made.policy}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
         typer.echo(f"muster: {told}{others}", err=True)
+
+
+def _tell_unfinished(made: "Replay") -> None:
+    """Say how many jobs the times leave out; those that were cancelled or rejected are told elsewhere."""
+    from muster.model.job import JobState
+    from muster.sim.timeline import is_rejected
+
+    left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
+    unfinished = sum(not is_rejected(each) for each in left_out)
+    if unfinished:
+        told = f"{unfinished} of {len(made.outcomes)} jobs did not finish, and no completion time counts them"
+        typer.echo(f"muster: {made.policy}: {told}", err=True)
 
 
 def _print(results: Results, output: Output) -> None:

@@ -53,6 +53,13 @@ class Surroundings:
     tiers: tuple[Tier, ...] = DEFAULT_TIERS
 
 
+def input_files(wishes: Wishes) -> tuple[Path, ...]:
+    """Every file that the replay is made from."""
+    cluster = wishes.cluster or _cluster_beside(wishes.trace)
+    named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams)
+    return tuple(Path(each) for each in named if each is not None)
+
+
 def setups(wishes: Wishes) -> tuple[Setup, ...]:
     """Everything that is to be replayed, once for each policy."""
     faults = fault_rates(wishes.faults)

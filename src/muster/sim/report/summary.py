@@ -16,6 +16,10 @@ class Measure:
     value: Callable[[Contender], float | None]
     text: Callable[[float], str]
     more_is_better: bool = False
+    is_compared: bool = True
+    """False where neither a best nor a difference says anything."""
+    is_rare: bool = False
+    """Left out where it is zero everywhere."""
 
 
 def _at(*path: str) -> Callable[[Contender], float | None]:
@@ -23,6 +27,11 @@ def _at(*path: str) -> Callable[[Contender], float | None]:
 
 
 MEASURES = (
+    Measure(title="Jobs", value=_at("jobs"), text=count_text, is_compared=False),
+    Measure(title="Jobs finished", value=_at("finished"), text=count_text, is_compared=False),
+    Measure(title="Jobs not finished", value=_at("unfinished"), text=count_text, is_compared=False),
+    Measure(title="Jobs cancelled", value=_at("cancelled"), text=count_text, is_compared=False, is_rare=True),
+    Measure(title="Jobs rejected", value=_at("rejected"), text=count_text, is_compared=False, is_rare=True),
     Measure(title="Completion, mean", value=_at("jct_s", "mean"), text=duration_text),
     Measure(title="Completion, median", value=_at("jct_s", "p50"), text=duration_text),
     Measure(title="Completion, p99", value=_at("jct_s", "p99"), text=duration_text),
@@ -55,10 +64,7 @@ EXPLAINED = (
 
 def summary_table(contenders: Sequence[Contender]) -> Table:
     """The table, beside other things as long as it is narrow."""
-    rows = [_row(measure, contenders) for measure in MEASURES]
-    unfinished = [_unfinished(each) for each in contenders]
-    if any(cell.text != "0" for cell in unfinished):
-        rows.append([Cell(text="Jobs not finished"), *unfinished])
+    rows = [_row(each, contenders) for each in MEASURES if not each.is_rare or any(map(each.value, contenders))]
     first = contenders[0].label
     several = len(contenders) > 1
     return Table(
@@ -72,6 +78,8 @@ def summary_table(contenders: Sequence[Contender]) -> Table:
 
 def _row(measure: Measure, contenders: Sequence[Contender]) -> list[Cell]:
     values = [measure.value(each) for each in contenders]
+    if not measure.is_compared:
+        return [Cell(text=measure.title), *(_cell(measure, value, base=None, best=None) for value in values)]
     known = [value for value in values if value is not None]
     best = _best(known, measure) if len(known) > 1 else None
     return [Cell(text=measure.title)] + [
@@ -93,7 +101,3 @@ def _cell(measure: Measure, value: float | None, *, base: float | None, best: st
     # What cannot be said keeps its place, so that figures stay below one another.
     detail = "" if base is None else change_text(value, base) or SPACE
     return Cell(text=text, detail=detail, best=text == best)
-
-
-def _unfinished(contender: Contender) -> Cell:
-    return Cell(text=count_text(len(contender.outcomes) - len(contender.completions_s)))

@@ -1,5 +1,6 @@
 """The report as a whole: which sections it has, and the file they are written to."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,18 @@ def write_report(
     known = summaries or [measures(each, teams) if each.outcomes else {} for each in replays]
     contenders = _contenders(replays, known, weights)
     sections = _sections(contenders, pairs(contenders), weights)
-    path.write_text(render(title, facts(contenders), sections), "utf-8")
+    _put(path, render(title, facts(contenders), sections))
+
+
+def _put(path: Path, text: str) -> None:
+    """Put the file in its place as a whole or not at all; behind a link, where the link leads."""
+    place = path.resolve()
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, "utf-8")
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def facts(contenders: Sequence[Contender]) -> list[tuple[str, str]]:

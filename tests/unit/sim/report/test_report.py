@@ -112,6 +112,25 @@ def test_the_same_replays_give_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
+def test_a_report_takes_the_place_of_another_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, link = tmp_path / "report.html", tmp_path / "link.html"
+    path.write_text("before", "utf-8")
+    link.symlink_to(path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            write_report(three(20), link)
+    assert path.read_text("utf-8") == "before"
+    write_report(three(20), link)
+    assert path.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link.html", "report.html"]
+    assert link.is_symlink()
+
+
 def test_a_large_trace_stays_within_bounds(tmp_path: Path) -> None:
     page = report([a_replay(policy, jobs=8_000, days=1) for policy in ("fifo", "muster")], tmp_path)
     assert (tmp_path / "report.html").stat().st_size < 12_000_000
