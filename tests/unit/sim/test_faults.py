@@ -1,3 +1,6 @@
+import re
+from dataclasses import fields
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -55,6 +58,13 @@ def test_rates_are_read_as_people_write_them() -> None:
 def test_mistakes_in_rates_are_named(text: str, problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
         fault_rates(text)
+
+
+def test_every_fault_is_documented_with_its_default() -> None:
+    document = Path(__file__).parents[3].joinpath("docs", "SIMULATOR.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:time|part) \| `?([\w.]+)`? \|", document, re.MULTILINE))
+    assert fault_rates(",".join(f"{name}={default}" for name, default in rows.items())) == FaultRates()
+    assert list(rows) == [field.name for field in fields(FaultRates)]
 
 
 def test_nodes_fail_about_as_often_as_asked_and_come_back() -> None:
