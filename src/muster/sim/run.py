@@ -92,7 +92,7 @@ class Run:
         self._next_cancel = 0
         self._next_job = 0
         self._next_own_ms = self._own_moment()
-        self._ended = 0
+        self._ended: set[JobId] = set()
         self._progress = progress
         self._progress_step = max(1, len(jobs) // PROGRESS_STEPS)
         self._now_ms = 0
@@ -102,7 +102,7 @@ class Run:
 
     def to_the_end(self) -> None:
         """Go from moment to moment until every job has ended, or nothing can happen to those that have not."""
-        while self._ended < len(self.jobs):
+        while len(self._ended) < len(self.jobs):
             now_ms = self._next_moment()
             if now_ms is None or self._is_stuck(now_ms):
                 break
@@ -157,7 +157,11 @@ class Run:
         records = self.engine.state.jobs
         for report in reports:
             if type(report) is WorkersExited and records[report.job].ended_ms is not None:
-                self._end()
+                self._end(report.job)
+        for job in self.world.struck:
+            if records[job].ended_ms is not None:
+                self._end(job)
+        self.world.struck.clear()
 
     def _submit(self, now_ms: int) -> None:
         jobs, place = self.jobs, self._next_job
@@ -167,7 +171,7 @@ class Run:
             answer = self.engine.submit(spec, now_ms, job=job.id)
             if isinstance(answer, Rejected):
                 self.rejected[job.id] = answer.message
-                self._end()
+                self._end(job.id)
             else:
                 training = Training(
                     job.id,
@@ -190,12 +194,13 @@ class Run:
             if record is not None and record.ended_ms is None:
                 self.engine.cancel(job, now_ms, by="user")
                 if self.engine.state.jobs[job].ended_ms is not None:
-                    self._end()
+                    self._end(job)
 
-    def _end(self) -> None:
-        self._ended += 1
-        if self._progress is not None and self._ended % self._progress_step == 0:
-            self._progress(self._ended, len(self.jobs))
+    def _end(self, job: JobId) -> None:
+        """A job has ended, whoever says it and however often."""
+        self._ended.add(job)
+        if self._progress is not None and len(self._ended) % self._progress_step == 0:
+            self._progress(len(self._ended), len(self.jobs))
 
     def _count_rounds(self, now_ms: int) -> None:
         self._rounds = self._rounds + 1 if now_ms == self._now_ms else 0

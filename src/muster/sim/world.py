@@ -46,6 +46,9 @@ class World:
         """Those that occupy GPUs."""
         self._slow: dict[NodeName, int] = {}
         """Parts of nominal speed, in millionths, of nodes that straggle."""
+        self.struck: list[JobId] = []
+        """Jobs that lost workers with a node: what becomes of them no report of their own says. Whoever reads it clears
+        it."""
         self._reports: list[ObservedEvent] = []
         self._agenda = Agenda()
         self._saves = SaveClock(self.habits)
@@ -99,6 +102,7 @@ class World:
         self._slow.pop(name, None)
         self._reports.append(NodeLost(at_ms=self.now_ms, node=name, because=because))
         for training in self._on(name):
+            self.struck.append(training.job)
             self._break(training, tuple(worker for worker in training.workers if worker.node != name))
 
     def change_node(self, node: Node, *, because: str) -> None:

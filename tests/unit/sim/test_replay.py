@@ -139,6 +139,20 @@ def test_lost_nodes_cost_a_restart_from_the_last_save() -> None:
         assert occupied == outcome.useful_gpu_ms + outcome.lost_gpu_ms + outcome.saving_gpu_ms
 
 
+def test_a_replay_is_over_when_the_last_job_has_failed_with_its_node() -> None:
+    rates = FaultRates(mtbf=HOUR_MS // 6, repair=HOUR_MS // 60)
+    told: list[tuple[int, int]] = []
+    made = replay(
+        a_trace(a_trace_job("a", 0, 100_000, gpus=8)),
+        flat(1),
+        find_policy("fifo"),
+        Circumstances(faults=rates),
+        progress=lambda done, of: told.append((done, of)),
+    )
+    assert made.outcomes[0].state is JobState.FAILED
+    assert told == [(1, 1), (1, 1)]
+
+
 def test_every_kind_of_fault_at_once_leaves_the_accounts_in_order() -> None:
     rates = FaultRates(
         mtbf=2 * HOUR_MS,
