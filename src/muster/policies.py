@@ -99,14 +99,14 @@ _BUILT_IN = (
     # Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others.
     NamedPolicy(
         name="srsf-oracle",
-        summary="least GPU time left first, knowing all durations; others leave for it",
+        summary="least GPU time left first, knowing all durations; others of its tier leave for it",
         rules=_at_any_time(Order.SHORTEST),
         knows_durations=True,
         planner=plan_by_rank(ServiceLeft()),
     ),
     NamedPolicy(
         name="las",
-        summary="least GPU time received first, without knowing durations; others leave for it",
+        summary="least GPU time received first, without knowing durations; others of its tier leave for it",
         rules=_at_any_time(Order.LEAST_ATTAINED),
         planner=plan_by_rank(AttainedBands()),
     ),
