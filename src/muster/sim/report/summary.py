@@ -57,8 +57,9 @@ NARROW = 3
 """So many policies fit into half the width of the page."""
 EXPLAINED = (
     "Utilisation: allocated over all GPU time while jobs were submitted. Goodput: useful over allocated GPU time. "
-    "Effective training time: useful over all GPU time from first start to end. Fragmentation: share of free GPUs that "
-    "a typical job could not use. ρ: time to finish over that with a fair share of the cluster."
+    "Effective training time: useful GPU time over that from a job's first start to its end, in which it may also wait "
+    "for its next turn; where jobs give way to one another it is far below goodput although little work is lost. "
+    "Fragmentation: share of free GPUs that a typical job could not use. ρ: time to finish over that with a fair share of the cluster."
 )
 
 
