@@ -13,6 +13,7 @@ from muster.model.errors import InvalidInput
 if TYPE_CHECKING:
     from muster.policies import NamedPolicy
     from muster.sim.outcome import Replay
+    from muster.sim.report import About
     from muster.sim.variation import Setup
 
 # The simulator and what it needs are imported when the command runs, so that the other commands start fast.
@@ -81,7 +82,7 @@ def simulate(
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
-    from muster.cli.simulation_setup import Wishes, input_files, setups
+    from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
     from muster.policies import find_policy
 
     policies = [find_policy(name.strip()) for name in policy.split(",")]
@@ -102,10 +103,13 @@ def simulate(
     )
     if html is not None:
         check_report_file(html, input_files(wishes))
-    results = [(setup, _replay(setup, named)) for setup in setups(wishes) for named in policies]
+    base = setup_of(wishes)
+    results = [(setup, _replay(setup, named)) for setup in setups(wishes, base) for named in policies]
     _print(results, output)
     if html is not None:
-        _write_report(results, html)
+        from muster.cli.simulation_facts import about
+
+        _write_report(results, html, base, about(wishes, base, policies, html))
 
 
 Results = Sequence[tuple["Setup", "Replay"]]
@@ -177,7 +181,8 @@ def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
     return figures if setup.varied is None else {**figures, setup.varied[0]: setup.varied[1]}
 
 
-def _write_report(results: Results, path: Path) -> None:
+def _write_report(results: Results, path: Path, base: "Setup", about: "About") -> None:
+    from muster.cli.simulation_facts import sweep
     from muster.sim.report import write_report
 
     try:
@@ -186,7 +191,9 @@ def _write_report(results: Results, path: Path) -> None:
             path,
             title=f"Replay of {results[0][1].trace}",
             summaries=[_figures(setup, made) for setup, made in results],
-            teams=results[0][0].circumstances.teams,
+            teams=base.circumstances.teams,
+            sweep=sweep(base, [setup for setup, _ in results]),
+            about=about,
         )
     except OSError as error:
         raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from muster.sim.report.blocks import Cell, Table
 from muster.sim.report.contender import Contender
+from muster.sim.report.sweep import Sweep
 from muster.sim.report.wording import NOTHING, SPACE, change_text, count_text, duration_text, percent_text, ratio_text
 
 
@@ -59,17 +60,19 @@ EXPLAINED = (
     "Utilisation: allocated over all GPU time while jobs were submitted. Goodput: useful over allocated GPU time. "
     "Effective training time: useful GPU time over that from a job's first start to its end, in which it may also wait "
     "for its next turn; where jobs give way to one another it is far below goodput although little work is lost. "
-    "Fragmentation: share of free GPUs that a typical job could not use. ρ: time to finish over that with a fair share of the cluster."
+    "Fragmentation: share of free GPUs that a typical job could not use. ρ: time to finish over that with "
+    "a fair share of the cluster."
 )
 
 
-def summary_table(contenders: Sequence[Contender]) -> Table:
-    """The table, beside other things as long as it is narrow."""
-    rows = [_row(each, contenders) for each in MEASURES if not each.is_rare or any(map(each.value, contenders))]
-    first = contenders[0].label
+def summary_table(contenders: Sequence[Contender], sweep: Sweep | None = None) -> Table:
+    """The table, beside other things as long as it is narrow. In a sweep, replays with the same value are compared."""
+    values = [0.0] * len(contenders) if sweep is None else sweep.values
+    shown = [each for each in MEASURES if not each.is_rare or any(map(each.value, contenders))]
+    rows = [_row(each, contenders, values) for each in shown]
     several = len(contenders) > 1
     return Table(
-        title=f"Measures by policy, with the difference from {first}" if several else f"Measures of {first}",
+        title=_title(contenders, sweep),
         headings=("", *(each.label for each in contenders)),
         rows=[row for row in rows if any(cell.text != NOTHING for cell in row[1:])],
         note=f"★ marks the best. {EXPLAINED}" if several else EXPLAINED,
@@ -77,15 +80,25 @@ def summary_table(contenders: Sequence[Contender]) -> Table:
     )
 
 
-def _row(measure: Measure, contenders: Sequence[Contender]) -> list[Cell]:
-    values = [measure.value(each) for each in contenders]
-    if not measure.is_compared:
-        return [Cell(text=measure.title), *(_cell(measure, value, base=None, best=None) for value in values)]
-    known = [value for value in values if value is not None]
-    best = _best(known, measure) if len(known) > 1 else None
-    return [Cell(text=measure.title)] + [
-        _cell(measure, value, base=values[0] if place else None, best=best) for place, value in enumerate(values)
-    ]
+def _title(contenders: Sequence[Contender], sweep: Sweep | None) -> str:
+    first = contenders[0]
+    if sweep is not None:
+        return f"Measures of every replay, with the difference from {first.replay.policy} under the same conditions"
+    several = len(contenders) > 1
+    return f"Measures by policy, with the difference from {first.label}" if several else f"Measures of {first.label}"
+
+
+def _row(measure: Measure, contenders: Sequence[Contender], groups: Sequence[float]) -> list[Cell]:
+    """One measure of all; what is in the same group is compared with the first there."""
+    cells = [Cell(text=measure.title)]
+    figures = [measure.value(each) for each in contenders]
+    for place, (group, figure) in enumerate(zip(groups, figures, strict=True)):
+        rivals = [other for other, of in zip(figures, groups, strict=True) if of == group]
+        known = [rival for rival in rivals if rival is not None]
+        base = rivals[0] if measure.is_compared and groups.index(group) != place else None
+        best = _best(known, measure) if measure.is_compared and len(known) > 1 else None
+        cells.append(_cell(measure, figure, base=base, best=best))
+    return cells
 
 
 def _best(known: Sequence[float], measure: Measure) -> str | None:
