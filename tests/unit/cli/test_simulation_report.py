@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,11 @@ def test_everything_that_decides_the_figures_is_said(folder: Path) -> None:
 
 
 def test_the_command_that_is_shown_gives_the_same_report(folder: Path) -> None:
-    page = reported(folder, "--cluster", "2x8", "--restart-cost", "30s", "--synthesise")
+    reported(folder, "--cluster", "2x8", "--restart-cost", "30s", "--synthesise")
     before = (folder / "r.html").read_bytes()
-    shown = next(text for text in page.texts if text.startswith("muster simulate"))
+    (marked,) = re.findall("<pre>(.*?)</pre>", before.decode())
+    shown = unescape(re.sub("<.*?>", "", marked))
+    assert shown.startswith("muster simulate --trace 'my trace.csv' --cluster 2x8 ")
     assert str(folder) not in shown
     (folder / "r.html").unlink()
     assert CliRunner().invoke(app, shlex.split(shown)[1:]).exit_code == 0

@@ -96,7 +96,8 @@ def _prose(prose: Prose) -> str:
 
 
 def _facts(block: Facts) -> str:
-    command = f"<figcaption>To repeat it</figcaption><pre>{escape(block.command)}</pre>"
+    words = " ".join(f"<span>{escape(word)}</span>" for word in block.command.split(" "))
+    command = f"<figcaption>To repeat it</figcaption><pre>{words}</pre>"
     return (
         f'<figure class="wide"><dl class="about">{_named(block.facts)}</dl>{command if block.command else ""}</figure>'
     )

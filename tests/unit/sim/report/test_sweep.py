@@ -83,7 +83,7 @@ def test_every_quantity_has_its_words(key: str, text: str, tmp_path: Path) -> No
 
 def test_what_was_simulated_is_said_with_how_to_repeat_it(page: Page, tmp_path: Path) -> None:
     assert "about" in page.attributes("id")
-    assert "muster simulate --seed 1" in page.text
+    assert "muster   simulate   --seed   1" in page.text
     assert page.text.count("Tiers are made up.") == 2
     write_report(replays()[:2], tmp_path / "report.html")
     assert "about" not in read_page(tmp_path / "report.html").attributes("id")
