@@ -4,11 +4,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+COMPILED := .venv-compiled
+COMPILED_READY := $(COMPILED)/.ready
 WORKERS ?= 2
 SEEDS ?= 0..10000
+ON_COMPILED ?= tests/unit/core tests/unit/engine tests/unit/model tests/unit/sim tests/unit/live tests/unit/store \
+	tests/unit/views tests/unit/test_policies.py tests/property tests/contract tests/simulation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services check lint bench soak proof format clean
+.PHONY: help demo test services check compiled lint bench soak proof format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +34,9 @@ services: ## Install what the tests need beside Python, or say what is missing
 
 check: lint ## What to run before each commit; under three minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
+
+compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
+	$(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --compiled $(ON_COMPILED)
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/ruff format --check .
@@ -56,8 +63,8 @@ format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean: ## Remove the environment and everything generated
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## Remove the environments and everything generated
+	rm -rf $(VENV) $(COMPILED) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(READY): pyproject.toml constraints.txt
@@ -67,4 +74,18 @@ $(READY): pyproject.toml constraints.txt
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there
+# cannot be the sources by mistake. Whoever has no C compiler is told so here and not by a slow run.
+$(COMPILED_READY): $(READY) hatch_build.py $(shell find src -name '*.py' -o -name '*.typed')
+	@rm -rf $(COMPILED) build/compiled && mkdir -p build/compiled
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/compiled .
+	$(PYTHON) -m venv $(COMPILED)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$($(COMPILED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
+	$(COMPILED)/bin/pip install --quiet --disable-pip-version-check --no-deps build/compiled/*.whl
+	@$(COMPILED)/bin/muster --version | grep -q compiled || { \
+		echo "Nothing was compiled: a C compiler and the headers of Python are needed (apt install gcc python3-dev)" >&2; \
+		exit 1; }
 	@touch $@
