@@ -10,8 +10,7 @@ ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --com
 WORKERS ?= 2
 SEEDS ?= 0..10000
 # What compiled code can break: all of it, and what `make test` runs of it.
-ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/model tests/unit/sim tests/unit/live tests/unit/store \
-	tests/unit/views tests/unit/test_policies.py tests/property tests/contract tests/simulation
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api
 QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
 	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
 	tests/simulation/test_determinism.py tests/simulation/test_parity.py

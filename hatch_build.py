@@ -5,6 +5,7 @@ beside an edited file. See docs/adr/0009-the-core-is-compiled.md.
 """
 
 import os
+import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -17,8 +18,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 LAYERS = ("core", "engine", "sim")
 """What decides and folds. `model` is left as it is: its annotations are read at run time to write and check values."""
 
-LEFT_OUT = ("sim/campaign", "sim/report", "__init__.py", "__main__.py")
-"""Nothing there is called often."""
+LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py", "__init__.py", "__main__.py")
+"""What is not called often, and what comes out of a replay: it stays as easy to copy and pickle as the model."""
 
 COMPILERS = ("mypy==2.4.1", "setuptools>=75")
 """Pinned, because the compiler decides what the code does as much as the code itself."""
@@ -35,6 +36,9 @@ PURE = "MUSTER_PURE"
 class CompiledLayers(BuildHookInterface[Any]):
     """Adds the compiled layers to a wheel, or says in one line why it does not."""
 
+    _built: Path | None = None
+    """Where they are until the wheel is written."""
+
     def dependencies(self) -> list[str]:
         """What has to be there to compile; nothing when there is nothing to compile."""
         return [] if self.target_name != "wheel" or os.environ.get(PURE) == "1" else [*COMPILERS]
@@ -45,15 +49,19 @@ class CompiledLayers(BuildHookInterface[Any]):
             return
         obstacle = _obstacle()
         if obstacle:
-            self.app.display_warning(f"Muster is built as plain Python, several times slower in replays: {obstacle}")
+            self.app.display_warning(f"Muster is built as plain Python, which is half as fast: {obstacle}")
             return
-        package = Path(self.root, "src")
-        built = Path(tempfile.mkdtemp(prefix="muster-build-"))
-        compile_layers(package, built)
+        self._built = Path(tempfile.mkdtemp(prefix="muster-build-"))
+        compile_layers(Path(self.root, "src"), self._built)
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        for binary in built.rglob("lib/**/*.so"):
-            build_data["force_include"][str(binary)] = str(binary.relative_to(built / "lib"))
+        for binary in sorted((self._built / "lib").rglob("*.so")):
+            build_data["force_include"][str(binary)] = str(binary.relative_to(self._built / "lib"))
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        """Nothing but the wheel is kept."""
+        if self._built is not None:
+            shutil.rmtree(self._built)
 
 
 def sources(package: Path) -> list[str]:
@@ -111,7 +119,7 @@ def _obstacle() -> str:
     """Why nothing can be compiled here; empty when it can."""
     if os.environ.get(PURE) == "1":
         return f"{PURE} is set"
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
     with tempfile.TemporaryDirectory() as folder:
         trial = Path(folder, "trial.c")
         trial.write_text("#include <Python.h>\n")
