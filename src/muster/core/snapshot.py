@@ -18,6 +18,7 @@ from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
 from muster.core.quota import Ledger, LimitShare
 from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
@@ -29,6 +30,7 @@ from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Snapshot:
     """One consistent view of the cluster, its rules, what runs and what waits."""
 
@@ -384,9 +386,7 @@ class Snapshot:
     def _rebuild(self, node: Node) -> None:
         """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
-        self.cluster = ClusterSpec(
-            levels=self.cluster.levels, nodes=(*kept, node), nvlink_level=self.cluster.nvlink_level
-        )
+        self.cluster = replace(self.cluster, nodes=(*kept, node))
         self._reindex(replace(self.scenario(0), cluster=self.cluster))
 
     def _reindex(self, now: Scenario) -> None:

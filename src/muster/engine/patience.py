@@ -4,24 +4,25 @@ Folded with the state, so that the same log gives the same line and the same mom
 are watched: one that never ran makes those give way whose turn is over.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from muster.core.due_line import DueLine
 from muster.core.run_times import run_ms
 from muster.engine.timers import Timers
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.limits import PATIENCE_MS
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(NamedTuple):
     """Since when a job is due, and how long it had run by then."""
 
     since_ms: int
     ran_ms: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Patience:
     """The line of all jobs that have not ended, and when those that wait will have waited too long."""
 

@@ -13,6 +13,7 @@ from muster.core.lifecycle.updating import updated_spec
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
+from muster.model.compiling import mypyc_attr
 from muster.model.errors import InvalidInput
 from muster.model.events import (
     CONFIGURATION,
@@ -66,6 +67,7 @@ class Outcome(NamedTuple):
 _NOTHING = Outcome(is_change=False)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class State:
     """Everything the engine knows. Read it freely; only `fold` may change it."""
 

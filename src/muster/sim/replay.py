@@ -75,14 +75,14 @@ def replay(
     )
     with _rare_collections():
         run.to_the_end()
-    outcomes = tuple(_outcome(run, place) for place in range(len(trace.jobs)))
-    samples = timeline(
-        cluster,
-        outcomes,
-        _occupied(run),
-        run.world.node_history,
-        JobMix(record.spec for record in run.engine.state.jobs.values()),
-    )
+        outcomes = tuple([_outcome(run, place) for place in range(len(trace.jobs))])
+        samples = timeline(
+            cluster,
+            outcomes,
+            _occupied(run),
+            run.world.node_history,
+            JobMix(record.spec for record in run.engine.state.jobs.values()),
+        )
     return Replay(
         policy=policy.name,
         trace=trace.name,

@@ -49,7 +49,7 @@ class Submissions:
         """The job file of a job; the same object for all that are alike."""
         roles = self._roles_of(job)
         expected_ms = job.run_ms if self._knows_durations else None
-        key = (id(roles), job.team, job.tier, job.priority, job.name, job.user, job.max_duration_ms, expected_ms)
+        key = (id(roles[0]), job.team, job.tier, job.priority, job.name, job.user, job.max_duration_ms, expected_ms)
         known = self._specs.get(key)
         if known is None:
             known = self._specs[key] = JobSpec(
