@@ -39,14 +39,23 @@ Printed = Annotated[
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open in a browser.")]
 RestartCost = Annotated[str, typer.Option(metavar="TIME", help="What each restart costs all GPUs of a job.")]
-SaveEvery = Annotated[str, typer.Option(metavar="TIME", help="How often jobs save themselves; 0s means never.")]
-SaveCost = Annotated[str, typer.Option(metavar="TIME", help="How long training stands still for it.")]
+SaveEvery = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How often jobs save themselves, besides when they are told to leave. 0s: never, not even then, so who is "
+        "stopped begins anew.",
+    ),
+]
+SaveCost = Annotated[str, typer.Option(metavar="TIME", help="How long training stands still for each save.")]
 Seed = Annotated[int, typer.Option(help="For everything that is left to chance.")]
 Faults = Annotated[
     str,
     typer.Option(
         metavar="RATES",
-        help="mtbf=250d,repair=4h,rack=0.1,gpu=5000d,straggler=30d,crash=0.02,cancel=0.05,spot=12h; all optional.",
+        help="Such as mtbf=250d,repair=4h. Mean times, 0s for never: mtbf of a node, gpu of one GPU, straggler (a node "
+        "is slow), spot (a spot node is taken); with repair=4h, straggler_time=2h, straggler_speed=0.5, notice=2m. "
+        "Parts of 1: rack (failures that take the whole rack), crash and cancel (of jobs). See docs/SIMULATOR.md.",
     ),
 ]
 Teams = Annotated[
@@ -82,6 +91,7 @@ def simulate(
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
+    from muster.cli.simulation_notes import tell_skipped
     from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
     from muster.policies import find_policy
 
@@ -104,6 +114,7 @@ def simulate(
     if html is not None:
         check_report_file(html, input_files(wishes))
     base = setup_of(wishes)
+    tell_skipped(base.trace)
     results = [(setup, _replay(setup, named)) for setup in setups(wishes, base) for named in policies]
     _print(results, output)
     if html is not None:
@@ -120,6 +131,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from muster.cli.simulation_notes import tell_limits
     from muster.sim.replay import replay
 
     console = Console(stderr=True)
@@ -136,6 +148,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
         )
     _tell_rejections(made)
     _tell_unfinished(made)
+    tell_limits(made)
     return made
 
 

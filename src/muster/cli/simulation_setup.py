@@ -75,6 +75,7 @@ def setup_of(wishes: Wishes) -> Setup:
     )
     around = surroundings(cluster_source(wishes))
     _check_spot(faults, around.pools)
+    _check_rack(faults, around.cluster)
     trace = _trace(wishes)
     teams = around.teams if wishes.teams is None else read_teams(wishes.teams)
     _check_teams(trace, teams)
@@ -85,6 +86,7 @@ def setup_of(wishes: Wishes) -> Setup:
         pools=around.pools,
         tiers=around.tiers,
         seed=wishes.seed,
+        can_resume=habits.save_every_ms > 0,
         knows_speeds=not wishes.type_blind,
     )
     return Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
@@ -146,6 +148,13 @@ def _duration(option: str, text: str) -> int:
 def _check_spot(faults: FaultRates, pools: tuple[Pool, ...]) -> None:
     if faults.spot and not any(pool.spot for pool in pools):
         raise InvalidInput("faults: spot needs a scenario as --cluster, with nodes in a pool that has `spot: true`")
+
+
+def _check_rack(faults: FaultRates, cluster: ClusterSpec) -> None:
+    if faults.rack and not faults.mtbf:
+        raise InvalidInput("faults: rack is a part of the node failures, and there are none: give mtbf as well")
+    if faults.rack and not any(node.domains for node in cluster.nodes):
+        raise InvalidInput("faults: rack needs a cluster file as --cluster whose nodes have racks: these have none")
 
 
 def _check_teams(trace: Trace, teams: tuple[Team, ...]) -> None:

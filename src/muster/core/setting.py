@@ -37,6 +37,11 @@ class Setting:
         return self.tier(spec.tier).max_duration_ms
 
     @property
+    def gpu_milli(self) -> int:
+        """All GPUs of the cluster, in thousandths, whatever state they are in."""
+        return self.tree.gpus * GPU_MILLI
+
+    @property
     def turn_reserve_milli(self) -> int:
         """Free GPUs, in thousandths, that jobs which gave way leave to jobs that have never run.
 

@@ -90,10 +90,33 @@ def test_what_does_not_exist_is_a_dash_in_the_table_and_never_the_best() -> None
 
 def test_jobs_that_do_not_finish_are_said_on_stderr(tmp_path: Path) -> None:
     trace = tmp_path / "limited.csv"
-    trace.write_text("job_id,submit_s,duration_s,gpus,max_duration_s\na,0,100,1,10\nb,0,100,1,\n", "utf-8")
-    result = runner.invoke(app, ["simulate", "--trace", str(trace), "--cluster", "1x8", "--policy", "fifo"])
+    trace.write_text("job_id,submit_s,duration_s,gpus,max_duration_s\na,0,1000,1,1000\nb,0,1000,1,\n", "utf-8")
+    slow = ["--faults", "straggler=1m,straggler_speed=0.1,straggler_time=1d"]
+    result = runner.invoke(app, ["simulate", "--trace", str(trace), "--cluster", "1x8", "--policy", "fifo", *slow])
     assert result.exit_code == 0
     assert "fifo: 1 of 2 jobs did not finish, and no completion time counts them" in result.stderr
+    assert "fifo: 1 job was stopped at its limit" in result.stderr
+
+
+def test_jobs_of_which_too_little_is_known_are_said_on_stderr(tmp_path: Path) -> None:
+    trace = tmp_path / "log.swf"
+    rest = "-1 " * 9
+    trace.write_text(f"1 0 0 10 1 -1 -1 1 -1 {rest}\n2 5 0 -1 1 -1 -1 1 -1 {rest}\n", "utf-8")
+    result = runner.invoke(app, ["simulate", "--trace", str(trace), "--cluster", "1x8", "--policy", "fifo,greedy"])
+    assert result.exit_code == 0
+    assert result.stderr.count("muster: log: 1 job was left out") == 1
+
+
+def test_jobs_that_never_save_themselves_begin_anew(tmp_path: Path) -> None:
+    trace = tmp_path / "tiers.csv"
+    trace.write_text(
+        "job_id,submit_s,duration_s,gpus,tier\nlow,0,3600,8,exploratory\nhigh,1800,600,8,production\n", "utf-8"
+    )
+    for every, cost, lost, makespan in (("30m", "0s", 0, 4200), ("30m", "1m", 0, 4260), ("0s", "1m", 14_400, 6000)):
+        saves = ("--checkpoint-every", every, "--checkpoint-cost", cost)
+        figures = simulated(str(trace), "--policy", "muster", *saves)
+        assert isinstance(figures, dict)
+        assert (figures["lost_gpu_s"], figures["makespan_s"]) == (lost, makespan)
 
 
 def test_the_table_shows_what_is_varied(trace: str) -> None:
@@ -153,6 +176,9 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
         (("--policy", "fifo", "--restart-cost", "soon"), "--restart-cost must be a duration"),
         (("--policy", "fifo", "--faults", "mtfb=3d"), "'mtfb' is not a fault"),
         (("--policy", "fifo", "--faults", "spot=3d"), "faults: spot needs a scenario"),
+        (("--policy", "fifo", "--faults", "mtbf=3d,rack=0.1"), "faults: rack needs a cluster file"),
+        (("--policy", "fifo", "--faults", "rack=0.1"), "give mtbf as well"),
+        (("--policy", "fifo", "--faults", "mtbf=1s"), "mtbf must be at least 1m"),
         (("--policy", "fifo", "--arrivals", "0"), "--arrivals must be a number above 0"),
         (("--policy", "fifo", "--arrivals", "x"), "--arrivals must be a number above 0"),
         (("--policy", "fifo", "--vary", "x=1"), "'x' cannot be varied"),

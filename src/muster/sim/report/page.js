@@ -133,12 +133,25 @@
     }, 150);
   });
 
+  const SMALLEST = 0.4;
+  const tables = () => [...document.querySelectorAll(".scroll > table")];
+
+  /* Paper does not scroll: what is too wide becomes smaller. */
+  function shrink(table) {
+    const share = table.parentElement.clientWidth / table.offsetWidth;
+    table.style.zoom = share < 1 ? Math.max(SMALLEST, share) : "";
+  }
+
   addEventListener("beforeprint", () => {
     root.dataset.paper = "";
+    tables().forEach(shrink);
     places().forEach(draw);
   });
   addEventListener("afterprint", () => {
     delete root.dataset.paper;
+    tables().forEach((table) => {
+      table.style.zoom = "";
+    });
     /* From scratch: a drawing keeps the width it was once given. */
     drawn.forEach((place) => Plotly.purge(place));
     redraw();

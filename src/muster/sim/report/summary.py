@@ -31,6 +31,8 @@ MEASURES = (
     Measure(title="Jobs", value=_at("jobs"), text=count_text, is_compared=False),
     Measure(title="Jobs finished", value=_at("finished"), text=count_text, is_compared=False),
     Measure(title="Jobs not finished", value=_at("unfinished"), text=count_text, is_compared=False),
+    Measure(title="… stopped at the limit", value=_at("timed_out"), text=count_text, is_compared=False, is_rare=True),
+    Measure(title="… crashed too often", value=_at("failed"), text=count_text, is_compared=False, is_rare=True),
     Measure(title="Jobs cancelled", value=_at("cancelled"), text=count_text, is_compared=False, is_rare=True),
     Measure(title="Jobs rejected", value=_at("rejected"), text=count_text, is_compared=False, is_rare=True),
     Measure(title="Completion, mean", value=_at("jct_s", "mean"), text=duration_text),

@@ -81,6 +81,12 @@ def test_charts_are_drawn_at_once_and_anew_after_printing() -> None:
     assert "Plotly.purge(place)" in script.split("afterprint")[1]
 
 
+def test_tables_that_are_wider_than_paper_are_printed_smaller_and_are_as_before_afterwards() -> None:
+    before, after = (files("muster.sim.report") / "page.js").read_text("utf-8").split('addEventListener("afterprint"')
+    assert "tables().forEach(shrink);" in before.split('addEventListener("beforeprint"')[1]
+    assert 'table.style.zoom = "";' in after
+
+
 def test_the_two_ways_to_count_useful_time_are_told_apart(page: Page) -> None:
     assert "where jobs give way to one another it is far below goodput although little work is lost" in page.text
 
