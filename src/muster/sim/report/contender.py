@@ -48,6 +48,14 @@ class Contender:
             value = value.get(name) if isinstance(value, Mapping) else None
         return float(value) if isinstance(value, int | float) else None
 
+    def tells(self, *path: str) -> bool:
+        """True if its summary has a figure by this name, whether or not there was anything to measure."""
+        *inner, last = path
+        value: Any = self.summary
+        for name in inner:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return isinstance(value, Mapping) and last in value
+
     @property
     def outcomes(self) -> tuple[JobOutcome, ...]:
         """Every job, in the order of the trace."""

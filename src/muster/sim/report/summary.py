@@ -14,7 +14,8 @@ class Measure:
     """One row: what is measured, where it is found, how it is said, and whether more of it is better."""
 
     title: str
-    value: Callable[[Contender], float | None]
+    path: tuple[str, ...]
+    """Where `measures` has it."""
     text: Callable[[float], str]
     more_is_better: bool = False
     is_compared: bool = True
@@ -22,39 +23,99 @@ class Measure:
     is_rare: bool = False
     """Left out where it is zero everywhere."""
 
+    def value(self, contender: Contender) -> float | None:
+        """What it is for a policy; None if there is no such thing."""
+        return contender.figure(*self.path)
 
-def _at(*path: str) -> Callable[[Contender], float | None]:
-    return lambda contender: contender.figure(*path)
+    def is_shown(self, contenders: Sequence[Contender]) -> bool:
+        """True if anybody measured it, even if it came to nothing."""
+        return any((self.value(each) if self.is_rare else each.tells(*self.path)) for each in contenders)
 
 
 MEASURES = (
-    Measure(title="Jobs", value=_at("jobs"), text=count_text, is_compared=False),
-    Measure(title="Jobs finished", value=_at("finished"), text=count_text, is_compared=False),
-    Measure(title="Jobs not finished", value=_at("unfinished"), text=count_text, is_compared=False),
-    Measure(title="… stopped at the limit", value=_at("timed_out"), text=count_text, is_compared=False, is_rare=True),
-    Measure(title="… crashed too often", value=_at("failed"), text=count_text, is_compared=False, is_rare=True),
-    Measure(title="Jobs cancelled", value=_at("cancelled"), text=count_text, is_compared=False, is_rare=True),
-    Measure(title="Jobs rejected", value=_at("rejected"), text=count_text, is_compared=False, is_rare=True),
-    Measure(title="Completion, mean", value=_at("jct_s", "mean"), text=duration_text),
-    Measure(title="Completion, median", value=_at("jct_s", "p50"), text=duration_text),
-    Measure(title="Completion, p99", value=_at("jct_s", "p99"), text=duration_text),
-    Measure(title="First wait, mean", value=_at("first_wait_s", "mean"), text=duration_text),
-    Measure(title="First wait, median", value=_at("first_wait_s", "p50"), text=duration_text),
-    Measure(title="First wait, p99", value=_at("first_wait_s", "p99"), text=duration_text),
-    Measure(title="Utilisation", value=_at("utilisation"), text=percent_text, more_is_better=True),
-    Measure(title="Goodput", value=_at("goodput"), text=percent_text, more_is_better=True),
+    Measure(title="Jobs", path=("jobs",), text=count_text, is_compared=False),
+    Measure(title="Jobs finished", path=("finished",), text=count_text, is_compared=False),
+    Measure(title="Jobs not finished", path=("unfinished",), text=count_text, is_compared=False),
+    Measure(title="… stopped at the limit", path=("timed_out",), text=count_text, is_compared=False, is_rare=True),
+    Measure(title="… failed for good", path=("failed",), text=count_text, is_compared=False, is_rare=True),
+    Measure(title="Jobs cancelled", path=("cancelled",), text=count_text, is_compared=False, is_rare=True),
+    Measure(title="Jobs rejected", path=("rejected",), text=count_text, is_compared=False, is_rare=True),
+    Measure(
+        title="Completion, mean",
+        path=(
+            "jct_s",
+            "mean",
+        ),
+        text=duration_text,
+    ),
+    Measure(
+        title="Completion, median",
+        path=(
+            "jct_s",
+            "p50",
+        ),
+        text=duration_text,
+    ),
+    Measure(
+        title="Completion, p99",
+        path=(
+            "jct_s",
+            "p99",
+        ),
+        text=duration_text,
+    ),
+    Measure(
+        title="First wait, mean",
+        path=(
+            "first_wait_s",
+            "mean",
+        ),
+        text=duration_text,
+    ),
+    Measure(
+        title="First wait, median",
+        path=(
+            "first_wait_s",
+            "p50",
+        ),
+        text=duration_text,
+    ),
+    Measure(
+        title="First wait, p99",
+        path=(
+            "first_wait_s",
+            "p99",
+        ),
+        text=duration_text,
+    ),
+    Measure(title="Utilisation", path=("utilisation",), text=percent_text, more_is_better=True),
+    Measure(title="Goodput", path=("goodput",), text=percent_text, more_is_better=True),
     Measure(
         title="Effective training time",
-        value=_at("effective_training_time"),
+        path=("effective_training_time",),
         text=percent_text,
         more_is_better=True,
     ),
-    Measure(title="Preemptions per job", value=_at("preemptions_per_job"), text=ratio_text),
-    Measure(title="Lost GPU time", value=_at("lost_fraction"), text=percent_text),
-    Measure(title="Fragmentation", value=_at("fragmentation"), text=percent_text),
-    Measure(title="Worst ρ (fairness)", value=_at("rho", "worst"), text=ratio_text),
-    Measure(title="Unfair jobs (ρ > 1)", value=_at("rho", "unfair_fraction"), text=percent_text),
-    Measure(title="Makespan", value=_at("makespan_s"), text=duration_text),
+    Measure(title="Preemptions per job", path=("preemptions_per_job",), text=ratio_text),
+    Measure(title="Lost GPU time", path=("lost_fraction",), text=percent_text),
+    Measure(title="Fragmentation", path=("fragmentation",), text=percent_text),
+    Measure(
+        title="Worst ρ (fairness)",
+        path=(
+            "rho",
+            "worst",
+        ),
+        text=ratio_text,
+    ),
+    Measure(
+        title="Unfair jobs (ρ > 1)",
+        path=(
+            "rho",
+            "unfair_fraction",
+        ),
+        text=percent_text,
+    ),
+    Measure(title="Makespan", path=("makespan_s",), text=duration_text),
 )
 NARROW = 3
 """So many policies fit into half the width of the page."""
@@ -70,13 +131,12 @@ EXPLAINED = (
 def summary_table(contenders: Sequence[Contender], sweep: Sweep | None = None) -> Table:
     """The table, beside other things as long as it is narrow. In a sweep, replays with the same value are compared."""
     values = [0.0] * len(contenders) if sweep is None else sweep.values
-    shown = [each for each in MEASURES if not each.is_rare or any(map(each.value, contenders))]
-    rows = [_row(each, contenders, values) for each in shown]
+    rows = [_row(each, contenders, values) for each in MEASURES if each.is_shown(contenders)]
     several = len(contenders) > 1
     return Table(
         title=_title(contenders, sweep),
         headings=("", *(each.label for each in contenders)),
-        rows=[row for row in rows if any(cell.text != NOTHING for cell in row[1:])],
+        rows=rows,
         note=f"★ marks the best. {EXPLAINED}" if several else EXPLAINED,
         wide=len(contenders) > NARROW,
     )
