@@ -146,13 +146,13 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
             setup.circumstances,
             progress=lambda done, _: bar.update(task, completed=done),
         )
-    _tell_rejections(made)
-    _tell_unfinished(made)
+    _tell_rejections(made, what)
+    _tell_unfinished(made, what)
     tell_limits(made)
     return made
 
 
-def _tell_rejections(made: "Replay") -> None:
+def _tell_rejections(made: "Replay", what: str) -> None:
     from muster.sim.timeline import is_rejected
 
     rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
@@ -160,11 +160,11 @@ def _tell_rejections(made: "Replay") -> None:
         raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
     if rejected:
         others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
-        told = f"{made.policy}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
+        told = f"{what}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
         typer.echo(f"muster: {told}{others}", err=True)
 
 
-def _tell_unfinished(made: "Replay") -> None:
+def _tell_unfinished(made: "Replay", what: str) -> None:
     """Say how many jobs the times leave out; those that were cancelled or rejected are told elsewhere."""
     from muster.model.job import JobState
     from muster.sim.timeline import is_rejected
@@ -173,7 +173,7 @@ def _tell_unfinished(made: "Replay") -> None:
     unfinished = sum(not is_rejected(each) for each in left_out)
     if unfinished:
         told = f"{unfinished} of {len(made.outcomes)} jobs did not finish, and no completion time counts them"
-        typer.echo(f"muster: {made.policy}: {told}", err=True)
+        typer.echo(f"muster: {what}: {told}", err=True)
 
 
 def _print(results: Results, output: Output) -> None:
