@@ -49,7 +49,7 @@ class CompiledLayers(BuildHookInterface[Any]):
             return
         obstacle = _obstacle()
         if obstacle:
-            self.app.display_warning(f"Muster is built as plain Python, which is half as fast: {obstacle}")
+            self.app.display_warning(f"Muster is built as plain Python, which is slower: {obstacle}")
             return
         self._built = Path(tempfile.mkdtemp(prefix="muster-build-"))
         compile_layers(Path(self.root, "src"), self._built)

@@ -4,17 +4,21 @@ A policy is data, the `Policy` that an operator would write into a file, so that
 to place gangs and one way to count. Somebody who wants other decisions altogether brings a planner.
 
 A package adds its own under the entry point group `muster.policies`: the name is what a user types, the object a
-`NamedPolicy`.
+`NamedPolicy`. What its planner raises, or returns instead of a plan, is an error that names the policy.
 """
 
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from traceback import extract_tb
 
 from muster.core.planning.by_rank import plan_by_rank
 from muster.core.ranks import AttainedBands, ServiceLeft
+from muster.core.snapshot import Snapshot
 from muster.engine.decisions import Planner
 from muster.model.errors import InvalidInput
 from muster.model.limits import MAX_DURATION_MS
+from muster.model.plan import Plan
 from muster.model.policy import Order, Policy
 
 PLUG_INS = "muster.policies"
@@ -95,14 +99,14 @@ _BUILT_IN = (
     # Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others.
     NamedPolicy(
         name="srsf-oracle",
-        summary="least GPU time left first, knowing all durations; others leave for it",
+        summary="least GPU time left first, knowing all durations; others of its tier leave for it",
         rules=_at_any_time(Order.SHORTEST),
         knows_durations=True,
         planner=plan_by_rank(ServiceLeft()),
     ),
     NamedPolicy(
         name="las",
-        summary="least GPU time received first, without knowing durations; others leave for it",
+        summary="least GPU time received first, without knowing durations; others of its tier leave for it",
         rules=_at_any_time(Order.LEAST_ATTAINED),
         planner=plan_by_rank(AttainedBands()),
     ),
@@ -137,8 +141,26 @@ def _loaded(plug_in: EntryPoint) -> NamedPolicy:
         problem = f"{type(error).__name__}: {error}"
     else:
         if isinstance(policy, NamedPolicy):
-            return policy
+            return replace(policy, name=plug_in.name, planner=policy.planner and _guarded(plug_in.name, policy.planner))
         problem = f"it is a {type(policy).__name__}, not a NamedPolicy"
     raise InvalidInput(
         f"the policy {plug_in.name!r} from {plug_in.value} cannot be used: {problem}; repair or remove it"
     )
+
+
+def _guarded(name: str, planner: Planner) -> Planner:
+    """The same planner; whatever goes wrong in it is told as a fault of this policy, with the place in its code."""
+
+    def plan(snapshot: Snapshot, now_ms: int) -> Plan:
+        try:
+            made: object = planner(snapshot, now_ms)
+        except Exception as error:  # noqa: BLE001  Somebody else's code may raise anything.
+            where = extract_tb(error.__traceback__)[-1]
+            problem = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        else:
+            if isinstance(made, Plan):
+                return made
+            problem = f"its planner returned a {type(made).__name__}, not a Plan"
+        raise InvalidInput(f"the policy {name!r} failed: {problem}; repair it, or choose another policy")
+
+    return plan

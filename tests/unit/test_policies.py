@@ -1,11 +1,18 @@
+from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
 
 import pytest
 
 from muster import policies
+from muster.core.snapshot import Snapshot
 from muster.model.errors import InvalidInput
+from muster.model.plan import Plan
 from muster.model.policy import Order, Policy
 from muster.policies import NamedPolicy, find_policy, policy_names
+from muster.sim.replay import replay
+from tests.builders import flat
+from tests.unit.sim.builders import a_trace, a_trace_job
 
 BUILT_IN = ("fifo", "greedy", "easy", "sjf-oracle", "fair", "muster", "srsf-oracle", "las")
 
@@ -16,6 +23,18 @@ NO_POLICY = "not a policy"
 def plug_in(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     added = EntryPoints([EntryPoint(name=name, value=value, group=policies.PLUG_INS)])
     monkeypatch.setattr(policies, "entry_points", lambda group: added.select(group=group))
+
+
+def broken_planner(_snapshot: Snapshot, _now_ms: int) -> Plan:
+    raise ZeroDivisionError("division by zero")
+
+
+def planner_of_nothing(_snapshot: Snapshot, _now_ms: int) -> Any:
+    return None
+
+
+BROKEN = replace(SLOTH, planner=broken_planner)
+EMPTY = replace(SLOTH, planner=planner_of_nothing)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -49,6 +68,12 @@ def test_only_oracles_know_durations() -> None:
     assert knowing == ["sjf-oracle", "srsf-oracle"]
 
 
+def test_who_leaves_by_rank_is_said_to_be_of_the_same_tier() -> None:
+    by_rank = [find_policy(name) for name in BUILT_IN if find_policy(name).planner is not None]
+    assert [policy.name for policy in by_rank] == ["srsf-oracle", "las"]
+    assert all("of its tier" in policy.summary for policy in by_rank)
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match=r"there is no policy 'fifi'; choose from: fifo, greedy, easy"):
         find_policy("fifi")
@@ -58,6 +83,24 @@ def test_a_package_can_bring_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, "sloth", "tests.unit.test_policies:SLOTH")
     assert find_policy("sloth") == SLOTH
     assert policy_names()[-1] == "sloth"
+
+
+def test_a_plug_in_is_called_as_its_user_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, "alias", "tests.unit.test_policies:SLOTH")
+    assert find_policy("alias").name == "alias"
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("BROKEN", r"the policy 'mine' failed: ZeroDivisionError: division by zero \(test_policies.py:[0-9]+\)"),
+        ("EMPTY", "the policy 'mine' failed: its planner returned a NoneType, not a Plan"),
+    ],
+)
+def test_a_planner_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, value: str, problem: str) -> None:
+    plug_in(monkeypatch, "mine", f"tests.unit.test_policies:{value}")
+    with pytest.raises(InvalidInput, match=problem):
+        replay(a_trace(a_trace_job("a", 0)), flat(1), find_policy("mine"))
 
 
 @pytest.mark.parametrize(

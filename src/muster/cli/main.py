@@ -120,9 +120,14 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        # Its own name also where it is run as a module.
+        app(prog_name="muster")
     finally:
         try:
             sys.stdout.flush()
         except BrokenPipeError:
             _let_go_of_output()
+
+
+if __name__ == "__main__":
+    main()

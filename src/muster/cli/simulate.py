@@ -13,6 +13,7 @@ from muster.model.errors import InvalidInput
 if TYPE_CHECKING:
     from muster.policies import NamedPolicy
     from muster.sim.outcome import Replay
+    from muster.sim.report import About
     from muster.sim.variation import Setup
 
 # The simulator and what it needs are imported when the command runs, so that the other commands start fast.
@@ -38,14 +39,23 @@ Printed = Annotated[
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open in a browser.")]
 RestartCost = Annotated[str, typer.Option(metavar="TIME", help="What each restart costs all GPUs of a job.")]
-SaveEvery = Annotated[str, typer.Option(metavar="TIME", help="How often jobs save themselves; 0s means never.")]
-SaveCost = Annotated[str, typer.Option(metavar="TIME", help="How long training stands still for it.")]
+SaveEvery = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How often jobs save themselves, besides when they are told to leave. 0s: never, not even then, so who is "
+        "stopped begins anew.",
+    ),
+]
+SaveCost = Annotated[str, typer.Option(metavar="TIME", help="How long training stands still for each save.")]
 Seed = Annotated[int, typer.Option(help="For everything that is left to chance.")]
 Faults = Annotated[
     str,
     typer.Option(
         metavar="RATES",
-        help="mtbf=250d,repair=4h,rack=0.1,gpu=5000d,straggler=30d,crash=0.02,cancel=0.05,spot=12h; all optional.",
+        help="Such as mtbf=250d,repair=4h. Mean times, 0s for never: mtbf of a node, gpu of one GPU, straggler (a node "
+        "is slow), spot (a spot node is taken); with repair=4h, straggler_time=2h, straggler_speed=0.5, notice=2m. "
+        "Parts of 1: rack (failures that take the whole rack), crash and cancel (of jobs). See docs/SIMULATOR.md.",
     ),
 ]
 Teams = Annotated[
@@ -80,7 +90,9 @@ def simulate(
     type_blind: TypeBlind = False,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
-    from muster.cli.simulation_setup import Wishes, setups
+    from muster.cli.report_file import check_report_file
+    from muster.cli.simulation_notes import tell_skipped
+    from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
     from muster.policies import find_policy
 
     policies = [find_policy(name.strip()) for name in policy.split(",")]
@@ -99,10 +111,16 @@ def simulate(
         vary=vary,
         type_blind=type_blind,
     )
-    results = [(setup, _replay(setup, named)) for setup in setups(wishes) for named in policies]
+    if html is not None:
+        check_report_file(html, input_files(wishes))
+    base = setup_of(wishes)
+    tell_skipped(base.trace)
+    results = [(setup, _replay(setup, named)) for setup in setups(wishes, base) for named in policies]
     _print(results, output)
     if html is not None:
-        _write_report(results, html)
+        from muster.cli.simulation_facts import about
+
+        _write_report(results, html, base, about(wishes, base, policies, html))
 
 
 Results = Sequence[tuple["Setup", "Replay"]]
@@ -113,6 +131,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from muster.cli.simulation_notes import tell_limits
     from muster.sim.replay import replay
 
     console = Console(stderr=True)
@@ -128,6 +147,8 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
             progress=lambda done, _: bar.update(task, completed=done),
         )
     _tell_rejections(made)
+    _tell_unfinished(made)
+    tell_limits(made)
     return made
 
 
@@ -141,6 +162,18 @@ def _tell_rejections(made: "Replay") -> None:
         others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
         told = f"{made.policy}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
         typer.echo(f"muster: {told}{others}", err=True)
+
+
+def _tell_unfinished(made: "Replay") -> None:
+    """Say how many jobs the times leave out; those that were cancelled or rejected are told elsewhere."""
+    from muster.model.job import JobState
+    from muster.sim.timeline import is_rejected
+
+    left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
+    unfinished = sum(not is_rejected(each) for each in left_out)
+    if unfinished:
+        told = f"{unfinished} of {len(made.outcomes)} jobs did not finish, and no completion time counts them"
+        typer.echo(f"muster: {made.policy}: {told}", err=True)
 
 
 def _print(results: Results, output: Output) -> None:
@@ -161,7 +194,8 @@ def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
     return figures if setup.varied is None else {**figures, setup.varied[0]: setup.varied[1]}
 
 
-def _write_report(results: Results, path: Path) -> None:
+def _write_report(results: Results, path: Path, base: "Setup", about: "About") -> None:
+    from muster.cli.simulation_facts import sweep
     from muster.sim.report import write_report
 
     try:
@@ -170,7 +204,9 @@ def _write_report(results: Results, path: Path) -> None:
             path,
             title=f"Replay of {results[0][1].trace}",
             summaries=[_figures(setup, made) for setup, made in results],
-            teams=results[0][0].circumstances.teams,
+            teams=base.circumstances.teams,
+            sweep=sweep(base, [setup for setup, _ in results]),
+            about=about,
         )
     except OSError as error:
         raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None

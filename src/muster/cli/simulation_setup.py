@@ -53,16 +53,29 @@ class Surroundings:
     tiers: tuple[Tier, ...] = DEFAULT_TIERS
 
 
-def setups(wishes: Wishes) -> tuple[Setup, ...]:
-    """Everything that is to be replayed, once for each policy."""
+def input_files(wishes: Wishes) -> tuple[Path, ...]:
+    """Every file that the replay is made from."""
+    cluster = cluster_source(wishes)
+    named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams)
+    return tuple(Path(each) for each in named if each is not None)
+
+
+def cluster_source(wishes: Wishes) -> str:
+    """The cluster as it was named, else the file beside the trace."""
+    return wishes.cluster or _cluster_beside(wishes.trace)
+
+
+def setup_of(wishes: Wishes) -> Setup:
+    """What is to be replayed once for each policy, before anything is varied."""
     faults = fault_rates(wishes.faults)
     habits = Habits(
         restart_cost_ms=_duration("--restart-cost", wishes.restart_cost),
         save_every_ms=_duration("--checkpoint-every", wishes.checkpoint_every),
         save_cost_ms=_duration("--checkpoint-cost", wishes.checkpoint_cost),
     )
-    around = surroundings(wishes.cluster or _cluster_beside(wishes.trace))
+    around = surroundings(cluster_source(wishes))
     _check_spot(faults, around.pools)
+    _check_rack(faults, around.cluster)
     trace = _trace(wishes)
     teams = around.teams if wishes.teams is None else read_teams(wishes.teams)
     _check_teams(trace, teams)
@@ -73,10 +86,15 @@ def setups(wishes: Wishes) -> tuple[Setup, ...]:
         pools=around.pools,
         tiers=around.tiers,
         seed=wishes.seed,
+        can_resume=habits.save_every_ms > 0,
         knows_speeds=not wishes.type_blind,
     )
-    setup = Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
-    return (setup,) if wishes.vary is None else variations(wishes.vary, setup)
+    return Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
+
+
+def setups(wishes: Wishes, base: Setup) -> tuple[Setup, ...]:
+    """Everything that is to be replayed, once for each policy."""
+    return (base,) if wishes.vary is None else variations(wishes.vary, base)
 
 
 def surroundings(source: str) -> Surroundings:
@@ -130,6 +148,13 @@ def _duration(option: str, text: str) -> int:
 def _check_spot(faults: FaultRates, pools: tuple[Pool, ...]) -> None:
     if faults.spot and not any(pool.spot for pool in pools):
         raise InvalidInput("faults: spot needs a scenario as --cluster, with nodes in a pool that has `spot: true`")
+
+
+def _check_rack(faults: FaultRates, cluster: ClusterSpec) -> None:
+    if faults.rack and not faults.mtbf:
+        raise InvalidInput("faults: rack is a part of the node failures, and there are none: give mtbf as well")
+    if faults.rack and not any(node.domains for node in cluster.nodes):
+        raise InvalidInput("faults: rack needs a cluster file as --cluster whose nodes have racks: these have none")
 
 
 def _check_teams(trace: Trace, teams: tuple[Team, ...]) -> None:

@@ -12,9 +12,11 @@ from rich.text import Text
 from muster.cli.screen import is_piped, screen
 from muster.formats.units import DURATION_UNITS_MS
 
-PIPED_COLUMNS = 140
+PIPED_COLUMNS = 180
 """The width of output that goes to a file or another program."""
 BEST = "bold green"
+NOTHING = "–"
+"""Stands where there is no figure: nobody finished, so there is no time it took."""
 
 Figures = dict[str, Any]
 
@@ -22,10 +24,12 @@ Figures = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class _Column:
     heading: str
-    value: Callable[[Figures], float]
+    value: Callable[[Figures], float | None]
     text: Callable[[float], str]
     prefers: int = -1
     """-1 when less is better, 1 when more is, 0 when neither."""
+    rare: bool = False
+    """Left out where it is zero in every row."""
 
 
 def duration(seconds: float) -> str:
@@ -48,7 +52,11 @@ def _count(value: float) -> str:
 
 
 _COLUMNS = (
+    _Column("jobs", lambda row: row["jobs"], _count, 0),
     _Column("finished", lambda row: row["finished"], _count, 1),
+    _Column("un-\nfinished", lambda row: row["unfinished"], _count),
+    _Column("cancelled", lambda row: row.get("cancelled"), _count, 0, rare=True),
+    _Column("rejected", lambda row: row["rejected"], _count, 0, rare=True),
     _Column("JCT\nmean", lambda row: row["jct_s"]["mean"], duration),
     _Column("\np50", lambda row: row["jct_s"]["p50"], duration),
     _Column("\np99", lambda row: row["jct_s"]["p99"], duration),
@@ -79,11 +87,12 @@ def _one_row_each(rows: Sequence[Figures], varied: str | None) -> Table:
     table.add_column("policy", no_wrap=True, vertical="bottom")
     if varied is not None:
         table.add_column(varied, justify="right", no_wrap=True)
-    for column in _COLUMNS:
+    columns = _shown(rows)
+    for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
     for row in rows:
         name = [row["policy"]] if varied is None else [row["policy"], str(row[varied])]
-        table.add_row(*name, *(_cell(column, row, rows) for column in _COLUMNS))
+        table.add_row(*name, *(_cell(column, row, rows) for column in columns))
     return table
 
 
@@ -96,7 +105,7 @@ def _one_column_each(rows: Sequence[Figures], varied: str | None) -> Table:
     if varied is not None:
         table.add_row(varied, *(str(row[varied]) for row in rows))
     group = ""
-    for column in _COLUMNS:
+    for column in _shown(rows):
         above, _, below = column.heading.rpartition("\n")
         group = above or group if below.startswith("p") else above
         heading = " ".join(part for part in (group, below) if part).replace("- ", "")
@@ -106,10 +115,16 @@ def _one_column_each(rows: Sequence[Figures], varied: str | None) -> Table:
 
 def _cell(column: _Column, row: Figures, rows: Sequence[Figures]) -> Text:
     value = column.value(row)
-    values = [column.value(other) for other in rows]
+    if value is None:
+        return Text(NOTHING)
+    values = [known for known in map(column.value, rows) if known is not None]
     best = max(values) if column.prefers > 0 else min(values)
     is_best = column.prefers != 0 and value == best and min(values) != max(values)
     return Text(column.text(value), style=BEST if is_best else "")
+
+
+def _shown(rows: Sequence[Figures]) -> list[_Column]:
+    return [column for column in _COLUMNS if not column.rare or any(column.value(row) for row in rows)]
 
 
 def _console() -> Console:

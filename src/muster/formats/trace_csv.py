@@ -53,6 +53,7 @@ def read_csv(lines: Lines, problems: LineProblems) -> tuple[TraceJob, ...]:
         header = next((row for row in table if row), None)
         if header is None:
             problems.refuse("the file is empty")
+        _refuse_other_files(header, lines, problems)
         rows = _Rows(header, table.line_num, problems)
         problems.stop_if_any()
         for row in table:
@@ -131,6 +132,13 @@ class _Rows:
     def _run_ms_by_type(self, row: Sequence[str], line: int) -> tuple[tuple[GpuType, object], ...]:
         given = ((kind, row[place].strip(), column) for kind, place, column in self._kinds)
         return tuple((kind, self._value(cell, cells.run_ms, line, column)) for kind, cell, column in given if cell)
+
+
+def _refuse_other_files(header: Sequence[str], lines: Lines, problems: LineProblems) -> None:
+    """A file that says it is packed, is not, and has none of the columns is something else altogether."""
+    if not lines.is_packed and problems.file.endswith(".gz") and not {each.strip() for each in header} & set(REQUIRED):
+        problem = "its name ends in .gz, and it is neither packed with gzip nor a trace as plain text"
+        problems.refuse(problem, "is it the file you mean, and was it copied as a whole?")
 
 
 def _what_instead(header: Sequence[str]) -> str:

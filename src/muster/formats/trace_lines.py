@@ -58,7 +58,8 @@ class LineProblems:
 class Lines:
     """The lines of a text one at a time, each with its end; `number` is that of the last one."""
 
-    def __init__(self, stream: io.TextIOWrapper, problems: LineProblems) -> None:
+    def __init__(self, stream: io.TextIOWrapper, problems: LineProblems, *, is_packed: bool) -> None:
+        self.is_packed = is_packed
         self._stream = stream
         self._problems = problems
         self.number = 0
@@ -105,7 +106,7 @@ def open_lines(path: str | Path, problems: LineProblems) -> Iterator[Lines]:
     number = 0
     try:
         with Path(path).open("rb") as raw, _text(raw) as text:
-            lines = Lines(text, problems)
+            lines = Lines(text, problems, is_packed=isinstance(text.buffer, gzip.GzipFile))
             try:
                 yield lines
             finally:

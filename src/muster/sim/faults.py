@@ -7,9 +7,12 @@ are tried with the same jobs. What happens to nodes is drawn in `weather`.
 from dataclasses import dataclass, fields
 from random import Random
 
-from muster.formats.units import BadValue, duration_ms
+from muster.formats.units import BadValue, duration_ms, duration_text
 from muster.model.errors import InvalidInput
 from muster.model.policy import HOUR_MS, MINUTE_MS
+
+SHORTEST_MS = MINUTE_MS
+"""Between two faults of a kind on one node: more of them would keep a replay busy with nothing else, for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,17 +20,17 @@ class FaultRates:
     """How often things go wrong. The defaults are a perfect world."""
 
     mtbf: int = 0
-    """Mean time between failures of one node; 0 means never, here and below."""
+    """Mean time between failures of one node that is up; 0 means never, here and below."""
     repair: int = 4 * HOUR_MS
-    """Mean time until a node, or a GPU, is back."""
+    """Mean time until a node that failed or was taken away, or a GPU, is back."""
     rack: float = 0.0
     """The part of node failures that take the whole innermost domain with them."""
     gpu: int = 0
     """Mean time between faults of one GPU."""
     straggler: int = 0
-    """Mean time between two spells of slowness of one node."""
+    """Mean time from the end of one spell of slowness of a node to the beginning of the next."""
     straggler_speed: float = 0.5
-    """What is left of its speed in the meantime."""
+    """What is left of its speed in the meantime; with 0 it nearly stands still."""
     straggler_time: int = 2 * HOUR_MS
     """Mean length of such a spell."""
     crash: float = 0.0
@@ -37,12 +40,16 @@ class FaultRates:
     spot: int = 0
     """Mean time until a spot node is taken away."""
     notice: int = 2 * MINUTE_MS
-    """How long before that its jobs are told."""
+    """How long before that its jobs are told, so that they can save themselves; 0 means not at all."""
 
     @property
     def disturb_jobs(self) -> bool:
         """True when some fault can end an attempt, so that it matters what a job has saved."""
         return bool(self.mtbf or self.gpu or self.crash or self.cancel or self.spot)
+
+
+RATES = ("mtbf", "gpu", "straggler", "spot")
+"""The keys that say how much time passes between two faults."""
 
 
 def fault_rates(text: str) -> FaultRates:
@@ -62,9 +69,13 @@ def fault_rates(text: str) -> FaultRates:
 
 def _duration(name: str, value: str) -> int:
     try:
-        return duration_ms(value)
+        time_ms = duration_ms(value)
     except BadValue as error:
         raise InvalidInput(f"faults: {name}: {error.problem}") from None
+    if name in RATES and 0 < time_ms < SHORTEST_MS:
+        shortest = duration_text(SHORTEST_MS)
+        raise InvalidInput(f"faults: {name} must be at least {shortest}, or 0s for never, not {value!r}")
+    return time_ms
 
 
 def _part(name: str, value: str) -> float:

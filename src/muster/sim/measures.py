@@ -2,9 +2,11 @@
 
 Percentiles are by nearest rank: the smallest value that at least so many per cent of all values do not exceed. Times
 are about jobs that finished, waits about jobs that started. `utilisation` is about the time from the first submission
-to the last, in which the policy had work to choose from; everything else is about the whole replay.
+to the last, in which the policy had work to choose from; everything else is about the whole replay. What there is no
+value of is None: the mean of nothing is not 0.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -22,38 +24,53 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
     outcomes = replay.outcomes
     finished = [outcome for outcome in outcomes if outcome.state is JobState.SUCCEEDED]
     started = [outcome for outcome in outcomes if outcome.first_start_ms is not None]
-    rejected = sum(is_rejected(outcome) for outcome in outcomes)
     weights = {team.path: team.weight for team in teams}
-    by_jobs = fairness(outcomes, replay.capacity_milli)
-    by_teams = fairness(outcomes, replay.capacity_milli, weights)
+    rho_by_jobs = _fairness_values(fairness(outcomes, replay.capacity_milli), len(finished))
+    rho_by_teams = _fairness_values(fairness(outcomes, replay.capacity_milli, weights), len(finished))
     return {
         "policy": replay.policy,
         "trace": replay.trace,
         "jobs": len(outcomes),
-        "finished": len(finished),
-        "unfinished": len(outcomes) - len(finished) - rejected,
-        "rejected": rejected,
+        **endings(outcomes),
         "jct_s": distribution(outcome.completion_ms for outcome in finished),
         "first_wait_s": distribution(outcome.first_wait_ms for outcome in started),
         "wait_by_tier_s": _waits_by(started, lambda outcome: outcome.job.tier),
         "wait_by_team_s": _waits_by(started, lambda outcome: outcome.job.team),
-        "makespan_s": makespan_ms(outcomes) / SECOND_MS,
+        "makespan_s": _seconds(makespan_ms(outcomes)),
         "utilisation": utilisation(replay),
         **_costs(replay, started),
         "fragmentation": fragmentation(replay),
-        "rho": _fairness_values(by_teams if weights else by_jobs),
-        "rho_by_weights": {"jobs": _fairness_values(by_jobs), "teams": _fairness_values(by_teams)},
+        "rho": rho_by_teams if weights else rho_by_jobs,
+        "rho_by_weights": {"jobs": rho_by_jobs, "teams": rho_by_teams},
         "cycles": replay.cycles,
         "cpu_s": round(replay.cpu_s, 3),
         "log_hash": replay.log_hash,
     }
 
 
-def distribution(values_ms: Iterable[int | None]) -> dict[str, float]:
-    """Mean, median and 99th percentile in seconds; zeros when there is nothing."""
+def endings(outcomes: Sequence[JobOutcome]) -> dict[str, int]:
+    """How many jobs ended in each way. The first four are all jobs; those of the other two are among the unfinished.
+
+    Unfinished are jobs that met their limit, crashed too often, or waited when nothing could happen any more.
+    """
+    states = Counter(outcome.state for outcome in outcomes)
+    rejected = sum(is_rejected(outcome) for outcome in outcomes)
+    finished, cancelled = states[JobState.SUCCEEDED], states[JobState.CANCELLED]
+    return {
+        "finished": finished,
+        "cancelled": cancelled,
+        "unfinished": len(outcomes) - finished - cancelled - rejected,
+        "rejected": rejected,
+        "timed_out": states[JobState.TIMED_OUT],
+        "failed": states[JobState.FAILED] - rejected,
+    }
+
+
+def distribution(values_ms: Iterable[int | None]) -> dict[str, float | None]:
+    """Mean, median and 99th percentile in seconds."""
     values = sorted(value for value in values_ms if value is not None)
     if not values:
-        return {"mean": 0.0, "p50": 0.0, "p99": 0.0}
+        return {"mean": None, "p50": None, "p99": None}
     return {
         "mean": round(sum(values) / len(values) / SECOND_MS, 3),
         "p50": nearest_rank(values, 50) / SECOND_MS,
@@ -67,15 +84,24 @@ def nearest_rank(in_order: Sequence[int], percent: int) -> int:
     return in_order[max(rank, 1) - 1]
 
 
-def makespan_ms(outcomes: Sequence[JobOutcome]) -> int:
+def makespan_ms(outcomes: Sequence[JobOutcome]) -> int | None:
     """From the first submission to the last end."""
     ends = [outcome.end_ms for outcome in outcomes if outcome.end_ms is not None]
-    return max(ends) - outcomes[0].job.submit_ms if ends else 0
+    return max(ends) - outcomes[0].job.submit_ms if ends else None
 
 
-def utilisation(replay: Replay) -> float:
-    """Allocated over all GPU time between the first and the last submission."""
+def _span(replay: Replay) -> tuple[int, int]:
+    """From the first to the last submission; where all jobs come at once, to the end of the last stint."""
     begin_ms, end_ms = replay.outcomes[0].job.submit_ms, replay.outcomes[-1].job.submit_ms
+    if begin_ms == end_ms:
+        ends = (stint.end_ms for outcome in replay.outcomes for stint in outcome.stints)
+        end_ms = max(ends, default=begin_ms)
+    return begin_ms, end_ms
+
+
+def utilisation(replay: Replay) -> float | None:
+    """Allocated over all GPU time while jobs were submitted."""
+    begin_ms, end_ms = _span(replay)
     available = replay.capacity_milli * (end_ms - begin_ms)
     allocated = sum(
         stint.gpu_milli * (min(stint.end_ms, end_ms) - max(stint.start_ms, begin_ms))
@@ -87,15 +113,15 @@ def utilisation(replay: Replay) -> float:
 
 
 def fragmentation(replay: Replay) -> float:
-    """The part of the free GPU time, between first and last submission, that jobs could not be expected to use."""
-    begin_ms, end_ms = replay.outcomes[0].job.submit_ms, replay.outcomes[-1].job.submit_ms
+    """The part of the free GPU time while jobs were submitted that they could not be expected to use."""
+    begin_ms, end_ms = _span(replay)
     free = fragments = 0.0
     for sample, after in zip(replay.samples, replay.samples[1:], strict=False):
         if begin_ms <= sample.at_ms < end_ms:
             free_gpu_time = (sample.usable_milli - sample.used_milli) * (min(after.at_ms, end_ms) - sample.at_ms)
             free += free_gpu_time
             fragments += free_gpu_time * sample.fragmentation
-    return _share(fragments, free)
+    return _share(fragments, free) or 0.0
 
 
 def _costs(replay: Replay, started: Sequence[JobOutcome]) -> dict[str, Any]:
@@ -116,6 +142,7 @@ def _costs(replay: Replay, started: Sequence[JobOutcome]) -> dict[str, Any]:
         "lost_gpu_s": lost / SECOND_MS,
         "lost_fraction": _share(lost, allocated_gpu_ms),
         "saving_gpu_s": sum(outcome.saving_gpu_ms for outcome in outcomes) / SECOND_MS,
+        "slowed_gpu_s": sum(outcome.slowed_gpu_ms for outcome in outcomes) / SECOND_MS,
         "goodput": _share(useful, allocated_gpu_ms),
         "effective_training_time": _share(useful, lifetimes),
     }
@@ -128,16 +155,23 @@ def _lifetime_gpu_ms(outcome: JobOutcome) -> float:
     return (outcome.end_ms - outcome.first_start_ms) * outcome.job.gpu_milli / 1000
 
 
-def _waits_by(started: Sequence[JobOutcome], group: Callable[[JobOutcome], str]) -> dict[str, dict[str, float]]:
+def _waits_by(started: Sequence[JobOutcome], group: Callable[[JobOutcome], str]) -> dict[str, dict[str, float | None]]:
     waits: dict[str, list[int | None]] = {}
     for outcome in started:
         waits.setdefault(group(outcome), []).append(outcome.first_wait_ms)
     return {name: distribution(waits[name]) for name in sorted(waits)}
 
 
-def _fairness_values(fairness: Fairness) -> dict[str, float]:
+def _fairness_values(fairness: Fairness, finished: int) -> dict[str, float | None]:
+    """Only jobs that finished have a rho."""
+    if not finished:
+        return {"worst": None, "unfair_fraction": None}
     return {"worst": round(fairness.worst, 6), "unfair_fraction": round(fairness.unfair_fraction, 6)}
 
 
-def _share(part: float, whole: float) -> float:
-    return round(part / whole, 6) if whole else 0.0
+def _share(part: float, whole: float) -> float | None:
+    return round(part / whole, 6) if whole else None
+
+
+def _seconds(time_ms: int | None) -> float | None:
+    return None if time_ms is None else time_ms / SECOND_MS

@@ -33,9 +33,11 @@ class JobOutcome:
     useful_gpu_ms: int = 0
     """GPU time whose work counted in the end."""
     lost_gpu_ms: int = 0
-    """GPU time spent on restarts and on work that had to be done again."""
+    """GPU time spent on restarts, on work that had to be done again, and on all work of jobs that never succeeded."""
     saving_gpu_ms: int = 0
     """GPU time in which training stood still to save."""
+    slowed_gpu_ms: int = 0
+    """GPU time that stragglers took: of an hour at a third of the speed, forty minutes."""
     stints: tuple[Stint, ...] = ()
 
     @property

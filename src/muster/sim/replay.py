@@ -123,7 +123,7 @@ def _outcome(run: Run, place: int) -> JobOutcome:
     if record is None:
         return JobOutcome(job=job, state=JobState.FAILED, first_start_ms=None, end_ms=None)
     training = run.world.trainings[job.id]
-    if record.state is JobState.FAILED:
+    if record.state.is_final and record.state is not JobState.SUCCEEDED:
         training.write_off()
     useful, lost, saving = training.gpu_ms()
     return JobOutcome(
@@ -136,6 +136,7 @@ def _outcome(run: Run, place: int) -> JobOutcome:
         useful_gpu_ms=useful,
         lost_gpu_ms=lost,
         saving_gpu_ms=saving,
+        slowed_gpu_ms=training.slowed // GPU_MILLI,
         stints=tuple(
             [
                 Stint(start_ms=start_ms, end_ms=end_ms, gpu_milli=milli, nodes=tuple([each.node for each in seats]))

@@ -13,7 +13,7 @@ from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
 from muster.model.errors import InvariantViolated
 from muster.model.events import WorkersExited
-from muster.model.ids import GpuType, JobId
+from muster.model.ids import JobId
 from muster.model.node import ClusterSpec
 from muster.model.policy import DAY_MS, Pool, Tier
 from muster.model.scenario import Scenario
@@ -23,6 +23,7 @@ from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates, JobFate, job_fate
 from muster.sim.hashed_log import HashedLog
 from muster.sim.submissions import Submissions
+from muster.sim.time_limits import speeds_by_type
 from muster.sim.training import PARTS, Habits, Training
 from muster.sim.weather import Weather
 from muster.sim.world import World
@@ -79,6 +80,9 @@ class Run:
             knows_speeds=knows_speeds,
             can_resume=can_resume,
             retries=RETRIES if faults.crash or faults.gpu else 0,
+            habits=habits,
+            stop_grace_ms=policy.rules.stop_grace_ms,
+            slowest=int(faults.straggler_speed * PARTS) if faults.straggler else PARTS,
         )
         self._can_resume = can_resume
         spot = frozenset(pool.name for pool in pools if pool.spot)
@@ -88,7 +92,7 @@ class Run:
         self._next_cancel = 0
         self._next_job = 0
         self._next_own_ms = self._own_moment()
-        self._ended = 0
+        self._ended: set[JobId] = set()
         self._progress = progress
         self._progress_step = max(1, len(jobs) // PROGRESS_STEPS)
         self._now_ms = 0
@@ -98,7 +102,7 @@ class Run:
 
     def to_the_end(self) -> None:
         """Go from moment to moment until every job has ended, or nothing can happen to those that have not."""
-        while self._ended < len(self.jobs):
+        while len(self._ended) < len(self.jobs):
             now_ms = self._next_moment()
             if now_ms is None or self._is_stuck(now_ms):
                 break
@@ -153,7 +157,11 @@ class Run:
         records = self.engine.state.jobs
         for report in reports:
             if type(report) is WorkersExited and records[report.job].ended_ms is not None:
-                self._end()
+                self._end(report.job)
+        for job in self.world.struck:
+            if records[job].ended_ms is not None:
+                self._end(job)
+        self.world.struck.clear()
 
     def _submit(self, now_ms: int) -> None:
         jobs, place = self.jobs, self._next_job
@@ -163,13 +171,13 @@ class Run:
             answer = self.engine.submit(spec, now_ms, job=job.id)
             if isinstance(answer, Rejected):
                 self.rejected[job.id] = answer.message
-                self._end()
+                self._end(job.id)
             else:
                 training = Training(
                     job.id,
                     job.run_ms,
                     size=spec.roles[0].workers_max,
-                    speeds=_speeds(job) if job.run_ms_by_type else (),
+                    speeds=speeds_by_type(job) if job.run_ms_by_type else (),
                     can_resume=self._can_resume,
                     crash_at=self._fates[place].crash_at if self._fates else None,
                 )
@@ -186,12 +194,13 @@ class Run:
             if record is not None and record.ended_ms is None:
                 self.engine.cancel(job, now_ms, by="user")
                 if self.engine.state.jobs[job].ended_ms is not None:
-                    self._end()
+                    self._end(job)
 
-    def _end(self) -> None:
-        self._ended += 1
-        if self._progress is not None and self._ended % self._progress_step == 0:
-            self._progress(self._ended, len(self.jobs))
+    def _end(self, job: JobId) -> None:
+        """A job has ended, whoever says it and however often."""
+        self._ended.add(job)
+        if self._progress is not None and len(self._ended) % self._progress_step == 0:
+            self._progress(len(self._ended), len(self.jobs))
 
     def _count_rounds(self, now_ms: int) -> None:
         self._rounds = self._rounds + 1 if now_ms == self._now_ms else 0
@@ -229,8 +238,3 @@ def _cancels(jobs: Sequence[TraceJob], fates: Sequence[JobFate]) -> list[tuple[i
         for job, fate in zip(jobs, fates, strict=False)
         if fate.cancel_after_ms is not None
     )
-
-
-def _speeds(job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
-    """Parts of work in a millisecond on each GPU type for which a run time was measured."""
-    return tuple([(kind, job.run_ms * PARTS // run_ms) for kind, run_ms in job.run_ms_by_type if run_ms])

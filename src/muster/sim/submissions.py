@@ -5,13 +5,17 @@ are alike share one spec: scheduling treats them as one class, and a replay need
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.node import Node
+from muster.model.policy import Policy
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
 from muster.model.trace import TraceJob
+from muster.sim.time_limits import TimeLimits
+from muster.sim.training import PARTS, Habits
 
 NAMELESS = "job"
 """What a job is called whose trace does not say; all of them together have one history."""
@@ -34,13 +38,24 @@ class Submissions:
         knows_speeds: bool = True,
         can_resume: bool = True,
         retries: int = 0,
+        habits: Habits | None = None,
+        stop_grace_ms: int = Policy().stop_grace_ms,
+        slowest: int = PARTS,
     ) -> None:
+        """`stop_grace_ms` is for jobs that cannot resume; `slowest` is what stragglers leave of a job's speed."""
         self._most_gpus: dict[GpuType, int] = {}
         for node in nodes:
             self._most_gpus[node.gpu_type] = max(node.gpus, self._most_gpus.get(node.gpu_type, 0))
         self._knows_durations = knows_durations
         self._knows_speeds = knows_speeds
-        self._checkpoint = CHECKPOINT if can_resume else None
+        self._checkpoint = _checkpoint(habits or Habits()) if can_resume else None
+        self._limits = TimeLimits(
+            self._most_gpus,
+            habits or Habits(),
+            grace_ms=stop_grace_ms if self._checkpoint is None else self._checkpoint.grace_ms,
+            saves=can_resume,
+            slowest=slowest,
+        )
         self._retry = Retry(limit=retries)
         self._roles: dict[tuple[object, ...], tuple[Role, ...]] = {}
         self._specs: dict[tuple[object, ...], JobSpec] = {}
@@ -49,7 +64,8 @@ class Submissions:
         """The job file of a job; the same object for all that are alike."""
         roles = self._roles_of(job)
         expected_ms = job.run_ms if self._knows_durations else None
-        key = (id(roles[0]), job.team, job.tier, job.priority, job.name, job.user, job.max_duration_ms, expected_ms)
+        limit_ms = self._limits.limit_ms(job)
+        key = (id(roles[0]), job.team, job.tier, job.priority, job.name, job.user, limit_ms, expected_ms)
         known = self._specs.get(key)
         if known is None:
             known = self._specs[key] = JobSpec(
@@ -58,7 +74,7 @@ class Submissions:
                 tier=job.tier,
                 roles=roles,
                 priority=job.priority,
-                max_duration_ms=job.max_duration_ms or MAX_DURATION_MS,
+                max_duration_ms=limit_ms,
                 expected_duration_ms=expected_ms,
                 checkpoint=self._checkpoint,
                 retry=self._retry,
@@ -94,6 +110,12 @@ class Submissions:
     def _largest_node(self, kinds: tuple[GpuType, ...]) -> int:
         accepted = (gpus for kind, gpus in self._most_gpus.items() if not kinds or kind in kinds)
         return max(accepted, default=0)
+
+
+def _checkpoint(habits: Habits) -> CheckpointSpec:
+    """A job's own file gives it the time that it needs to save itself and leave."""
+    needed_ms = habits.save_cost_ms + habits.leave_ms
+    return CHECKPOINT if needed_ms <= CHECKPOINT.grace_ms else replace(CHECKPOINT, grace_ms=needed_ms)
 
 
 def worker_count(gpu_milli: int, node_gpus: int) -> int:

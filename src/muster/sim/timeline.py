@@ -18,6 +18,9 @@ from muster.sim.outcome import JobOutcome, Sample
 SAMPLES = 4_000
 """More than any screen has columns."""
 
+NO_CHANGE = (0, 0, 0)
+"""What a moment changes at which only a node does."""
+
 
 class Occupied(NamedTuple):
     """A stretch of time in which a gang sat somewhere."""
@@ -116,16 +119,22 @@ def timeline(
     node_history: Sequence[tuple[int, Node]],
     mix: JobMix,
 ) -> tuple[Sample, ...]:
-    """One sample for each moment at which something changed; of too many, every so many."""
+    """One sample for each moment at which a job or a node changed; of too many, every so many.
+
+    The moment at which fewest GPUs worked is always among them.
+    """
     changes = _changes(outcomes)
-    kept = _evenly(sorted(changes))
+    moments = _moments(changes, node_history)
+    kept = _evenly(moments, SAMPLES)
+    if node_history and len(kept) < len(moments):
+        kept = sorted({*_evenly(moments, SAMPLES - 1), _worst(cluster, moments, node_history)})
     board = _Board(cluster.nodes, mix)
     fragmentation = dict(zip(kept, _fragmentations(board, kept, occupied, node_history), strict=True))
     usable = dict(zip(kept, _usable(cluster, kept, node_history), strict=True))
     samples = []
     used = jobs = waiting = 0
-    for at_ms in sorted(changes):
-        more_used, more_jobs, more_waiting = changes[at_ms]
+    for at_ms in moments:
+        more_used, more_jobs, more_waiting = changes.get(at_ms, NO_CHANGE)
         used, jobs, waiting = used + more_used, jobs + more_jobs, waiting + more_waiting
         if at_ms in fragmentation:
             sample = Sample(
@@ -172,9 +181,23 @@ def _each_change(outcomes: Sequence[JobOutcome]) -> Iterator[tuple[int, int, int
             yield outcome.end_ms, 0, -1, -milli
 
 
-def _evenly(moments: list[int]) -> list[int]:
+def _moments(changes: Iterable[int], node_history: Sequence[tuple[int, Node]]) -> list[int]:
+    """All moments in the order of time, from the first change of a job to the last."""
+    jobs = sorted(changes)
+    if not jobs or not node_history:
+        return jobs
+    nodes = (at_ms for at_ms, _ in node_history if jobs[0] < at_ms < jobs[-1])
+    return sorted({*jobs, *nodes})
+
+
+def _worst(cluster: ClusterSpec, moments: list[int], node_history: Sequence[tuple[int, Node]]) -> int:
+    """The first moment at which fewest GPUs work."""
+    return min(zip(_usable(cluster, moments, node_history), moments, strict=True))[1]
+
+
+def _evenly(moments: list[int], most: int) -> list[int]:
     """At most so many of them, the last one always: the end must not be missing from a chart."""
-    step = -(-len(moments) // (SAMPLES - 1)) or 1
+    step = -(-len(moments) // (most - 1)) or 1
     return [*moments[:-1:step], moments[-1]] if moments else []
 
 

@@ -31,9 +31,9 @@ class Habits:
     save_every_ms: int = 30 * MINUTE_MS
     """A job that can resume saves itself this often, by its own clock; 0 means never."""
     save_cost_ms: int = 0
-    """How long training stands still for it."""
+    """How long training stands still for it, and for a save on leaving."""
     leave_ms: int = 0
-    """From being told to leave until it has saved itself and is gone."""
+    """From being told to leave until it is gone, beside the save that it makes."""
     reports_saves: bool = True
     """False where nobody can lose work: regular saves are counted and not reported, which is much faster."""
 
@@ -65,6 +65,8 @@ class Training:
         "seen",
         "since_ms",
         "size",
+        "slowed",
+        "speed",
         "speeds",
         "stamp",
         "stint_ms",
@@ -100,8 +102,7 @@ class Training:
         self.generation = 0
         self.stamp = 0
         """Changes whenever what was planned for the job no longer holds."""
-        self.is_up = False
-        self.is_told = False
+        self.is_up = self.is_told = False
         self.is_whole = True
         """False once a worker is gone: what is left of the gang neither trains nor saves."""
         self.workers: Placement = ()
@@ -112,6 +113,8 @@ class Training:
         """GPU thousandths of the seats."""
         self.pace = 0
         """Parts of work in a millisecond, now."""
+        self.speed = PARTS
+        """What stragglers leave of the speed of these GPUs, now, in millionths."""
         self.since_ms = 0
         """When it began, or will begin, to get on with its work; regular saves are counted from here."""
         self.opened_ms = 0
@@ -121,10 +124,9 @@ class Training:
         self.stint_ms = 0
         self.stints: list[tuple[int, int, int, Placement]] = []
         """Start, end, GPU thousandths and seats of every stretch of time in which it occupied GPUs."""
-        self.unsaved = 0
-        self.useful = 0
-        self.lost = 0
-        self.saving = 0
+        self.unsaved = self.useful = self.lost = self.saving = 0
+        self.slowed = 0
+        """What stragglers took, as if the job had stood still for a part of the time."""
         self.faults = 0
         self.exit_report: WorkersExited | None = None
         """How the present attempt ended."""
@@ -136,7 +138,10 @@ class Training:
     def settle(self, now_ms: int, habits: Habits) -> None:
         """Bring the accounts up to now; the clock of regular saves begins anew."""
         since_ms = self.since_ms
-        if self.opened_ms < since_ms and self.attempt > 1:
+        if not self.is_whole or (self.is_told and self.is_up and not self.pace):
+            # What is left of a gang keeps its seats for nothing, and a save on leaving that did not end was in vain.
+            self.lost += self.milli * (now_ms - self.opened_ms)
+        elif self.opened_ms < since_ms and self.attempt > 1:
             self.lost += self.milli * (min(since_ms, now_ms) - self.opened_ms)
         run_ms = now_ms - since_ms
         if run_ms > 0:
@@ -157,11 +162,19 @@ class Training:
             self.saving += (run_ms - trained_ms) * self.milli
         if saved_ms:
             self.kept = max(self.left - saved_ms * self.pace, 0)
-            self.useful += self.unsaved + saved_ms * self.milli
+            self.useful += self.unsaved + self._at_speed(saved_ms * self.milli)
             self.unsaved = 0
         left = self.left - trained_ms * self.pace
         self.left = max(0, left)
-        self.unsaved += (trained_ms - saved_ms) * self.milli
+        self.unsaved += self._at_speed((trained_ms - saved_ms) * self.milli)
+
+    def _at_speed(self, gpu_time: int) -> int:
+        """What GPU time was worth if stragglers held the job up; the rest is noted."""
+        if self.speed == PARTS:
+            return gpu_time
+        worth = gpu_time * self.speed // PARTS
+        self.slowed += gpu_time - worth
+        return worth
 
     def keep(self) -> None:
         """Everything done so far is safe."""
@@ -176,7 +189,7 @@ class Training:
         self.unsaved = 0
 
     def write_off(self) -> None:
-        """The job failed for good: nothing of what it did counts."""
+        """The job ended without success: nothing of what it did counts."""
         self.lost += self.useful + self.unsaved
         self.useful = self.unsaved = 0
 
@@ -196,7 +209,7 @@ class Training:
         self.stint_ms = now_ms
 
     def gpu_ms(self) -> tuple[int, int, int]:
-        """Useful, lost and saving GPU time in whole GPUs."""
+        """Useful, lost and saving GPU time in whole GPUs; `slowed` is what is missing."""
         return self.useful // GPU_MILLI, self.lost // GPU_MILLI, self.saving // GPU_MILLI
 
 

@@ -1,14 +1,16 @@
 """`nodes=60..100:10`: the same trace again and again, with one thing different each time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from itertools import zip_longest
+from math import gcd
 
 from muster.formats.units import BadValue, duration_ms, duration_text
 from muster.model.errors import InvalidInput
 from muster.model.ids import NodeName
 from muster.model.limits import NODES_PER_CLUSTER
-from muster.model.node import ClusterSpec
+from muster.model.node import ClusterSpec, Node
 from muster.model.trace import Trace
 from muster.sim.replay import Circumstances
 
@@ -47,14 +49,51 @@ def scaled_arrivals(trace: Trace, factor: Decimal) -> Trace:
 
 
 def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
-    """As many nodes like those that the cluster has, which must all be alike."""
-    pattern = cluster.nodes[0]
-    if cluster.levels or any(replace(node, name=pattern.name) != pattern for node in cluster.nodes):
-        raise InvalidInput("vary: the number of nodes can only be varied where all are alike, such as --cluster 75x8")
+    """As many nodes like those that the cluster has: of each kind the same part, spread evenly over the same places.
+
+    The racks and whatever else is above a node stay; each has more or fewer nodes than before, by one at most more or
+    less than its neighbours of the same size.
+    """
     if not 1 <= count <= NODES_PER_CLUSTER:
         raise InvalidInput(f"vary: nodes must be between 1 and {NODES_PER_CLUSTER}, not {count}")
-    nodes = tuple(replace(pattern, name=NodeName(f"n{place}")) for place in range(1, count + 1))
+    if count == len(cluster.nodes):
+        return cluster
+    kinds: dict[Node, list[Node]] = {}
+    for node in cluster.nodes:
+        kinds.setdefault(replace(node, name=NodeName(""), domains=()), []).append(node)
+    unit = len(cluster.nodes) // gcd(*(len(alike) for alike in kinds.values()))
+    if count % unit:
+        found = " and ".join(f"{len(alike)} {_kind_text(kind)}" for kind, alike in kinds.items())
+        problem = f"the cluster has nodes of {len(kinds)} kinds ({found}), whose proportions {count} nodes cannot keep"
+        raise InvalidInput(f"vary: {problem}; take multiples of {unit}")
+    chosen = [node for alike in kinds.values() for node in _spread(alike, count * len(alike) // len(cluster.nodes))]
+    nodes = tuple(replace(node, name=NodeName(f"n{place}")) for place, node in enumerate(chosen, start=1))
     return replace(cluster, nodes=nodes)
+
+
+def _spread(alike: Sequence[Node], count: int) -> list[Node]:
+    """So many of the nodes, some of them perhaps several times, in the order of their places."""
+    order = _in_turn(alike)
+    places = list(dict.fromkeys(node.domains for node in alike))
+    taken = [order[place % len(order)] for place in range(count)]
+    return sorted(taken, key=lambda node: places.index(node.domains))
+
+
+def _in_turn(nodes: Sequence[Node], level: int = 0) -> list[Node]:
+    """The nodes in such an order that the domains of every level take turns, the outermost first."""
+    if level == len(nodes[0].domains):
+        return list(nodes)
+    domains: dict[str, list[Node]] = {}
+    for node in nodes:
+        domains.setdefault(node.domains[level], []).append(node)
+    rows = zip_longest(*(_in_turn(inside, level + 1) for inside in domains.values()))
+    return [node for row in rows for node in row if node is not None]
+
+
+def _kind_text(kind: Node) -> str:
+    """What tells a kind of nodes from others, as far as it fits into a sentence."""
+    gpus = f"{kind.gpus} {kind.gpu_type}".strip()
+    return f"with {gpus} GPUs in pool {kind.pool}, {kind.state}" + (" with bad GPUs" if kind.bad_gpus else "")
 
 
 def _varied(key: str, value: Decimal, setup: Setup) -> Setup:

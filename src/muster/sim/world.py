@@ -48,6 +48,9 @@ class World:
         """Those that occupy GPUs."""
         self._slow: dict[NodeName, int] = {}
         """Parts of nominal speed, in millionths, of nodes that straggle."""
+        self.struck: list[JobId] = []
+        """Jobs that lost workers with a node: what becomes of them no report of their own says. Whoever reads it clears
+        it."""
         self._reports: list[ObservedEvent] = []
         self._agenda = Agenda()
         self._saves = SaveClock(self.habits)
@@ -101,6 +104,7 @@ class World:
         self._slow.pop(name, None)
         self._reports.append(NodeLost(at_ms=self.now_ms, node=name, because=because))
         for training in self._on(name):
+            self.struck.append(training.job)
             self._break(training, tuple(worker for worker in training.workers if worker.node != name))
 
     def change_node(self, node: Node, *, because: str) -> None:
@@ -125,7 +129,7 @@ class World:
                 self._go_on(training)
 
     def warn(self, name: NodeName) -> None:
-        """Tell the jobs on a node that it is about to go: those that can save themselves do it now."""
+        """A node goes as soon as its jobs can have saved themselves: those that can do it now."""
         for training in self._on(name):
             self._ask(training, training.attempt)
 
@@ -204,7 +208,7 @@ class World:
             self._saves.plan(training, since_ms + every_ms + habits.save_cost_ms)
 
     def _pace(self, training: Training) -> int:
-        """Speed of the GPU type, times workers over the nominal number, at the pace of the slowest node."""
+        """Speed of the GPU type, times workers over the nominal number, at the pace of the slowest node; notes that."""
         workers = training.workers
         pace = PARTS
         if training.speeds:
@@ -212,8 +216,10 @@ class World:
             pace = min((speed for kind, speed in training.speeds if kind in kinds), default=PARTS)
         if len(workers) != training.size:
             pace = pace * len(workers) // training.size
+        training.speed = PARTS
         if self._slow:
-            pace = pace * min(self._slow.get(worker.node, PARTS) for worker in workers) // PARTS
+            training.speed = min(self._slow.get(worker.node, PARTS) for worker in workers)
+            pace = pace * training.speed // PARTS
         return max(pace, 1)
 
     def _finish(self, training: Training) -> None:
@@ -284,15 +290,25 @@ class World:
             training.is_told = True
             training.settle(self.now_ms, self.habits)
             training.pace = 0
-            if self.habits.leave_ms and training.is_whole:
-                self._agenda.plan(training, self.now_ms + self.habits.leave_ms, self._leave)
+            leave_ms = self._leave_ms(training)
+            if leave_ms:
+                self._agenda.plan(training, self.now_ms + leave_ms, self._leave)
             else:
                 self._leave(training)
+
+    def _leave_ms(self, training: Training) -> int:
+        """How long it takes to leave: a save like every other, if there is something to save, and what comes after."""
+        if not training.is_whole:
+            return 0
+        saves = training.is_up and training.can_resume and training.unsaved
+        return self.habits.leave_ms + (self.habits.save_cost_ms if saves else 0)
 
     def _leave(self, training: Training) -> None:
         if training.is_whole:
             training.saving += training.milli * (self.now_ms - training.opened_ms)
             training.opened_ms = training.since_ms = self.now_ms
+        else:
+            training.settle(self.now_ms, self.habits)
         if training.is_whole and training.is_up and training.can_resume:
             training.keep()
             self._report_save(training, self.now_ms)

@@ -1,11 +1,13 @@
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from muster.cli.main import app
-from muster.cli.simulation_table import duration
+from muster.cli.simulation_table import duration, print_figures
 
 runner = CliRunner()
 
@@ -71,6 +73,52 @@ def test_the_table_shows_all_policies(trace: str) -> None:
     assert "1m48s" in lines[-2]
 
 
+def test_what_does_not_exist_is_a_dash_in_the_table_and_never_the_best() -> None:
+    nobody = {"mean": None, "p50": None, "p99": None}
+    made = {"finished": 3, "unfinished": 0, "jct_s": {"mean": 7.0, "p50": 7.0, "p99": 7.0}, "makespan_s": 9.0}
+    none = {"finished": 0, "unfinished": 3, "jct_s": nobody, "makespan_s": None}
+    rest = {"jobs": 3, "rejected": 0, "first_wait_s": nobody, "rho": {"worst": None, "unfair_fraction": None}}
+    names = ("utilisation", "goodput", "fragmentation", "preemptions_per_job", "lost_fraction", "cpu_s")
+    figures = rest | dict.fromkeys(names)
+    stream = StringIO()
+    rows = [{"policy": "fifo"} | figures | made, {"policy": "las"} | figures | none]
+    print_figures(rows, console=Console(file=stream, width=160))
+    fifo, las = (line.split() for line in stream.getvalue().splitlines()[-2:])
+    assert fifo[:8] == ["fifo", "3", "3", "0", "7s", "7s", "7s", "–"]
+    assert las[:8] == ["las", "3", "0", "3", "–", "–", "–", "–"]
+
+
+def test_jobs_that_do_not_finish_are_said_on_stderr(tmp_path: Path) -> None:
+    trace = tmp_path / "limited.csv"
+    trace.write_text("job_id,submit_s,duration_s,gpus,max_duration_s\na,0,1000,1,1000\nb,0,1000,1,\n", "utf-8")
+    slow = ["--faults", "straggler=1m,straggler_speed=0.1,straggler_time=1d"]
+    result = runner.invoke(app, ["simulate", "--trace", str(trace), "--cluster", "1x8", "--policy", "fifo", *slow])
+    assert result.exit_code == 0
+    assert "fifo: 1 of 2 jobs did not finish, and no completion time counts them" in result.stderr
+    assert "fifo: 1 job was stopped at its limit" in result.stderr
+
+
+def test_jobs_of_which_too_little_is_known_are_said_on_stderr(tmp_path: Path) -> None:
+    trace = tmp_path / "log.swf"
+    rest = "-1 " * 9
+    trace.write_text(f"1 0 0 10 1 -1 -1 1 -1 {rest}\n2 5 0 -1 1 -1 -1 1 -1 {rest}\n", "utf-8")
+    result = runner.invoke(app, ["simulate", "--trace", str(trace), "--cluster", "1x8", "--policy", "fifo,greedy"])
+    assert result.exit_code == 0
+    assert result.stderr.count("muster: log: 1 job was left out") == 1
+
+
+def test_jobs_that_never_save_themselves_begin_anew(tmp_path: Path) -> None:
+    trace = tmp_path / "tiers.csv"
+    trace.write_text(
+        "job_id,submit_s,duration_s,gpus,tier\nlow,0,3600,8,exploratory\nhigh,1800,600,8,production\n", "utf-8"
+    )
+    for every, cost, lost, makespan in (("30m", "0s", 0, 4200), ("30m", "1m", 0, 4260), ("0s", "1m", 14_400, 6000)):
+        saves = ("--checkpoint-every", every, "--checkpoint-cost", cost)
+        figures = simulated(str(trace), "--policy", "muster", *saves)
+        assert isinstance(figures, dict)
+        assert (figures["lost_gpu_s"], figures["makespan_s"]) == (lost, makespan)
+
+
 def test_the_table_shows_what_is_varied(trace: str) -> None:
     arguments = ["--cluster", "1x8", "--policy", "fifo", "--vary", "restart_cost=0s..30s:30s"]
     result = runner.invoke(app, ["simulate", "--trace", trace, *arguments], env={"COLUMNS": "160"})
@@ -81,7 +129,8 @@ def test_a_narrow_terminal_gets_a_column_for_each_policy(trace: str) -> None:
     arguments = ["--cluster", "1x8", "--policy", "fifo,greedy"]
     lines = runner.invoke(app, ["simulate", "--trace", trace, *arguments], env={"COLUMNS": "60"}).stdout.splitlines()
     assert lines[0].split() == ["policy", "fifo", "greedy"]
-    assert "JCT mean" in lines[2]
+    assert [line.split()[0] for line in lines[1:4]] == ["jobs", "finished", "unfinished"]
+    assert "JCT mean" in lines[4]
     assert "…" not in "".join(lines)
 
 
@@ -127,6 +176,9 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
         (("--policy", "fifo", "--restart-cost", "soon"), "--restart-cost must be a duration"),
         (("--policy", "fifo", "--faults", "mtfb=3d"), "'mtfb' is not a fault"),
         (("--policy", "fifo", "--faults", "spot=3d"), "faults: spot needs a scenario"),
+        (("--policy", "fifo", "--faults", "mtbf=3d,rack=0.1"), "faults: rack needs a cluster file"),
+        (("--policy", "fifo", "--faults", "rack=0.1"), "give mtbf as well"),
+        (("--policy", "fifo", "--faults", "mtbf=1s"), "mtbf must be at least 1m"),
         (("--policy", "fifo", "--arrivals", "0"), "--arrivals must be a number above 0"),
         (("--policy", "fifo", "--arrivals", "x"), "--arrivals must be a number above 0"),
         (("--policy", "fifo", "--vary", "x=1"), "'x' cannot be varied"),
@@ -159,6 +211,36 @@ def test_a_report_is_written(trace: str, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert str(report) in result.stderr.replace("\n", "")
     assert report.read_text("utf-8").lower().startswith("<!doctype html>")
+
+
+@pytest.fixture
+def no_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the replay has begun")
+
+    monkeypatch.setattr("muster.sim.replay.replay", refuse)
+
+
+@pytest.mark.usefixtures("no_replay")
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("no/such/r.html", "there is no folder"),
+        (".", "this is a folder"),
+        ("tiny.csv", "it would replace an input of the replay"),
+        ("link.html", "it would replace an input of the replay"),
+        ("teams.yaml", "it would replace an input of the replay"),
+        ("tiny.cluster.json", "it would replace an input of the replay"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_the_replay(trace: str, place: str, problem: str) -> None:
+    folder = Path(trace).parent
+    (folder / "tiny.cluster.json").write_text('{"nodes": [{"count": 2, "gpus": 8}]}', "utf-8")
+    (folder / "teams.yaml").write_text("teams: {x: {}, y: {}}\n", "utf-8")
+    (folder / "link.html").symlink_to(trace)
+    teams = ("--teams", str(folder / "teams.yaml"))
+    assert problem in refused(trace, "--policy", "fifo", *teams, "--html", str(folder / place))
+    assert Path(trace).read_text("utf-8") == TRACE
 
 
 @pytest.mark.parametrize(

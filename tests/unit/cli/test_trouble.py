@@ -81,3 +81,10 @@ def test_a_reader_who_has_enough_is_no_failure(words: str) -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, cwd=root, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_as_a_module_it_is_the_same_program() -> None:
+    command = [sys.executable, "-m", "muster.cli.main", "plan", "nowhere.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("muster: nowhere.yaml: there is no such file")

@@ -100,6 +100,13 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, content: bytes, expe
         read_trace(path)
 
 
+def test_plain_text_that_is_named_as_packed_and_no_trace_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_text("<html>not found</html>\n", "utf-8")
+    with pytest.raises(InvalidDocument, match=r"ends in \.gz, and it is neither packed with gzip nor a trace"):
+        read_trace(path)
+
+
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocument, match=r"none\.csv: there is no such file"):
         read_trace(tmp_path / "none.csv")

@@ -1,3 +1,6 @@
+import re
+from dataclasses import fields
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -46,11 +49,22 @@ def test_rates_are_read_as_people_write_them() -> None:
         ("rack=2", "rack must be a number between 0 and 1, not '2'"),
         ("crash=x", "crash must be a number"),
         ("mtbf=1d,mtbf=2d", "mtbf is given twice"),
+        ("mtbf=1s,repair=1s", "mtbf must be at least 1m, or 0s for never, not '1s'"),
+        ("gpu=59s", "gpu must be at least 1m"),
+        ("straggler=1ms,straggler_time=1ms", "straggler must be at least 1m"),
+        ("spot=1s", "spot must be at least 1m"),
     ],
 )
 def test_mistakes_in_rates_are_named(text: str, problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
         fault_rates(text)
+
+
+def test_every_fault_is_documented_with_its_default() -> None:
+    document = Path(__file__).parents[3].joinpath("docs", "SIMULATOR.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:time|part) \| `?([\w.]+)`? \|", document, re.MULTILINE))
+    assert fault_rates(",".join(f"{name}={default}" for name, default in rows.items())) == FaultRates()
+    assert list(rows) == [field.name for field in fields(FaultRates)]
 
 
 def test_nodes_fail_about_as_often_as_asked_and_come_back() -> None:
@@ -60,6 +74,39 @@ def test_nodes_fail_about_as_often_as_asked_and_come_back() -> None:
     assert 140 <= len(lost) <= 260
     assert len(lost) - len(back) in (0, 1, 2)
     assert {report.node.state for report in back} == {NodeState.READY}
+
+
+def test_nodes_are_up_for_as_much_of_the_time_as_failures_and_repairs_say() -> None:
+    """A node that is down does not fail again: half of the time with equal means, and not 1/e of it."""
+    until_ms = 500 * DAY_MS
+    up_ms, since_ms = 0, dict.fromkeys((node.name for node in NODES), 0)
+    for report in weather_until(FaultRates(mtbf=DAY_MS, repair=DAY_MS), until_ms):
+        match report:
+            case NodeLost(node=name, at_ms=at_ms):
+                up_ms += at_ms - since_ms.pop(name)
+            case NodeChanged(node=node, at_ms=at_ms):
+                assert node.name not in since_ms
+                since_ms[node.name] = at_ms
+            case _:
+                raise AssertionError(report)
+    up_ms += sum(until_ms - at_ms for at_ms in since_ms.values())
+    assert up_ms / (until_ms * len(NODES)) == pytest.approx(0.5, abs=0.02)
+
+
+def test_nothing_happens_to_a_node_that_is_away_but_new_gpus() -> None:
+    """Its clocks start anew when it is back."""
+    rates = FaultRates(mtbf=DAY_MS, repair=2 * DAY_MS, gpu=8 * DAY_MS, spot=DAY_MS, notice=HOUR_MS)
+    reports = weather_until(rates, 200 * DAY_MS, nodes=(a_node("n1", pool="spot"),))
+    state = NodeState.READY
+    for report in reports:
+        if isinstance(report, NodeLost):
+            assert state is not NodeState.DOWN
+            state = NodeState.DOWN
+        elif isinstance(report, NodeChanged):
+            if state is NodeState.DOWN:
+                assert report.because == "repaired" or report.because.endswith("was replaced")
+            state = report.node.state
+    assert {report.because for report in reports if isinstance(report, NodeLost)} == {"failed", "reclaimed"}
 
 
 def test_a_whole_rack_goes_at_once() -> None:
@@ -85,6 +132,11 @@ def test_a_spot_node_is_told_before_it_goes() -> None:
     assert (told.node.name, told.node.state, lost.node) == ("n1", NodeState.DRAINING, "n1")
     assert lost.at_ms - told.at_ms == 2 * MINUTE_MS
     assert {report.node for report in reports if isinstance(report, NodeLost)} == {"n1"}
+
+
+def test_a_spot_node_without_notice_is_just_gone() -> None:
+    reports = weather_until(FaultRates(spot=DAY_MS, notice=0), 10 * DAY_MS, nodes=(a_node("n1", pool="spot"),))
+    assert [type(report) for report in reports[:3]] == [NodeLost, NodeChanged, NodeLost]
 
 
 def test_stragglers_are_not_reported() -> None:

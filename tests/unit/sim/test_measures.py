@@ -4,13 +4,14 @@ import pytest
 
 from muster.model.ids import TierName
 from muster.model.job import JobState
+from muster.sim.faults import FaultRates
 from muster.sim.measures import distribution, measures, nearest_rank
 from muster.sim.outcome import Sample
 from tests.builders import a_team
 from tests.unit.sim.builders import S, a_replay, a_stint, a_trace_job, an_outcome, replayed
 
 FORMAT = {
-    "policy", "jobs", "finished", "jct_s", "first_wait_s", "wait_by_tier_s", "makespan_s", "utilisation",
+    "policy", "jobs", "finished", "cancelled", "jct_s", "first_wait_s", "wait_by_tier_s", "makespan_s", "utilisation",
     "preemptions", "lost_gpu_s", "goodput", "fragmentation", "rho", "cpu_s", "log_hash",
 }  # fmt: skip
 """The keys that others rely on."""
@@ -83,10 +84,42 @@ def test_jobs_that_did_not_finish_are_told_apart() -> None:
             an_outcome(a_trace_job("a"), None, None, state=JobState.FAILED),
             an_outcome(a_trace_job("b"), None, None, state=JobState.QUEUED),
             an_outcome(a_trace_job("c"), 0, 10, state=JobState.CANCELLED),
+            an_outcome(a_trace_job("d"), 0, 20, state=JobState.TIMED_OUT),
+            an_outcome(a_trace_job("e"), 0, 30, state=JobState.FAILED),
+            an_outcome(a_trace_job("f"), 0, 30, state=JobState.FAILED),
         )
     )
-    assert (found["finished"], found["unfinished"], found["rejected"]) == (0, 2, 1)
-    assert found["jct_s"] == {"mean": 0.0, "p50": 0.0, "p99": 0.0}
+    assert (found["finished"], found["cancelled"], found["unfinished"], found["rejected"]) == (0, 1, 4, 1)
+    assert (found["timed_out"], found["failed"]) == (1, 2)
+
+
+def test_what_there_is_no_value_of_is_none_and_not_zero() -> None:
+    nobody = {"mean": None, "p50": None, "p99": None}
+    ended = measures(a_replay(an_outcome(a_trace_job("a"), 0, 10, state=JobState.CANCELLED)))
+    assert (ended["jct_s"], ended["makespan_s"], ended["goodput"]) == (nobody, 10.0, 0.0)
+    assert ended["rho"] == {"worst": None, "unfair_fraction": None}
+    waiting = measures(a_replay(an_outcome(a_trace_job("a"), None, None, state=JobState.QUEUED)))
+    assert (waiting["jct_s"], waiting["first_wait_s"], waiting["wait_by_tier_s"]) == (nobody, nobody, {})
+    names = ("makespan_s", "utilisation", "goodput", "effective_training_time", "lost_fraction")
+    assert [waiting[name] for name in names] == [None] * len(names)
+    json.dumps(waiting)
+
+
+def test_jobs_that_all_come_at_once_use_the_cluster_until_the_last_has_ended() -> None:
+    alone = replayed([a_trace_job("a", 5, 100, gpus=4)])
+    assert measures(alone)["utilisation"] == 0.5
+    both = replayed([a_trace_job("a", 5, 100, gpus=8), a_trace_job("b", 5, 100, gpus=4)])
+    assert measures(both)["utilisation"] == 0.75
+
+
+def test_the_gpu_time_of_jobs_that_were_given_up_was_of_no_use() -> None:
+    made = replayed([a_trace_job(f"j{place}", 0, 3600) for place in range(8)], faults=FaultRates(cancel=1))
+    found = measures(made)
+    assert found["cancelled"] + found["finished"] == 8
+    given_up = [outcome for outcome in made.outcomes if outcome.state is JobState.CANCELLED]
+    assert len(given_up) > 1
+    assert all(outcome.useful_gpu_ms == 0 < outcome.lost_gpu_ms for outcome in given_up)
+    assert found["goodput"] < 1
 
 
 def test_waits_are_told_by_tier_and_by_team() -> None:

@@ -11,6 +11,7 @@ from muster.model.policy import HOUR_MS, Policy, Pool
 from muster.policies import NamedPolicy, find_policy
 from muster.sim import run as run_module
 from muster.sim.faults import FaultRates
+from muster.sim.measures import measures
 from muster.sim.replay import Circumstances, replay
 from muster.sim.training import Habits
 from tests.builders import a_cluster, a_node, a_team, flat
@@ -62,11 +63,51 @@ def test_what_can_never_run_is_counted_and_said() -> None:
     assert "does not fit" in made.rejections[0]
 
 
-def test_a_limit_of_the_trace_ends_a_job_and_no_limit_does_not() -> None:
-    limited = a_trace_job("a", 0, 3600, max_duration_ms=HOUR_MS // 2)
-    forever = a_trace_job("b", 0, 30 * 24 * 3600)
-    made = replayed([limited, forever])
-    assert [outcome.state for outcome in made.outcomes] == [JobState.TIMED_OUT, JobState.SUCCEEDED]
+def test_a_job_that_kept_its_limit_in_the_source_finishes_and_so_does_one_that_overran_it() -> None:
+    within = a_trace_job("a", 0, 51, max_duration_ms=100 * S)
+    to_the_end = a_trace_job("b", 0, 3600, max_duration_ms=HOUR_MS)
+    beyond = a_trace_job("c", 0, 3600, max_duration_ms=HOUR_MS // 2)
+    assert ends_s(replayed([within, to_the_end, beyond])) == {"a": 51, "b": 3600, "c": 3600}
+    begins_anew = replayed([within, to_the_end, beyond], can_resume=False)
+    assert ends_s(begins_anew) == {"a": 51, "b": 3600, "c": 3600}
+
+
+def test_saves_and_restarts_do_not_count_against_the_limit() -> None:
+    low = a_trace_job("low", 0, 3600, gpus=8, tier=TierName("exploratory"), max_duration_ms=HOUR_MS)
+    high = a_trace_job("high", 60, 600, gpus=8, tier=TierName("production"))
+    habits = Habits(restart_cost_ms=900 * S, save_every_ms=300 * S, save_cost_ms=60 * S)
+    made = replayed([low, high], policy="muster", habits=habits)
+    assert [outcome.state for outcome in made.outcomes] == [JobState.SUCCEEDED, JobState.SUCCEEDED]
+
+
+def test_a_job_without_a_limit_may_run_for_years_and_at_any_speed() -> None:
+    days = 24 * 3600
+    slow = a_cluster(a_node("n1", gpu_type="slow", gpus=8))
+    jobs = [
+        a_trace_job("long", 0, 400 * days),
+        a_trace_job("slow", 0, 100 * days, run_ms_by_type=((GpuType("slow"), 800 * days * S),)),
+    ]
+    assert ends_s(replayed(jobs, slow)) == {"long": 400 * days, "slow": 800 * days}
+    straggling = FaultRates(straggler=HOUR_MS, straggler_speed=0.1, straggler_time=1000 * 24 * HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 100 * days)], faults=straggling)
+    assert made.outcomes[0].state is JobState.SUCCEEDED
+
+
+def test_a_straggler_can_push_a_job_over_its_limit() -> None:
+    straggling = FaultRates(straggler=HOUR_MS // 60, straggler_speed=0.1, straggler_time=100 * HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 3600, max_duration_ms=HOUR_MS)], faults=straggling)
+    assert (made.outcomes[0].state, made.outcomes[0].end_ms) == (JobState.TIMED_OUT, HOUR_MS)
+
+
+def test_time_at_a_fraction_of_the_speed_is_useful_to_that_fraction() -> None:
+    straggling = FaultRates(straggler=HOUR_MS, straggler_speed=0.25, straggler_time=HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 100_000, gpus=8)], faults=straggling)
+    found = measures(made)
+    took_s = found["makespan_s"]
+    assert took_s > 150_000
+    assert found["goodput"] == found["effective_training_time"] == pytest.approx(100_000 / took_s, abs=1e-4)
+    assert found["slowed_gpu_s"] == pytest.approx(8 * (took_s - 100_000), abs=1)
+    assert found["lost_gpu_s"] == 0
 
 
 def test_a_preempted_job_pays_for_its_restart() -> None:
@@ -98,6 +139,20 @@ def test_lost_nodes_cost_a_restart_from_the_last_save() -> None:
         assert occupied == outcome.useful_gpu_ms + outcome.lost_gpu_ms + outcome.saving_gpu_ms
 
 
+def test_a_replay_is_over_when_the_last_job_has_failed_with_its_node() -> None:
+    rates = FaultRates(mtbf=HOUR_MS // 6, repair=HOUR_MS // 60)
+    told: list[tuple[int, int]] = []
+    made = replay(
+        a_trace(a_trace_job("a", 0, 100_000, gpus=8)),
+        flat(1),
+        find_policy("fifo"),
+        Circumstances(faults=rates),
+        progress=lambda done, of: told.append((done, of)),
+    )
+    assert made.outcomes[0].state is JobState.FAILED
+    assert told == [(1, 1), (1, 1)]
+
+
 def test_every_kind_of_fault_at_once_leaves_the_accounts_in_order() -> None:
     rates = FaultRates(
         mtbf=2 * HOUR_MS,
@@ -119,10 +174,14 @@ def test_every_kind_of_fault_at_once_leaves_the_accounts_in_order() -> None:
         "muster",
         faults=rates,
         pools=(Pool(name=PoolName("spot"), spot=True),),
-        habits=Habits(save_every_ms=300 * S, restart_cost_ms=30 * S),
+        habits=Habits(save_every_ms=300 * S, restart_cost_ms=30 * S, save_cost_ms=20 * S, leave_ms=5 * S),
     )
     assert all(outcome.state.is_final for outcome in made.outcomes)
     assert {outcome.state for outcome in made.outcomes} >= {JobState.SUCCEEDED, JobState.CANCELLED}
+    for outcome in made.outcomes:
+        occupied = sum((stint.end_ms - stint.start_ms) * stint.gpu_milli // 1000 for stint in outcome.stints)
+        spent = outcome.useful_gpu_ms + outcome.lost_gpu_ms + outcome.saving_gpu_ms + outcome.slowed_gpu_ms
+        assert occupied == pytest.approx(spent, abs=4)
     assert min(sample.used_milli for sample in made.samples) == 0
     assert max(sample.used_milli for sample in made.samples) <= 32_000
 

@@ -3,6 +3,7 @@ import pytest
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.sim.submissions import Submissions, worker_count
+from muster.sim.training import Habits
 from tests.builders import a_node
 from tests.unit.sim.builders import a_trace_job
 
@@ -50,3 +51,24 @@ def test_speeds_are_told_in_steps_unless_nobody_knows_them() -> None:
 def test_parts_of_gpus_above_one_are_rounded_up() -> None:
     assert Submissions(NODES).spec(a_trace_job("a", gpus=1.5)).roles[0].request.gpu_milli == 2000
     assert Submissions(NODES).spec(a_trace_job("a", gpus=0.25)).roles[0].request.gpu_milli == 250
+
+
+def test_a_limit_has_the_grace_on_top_and_no_limit_means_whole_years() -> None:
+    made = Submissions(NODES)
+    assert made.spec(a_trace_job("a", run_s=10, max_duration_ms=60_000)).max_duration_ms == 60_000 + 120_000
+    assert made.spec(a_trace_job("a", run_s=90, max_duration_ms=60_000)).max_duration_ms == 90_000 + 120_000
+    assert made.spec(a_trace_job("a", run_s=MAX_DURATION_MS // 1000)).max_duration_ms == 2 * MAX_DURATION_MS
+
+
+def test_only_types_that_a_job_may_get_count_towards_its_limit() -> None:
+    speeds = ((GpuType("old"), 400_000), (GpuType("nowhere"), 900_000))
+    job = a_trace_job("a", run_s=100, max_duration_ms=200_000, run_ms_by_type=speeds)
+    picky = a_trace_job("a", run_s=100, max_duration_ms=200_000, run_ms_by_type=speeds, gpu_types=("h100",))
+    made = Submissions(NODES, can_resume=False, stop_grace_ms=30_000)
+    assert [made.spec(each).max_duration_ms for each in (job, picky)] == [430_000, 230_000]
+
+
+def test_saving_gets_the_time_that_it_takes() -> None:
+    spec = Submissions(NODES, habits=Habits(save_cost_ms=600_000)).spec(a_trace_job("a"))
+    assert spec.checkpoint is not None
+    assert spec.checkpoint.grace_ms == 600_000

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from muster.model.ids import GpuType
@@ -62,6 +64,26 @@ def test_nodes_that_are_down_are_not_usable() -> None:
     usable = {sample.usable_milli for sample in made.samples}
     assert usable <= {0, 8_000, 16_000, 24_000, 32_000}
     assert len(usable) > 1
+
+
+def test_failures_and_repairs_between_two_changes_of_jobs_are_seen() -> None:
+    rates = FaultRates(mtbf=10 * HOUR_MS, repair=2 * HOUR_MS)
+    made = replayed([a_trace_job("a", 0, 5 * 24 * 3600)], "4x8", faults=rates)
+    usable = [sample.usable_milli for sample in made.samples]
+    assert len(usable) > 2 * len(made.outcomes[0].stints) + 20
+    assert sum(now != then for now, then in pairwise(usable)) > 20
+
+
+def test_the_moment_with_the_fewest_gpus_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def worst() -> tuple[int, int]:
+        jobs = [a_trace_job(f"j{place}", place * 600, 600) for place in range(50)]
+        samples = replayed(jobs, "9x8", faults=FaultRates(mtbf=4 * HOUR_MS, repair=HOUR_MS)).samples
+        return len(samples), min(sample.usable_milli for sample in samples)
+
+    many, least = worst()
+    monkeypatch.setattr(timeline_module, "SAMPLES", 4)
+    assert worst() == (4, least)
+    assert many > 50
 
 
 def test_there_are_never_too_many_samples_and_the_last_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,12 @@
+from collections import Counter
+
 import pytest
 
 from muster.model.errors import InvalidInput
+from muster.model.ids import GpuType, LevelName, NodeName
+from muster.model.node import ClusterSpec, Node
 from muster.sim.replay import Circumstances
-from muster.sim.variation import Setup, variations
+from muster.sim.variation import Setup, variations, with_nodes
 from tests.builders import flat, racks
 from tests.unit.sim.builders import S, a_trace, a_trace_job
 
@@ -51,7 +55,43 @@ def test_mistakes_are_named(text: str, problem: str) -> None:
         variations(text, SETUP)
 
 
-def test_only_nodes_that_are_alike_can_be_more() -> None:
-    setup = Setup(trace=SETUP.trace, cluster=racks(2, 2), circumstances=SETUP.circumstances)
-    with pytest.raises(InvalidInput, match="where all are alike"):
-        variations("nodes=2..4:2", setup)
+@pytest.mark.parametrize(("count", "sizes"), [(16, [4] * 4), (6, [2, 2, 1, 1]), (2, [1, 1]), (21, [6, 5, 5, 5])])
+def test_racks_stay_and_become_evenly_larger_or_smaller(count: int, sizes: list[int]) -> None:
+    made = with_nodes(racks(4, 4), count)
+    assert list(Counter(node.domains for node in made.nodes).values()) == sizes
+    assert len({node.name for node in made.nodes}) == count
+    assert made.levels == racks(4, 4).levels
+
+
+def test_the_outermost_domains_take_turns_first() -> None:
+    nodes = tuple(
+        Node(name=NodeName(f"{block}{rack}"), gpus=8, domains=(block, f"{block}{rack}"))
+        for block in "ab"
+        for rack in "xy"
+    )
+    cluster = ClusterSpec(levels=(LevelName("block"), LevelName("rack")), nodes=nodes)
+    assert [node.domains for node in with_nodes(cluster, 2).nodes] == [("a", "ax"), ("b", "bx")]
+
+
+def test_as_many_nodes_as_there_are_is_the_cluster_itself() -> None:
+    cluster = racks(2, 2)
+    assert with_nodes(cluster, 4) is cluster
+
+
+def mixed() -> ClusterSpec:
+    """Two nodes of one kind and four of another."""
+    kinds = [GpuType("a100")] * 2 + [GpuType("h100")] * 4
+    return ClusterSpec(
+        nodes=tuple(Node(name=NodeName(f"x{place}"), gpus=8, gpu_type=kind) for place, kind in enumerate(kinds))
+    )
+
+
+def test_several_kinds_keep_their_proportions() -> None:
+    assert Counter(node.gpu_type for node in with_nodes(mixed(), 9).nodes) == {"a100": 3, "h100": 6}
+
+
+def test_proportions_that_cannot_be_kept_are_refused_with_what_could_be() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"\(2 with 8 a100 GPUs .* and 4 .* 8 nodes cannot keep; take multiples of 3"
+    ):
+        with_nodes(mixed(), 8)

@@ -173,7 +173,25 @@ def test_leaving_takes_time_in_which_a_kill_still_loses_the_work() -> None:
     world.advance(150 * S)
     world.send(stop(attempt=2, generation=5))
     assert heard(world, 300)[-2:] == [saved(160, attempt=2), gone(160, told=True, attempt=2, generation=5)]
-    assert accounts(world) == (200, 160, 40)
+    assert accounts(world) == (200, 180, 40)
+
+
+def test_a_save_on_leaving_takes_as_long_as_every_other() -> None:
+    world = a_world(habits=Habits(save_cost_ms=10 * S))
+    world.send(start())
+    world.advance(40 * S)
+    world.send(stop())
+    assert heard(world, 60) == [up(), saved(50, cost_s=10), gone(50, told=True, generation=2)]
+    assert accounts(world) == (160, 0, 40)
+
+
+def test_who_has_nothing_to_save_leaves_at_once() -> None:
+    for fields in ({"can_resume": False}, {}):
+        world = a_world(habits=Habits(save_cost_ms=10 * S, restart_cost_ms=30 * S), **fields)
+        world.send(start(attempt=2))
+        world.advance(20 * S)
+        world.send(stop(attempt=2))
+        assert heard(world, 60)[-1] == gone(20, told=True, attempt=2, generation=2)
 
 
 def test_a_job_saves_when_asked_and_goes_on() -> None:
@@ -231,6 +249,28 @@ def test_a_straggler_holds_its_whole_gang_up() -> None:
     world.advance(90 * S)
     world.slow_node(NodeName("n2"), PARTS)
     assert heard(world, 300) == [up(), gone(120)]
+    assert accounts(world) == (400, 0, 0)
+    assert world.trainings[JOB].slowed == 80 * S * 1000
+
+
+def test_slow_work_that_is_lost_is_lost_and_slow() -> None:
+    world = a_world(habits=Habits(save_every_ms=30 * S))
+    world.slow_node(NodeName("n2"), PARTS // 4)
+    world.send(start())
+    world.advance(40 * S)
+    world.send(kill())
+    assert accounts(world) == (30, 10, 0)
+    assert world.trainings[JOB].slowed == 120 * S * 1000
+
+
+def test_what_is_left_of_a_gang_keeps_its_seats_for_nothing() -> None:
+    world = a_world()
+    world.send(start())
+    world.advance(40 * S)
+    world.lose_node(NodeName("n1"))
+    world.advance(50 * S)
+    world.send(stop(1))
+    assert accounts(world) == (0, 200, 0)
 
 
 def test_a_job_runs_at_the_speed_of_its_gpu_type_and_of_its_size() -> None:
@@ -238,6 +278,7 @@ def test_a_job_runs_at_the_speed_of_its_gpu_type_and_of_its_size() -> None:
     world = a_world(speeds=((GpuType("old"), PARTS // 4),))
     world.send(start(workers=slow))
     assert heard(world, 2000)[-1] == gone(800, ranks=(0,))
+    assert accounts(world) == (800, 0, 0)
 
 
 def test_workers_join_and_leave_a_gang_that_goes_on() -> None:

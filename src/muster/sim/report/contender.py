@@ -89,9 +89,14 @@ def labels(replays: Sequence[Replay]) -> list[str]:
         else f"{each.policy}, {count_text(each.capacity_milli // GPU_MILLI)} GPUs"
         for each in replays
     ]
+    return distinct(sized)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, with a number where one was there before."""
     met: Counter[str] = Counter()
     numbered = []
-    for name in sized:
+    for name in names:
         met[name] += 1
         numbered.append(name if met[name] == 1 else f"{name} ({met[name]})")
     return numbered

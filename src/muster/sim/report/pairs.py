@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from muster.model.trace import TraceJob
 from muster.sim.outcome import JobOutcome
-from muster.sim.report.contender import MS_PER_S, Contender, completion_s
+from muster.sim.report.contender import Contender, completion_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +16,14 @@ class Compared:
     base_s: float
     """Its completion time under the first policy."""
     other_s: float
-    wait_change_s: float
-    """How much longer it waits for its first start under the other policy."""
 
     @property
     def change_s(self) -> float:
-        """How much later it ends under the other policy; below zero is sooner."""
+        """How much later it ends under the other policy; below zero is sooner.
+
+        By as much it waits longer in all, since what it computes is the same: before its first start, after each time
+        it had to leave, and while it does work again.
+        """
         return self.other_s - self.base_s
 
 
@@ -51,5 +53,4 @@ def _compared(before: JobOutcome, after: JobOutcome) -> Compared | None:
     base_s, other_s = completion_s(before), completion_s(after)
     if base_s is None or other_s is None:
         return None
-    longer_ms = (after.first_wait_ms or 0) - (before.first_wait_ms or 0)
-    return Compared(job=after.job, base_s=base_s, other_s=other_s, wait_change_s=longer_ms / MS_PER_S)
+    return Compared(job=after.job, base_s=base_s, other_s=other_s)

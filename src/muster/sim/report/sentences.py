@@ -90,16 +90,18 @@ def _gains(pair: Pair) -> str:
 
 
 def _long_waits(pair: Pair) -> str:
-    longer = [each.wait_change_s for each in pair.jobs if each.wait_change_s > LONG_WAIT_S]
-    worst = max((each.wait_change_s for each in pair.jobs), default=0)
+    """About the total wait, which is completion less run time: a job may start at once and then wait for days."""
+    longer = [each.change_s for each in pair.jobs if each.change_s > LONG_WAIT_S]
+    worst = max((each.change_s for each in pair.jobs), default=0)
     if longer:
         verb = "waits" if len(longer) == 1 else "wait"
         return (
-            f"{count_text(len(longer), 'job')} {verb} more than 24\u00a0h longer, the worst by {duration_text(worst)}."
+            f"{count_text(len(longer), 'job')} {verb} more than 24\u00a0h longer in all, the worst by "
+            f"{duration_text(worst)}."
         )
     if worst > NOTICED_S:
-        return f"No job waits more than 24\u00a0h longer; the worst waits {duration_text(worst)} longer."
-    return "No job waits longer for its first start."
+        return f"No job waits more than 24\u00a0h longer in all; the worst waits {duration_text(worst)} longer."
+    return "No job waits longer."
 
 
 def _price(contender: Contender) -> str:

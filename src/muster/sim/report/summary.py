@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from muster.sim.report.blocks import Cell, Table
 from muster.sim.report.contender import Contender
+from muster.sim.report.sweep import Sweep
 from muster.sim.report.wording import NOTHING, SPACE, change_text, count_text, duration_text, percent_text, ratio_text
 
 
@@ -16,6 +17,10 @@ class Measure:
     value: Callable[[Contender], float | None]
     text: Callable[[float], str]
     more_is_better: bool = False
+    is_compared: bool = True
+    """False where neither a best nor a difference says anything."""
+    is_rare: bool = False
+    """Left out where it is zero everywhere."""
 
 
 def _at(*path: str) -> Callable[[Contender], float | None]:
@@ -23,6 +28,11 @@ def _at(*path: str) -> Callable[[Contender], float | None]:
 
 
 MEASURES = (
+    Measure(title="Jobs", value=_at("jobs"), text=count_text, is_compared=False),
+    Measure(title="Jobs finished", value=_at("finished"), text=count_text, is_compared=False),
+    Measure(title="Jobs not finished", value=_at("unfinished"), text=count_text, is_compared=False),
+    Measure(title="Jobs cancelled", value=_at("cancelled"), text=count_text, is_compared=False, is_rare=True),
+    Measure(title="Jobs rejected", value=_at("rejected"), text=count_text, is_compared=False, is_rare=True),
     Measure(title="Completion, mean", value=_at("jct_s", "mean"), text=duration_text),
     Measure(title="Completion, median", value=_at("jct_s", "p50"), text=duration_text),
     Measure(title="Completion, p99", value=_at("jct_s", "p99"), text=duration_text),
@@ -48,21 +58,21 @@ NARROW = 3
 """So many policies fit into half the width of the page."""
 EXPLAINED = (
     "Utilisation: allocated over all GPU time while jobs were submitted. Goodput: useful over allocated GPU time. "
-    "Effective training time: useful over all GPU time from first start to end. Fragmentation: share of free GPUs that "
-    "a typical job could not use. ρ: time to finish over that with a fair share of the cluster."
+    "Effective training time: useful GPU time over that from a job's first start to its end, in which it may also wait "
+    "for its next turn; where jobs give way to one another it is far below goodput although little work is lost. "
+    "Fragmentation: share of free GPUs that a typical job could not use. ρ: time to finish over that with "
+    "a fair share of the cluster."
 )
 
 
-def summary_table(contenders: Sequence[Contender]) -> Table:
-    """The table, beside other things as long as it is narrow."""
-    rows = [_row(measure, contenders) for measure in MEASURES]
-    unfinished = [_unfinished(each) for each in contenders]
-    if any(cell.text != "0" for cell in unfinished):
-        rows.append([Cell(text="Jobs not finished"), *unfinished])
-    first = contenders[0].label
+def summary_table(contenders: Sequence[Contender], sweep: Sweep | None = None) -> Table:
+    """The table, beside other things as long as it is narrow. In a sweep, replays with the same value are compared."""
+    values = [0.0] * len(contenders) if sweep is None else sweep.values
+    shown = [each for each in MEASURES if not each.is_rare or any(map(each.value, contenders))]
+    rows = [_row(each, contenders, values) for each in shown]
     several = len(contenders) > 1
     return Table(
-        title=f"Measures by policy, with the difference from {first}" if several else f"Measures of {first}",
+        title=_title(contenders, sweep),
         headings=("", *(each.label for each in contenders)),
         rows=[row for row in rows if any(cell.text != NOTHING for cell in row[1:])],
         note=f"★ marks the best. {EXPLAINED}" if several else EXPLAINED,
@@ -70,13 +80,25 @@ def summary_table(contenders: Sequence[Contender]) -> Table:
     )
 
 
-def _row(measure: Measure, contenders: Sequence[Contender]) -> list[Cell]:
-    values = [measure.value(each) for each in contenders]
-    known = [value for value in values if value is not None]
-    best = _best(known, measure) if len(known) > 1 else None
-    return [Cell(text=measure.title)] + [
-        _cell(measure, value, base=values[0] if place else None, best=best) for place, value in enumerate(values)
-    ]
+def _title(contenders: Sequence[Contender], sweep: Sweep | None) -> str:
+    first = contenders[0]
+    if sweep is not None:
+        return f"Measures of every replay, with the difference from {first.replay.policy} under the same conditions"
+    several = len(contenders) > 1
+    return f"Measures by policy, with the difference from {first.label}" if several else f"Measures of {first.label}"
+
+
+def _row(measure: Measure, contenders: Sequence[Contender], groups: Sequence[float]) -> list[Cell]:
+    """One measure of all; what is in the same group is compared with the first there."""
+    cells = [Cell(text=measure.title)]
+    figures = [measure.value(each) for each in contenders]
+    for place, (group, figure) in enumerate(zip(groups, figures, strict=True)):
+        rivals = [other for other, of in zip(figures, groups, strict=True) if of == group]
+        known = [rival for rival in rivals if rival is not None]
+        base = rivals[0] if measure.is_compared and groups.index(group) != place else None
+        best = _best(known, measure) if measure.is_compared and len(known) > 1 else None
+        cells.append(_cell(measure, figure, base=base, best=best))
+    return cells
 
 
 def _best(known: Sequence[float], measure: Measure) -> str | None:
@@ -93,7 +115,3 @@ def _cell(measure: Measure, value: float | None, *, base: float | None, best: st
     # What cannot be said keeps its place, so that figures stay below one another.
     detail = "" if base is None else change_text(value, base) or SPACE
     return Cell(text=text, detail=detail, best=text == best)
-
-
-def _unfinished(contender: Contender) -> Cell:
-    return Cell(text=count_text(len(contender.outcomes) - len(contender.completions_s)))

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 from muster.sim.outcome import JobOutcome
 from muster.sim.report.contender import Contender
@@ -28,12 +29,19 @@ def test_what_a_policy_brings_is_said_in_words() -> None:
     assert "mean completion 2 h instead of 10 h under fifo (-80 %)." in text
     assert "The median job finishes sooner: 5× with 1 GPU." in text
     assert "3 jobs finish sooner, 0 later and 0 within a minute of before." in text
-    assert "No job waits longer for its first start." in text
+    assert "No job waits longer." in text
 
 
 def test_jobs_that_wait_a_day_longer_are_counted_with_the_worst() -> None:
     text = said(waits_h(0, 0, 0), waits_h(0, 30, 26))
-    assert "2 jobs wait more than 24 h longer, the worst by 30 h." in text
+    assert "2 jobs wait more than 24 h longer in all, the worst by 30 h." in text
+
+
+def test_waits_after_the_first_start_count_too() -> None:
+    started_at_once = [replace(each, first_start_ms=0) for each in waits_h(0, 44)]
+    text = said(waits_h(0, 0), started_at_once)
+    assert "1 job waits more than 24 h longer in all, the worst by 44 h." in text
+    assert "No job waits" not in text
 
 
 def test_a_median_that_is_later_is_said_too() -> None:
@@ -74,6 +82,25 @@ def test_the_best_of_each_measure_is_marked_and_compared_with_the_first() -> Non
     assert [cell.best for cell in utilisation] == [True, False]
     assert mean[1].detail.startswith("\u221250")
     assert mean[0].detail == ""
+
+
+def test_what_does_not_exist_is_a_dash_and_never_the_best() -> None:
+    nothing = {"jobs": 2, "finished": 0, "unfinished": 2, "jct_s": {"mean": None}, "makespan_s": None}
+    table = summary_table(
+        [
+            under("fifo", waits_h(1), jobs=2, finished=2, unfinished=0, jct_s={"mean": 7_200}, makespan_s=5),
+            under("muster", [], **nothing),
+            under("las", waits_h(1), jobs=2, finished=2, unfinished=0, jct_s={"mean": 9_200}, makespan_s=6),
+        ]
+    )
+    rows = {row[0].text: row[1:] for row in table.rows}
+    assert [(cell.text, cell.best) for cell in rows["Completion, mean"][:2]] == [("2\u00a0h", True), ("–", False)]
+    assert [cell.text for cell in rows["Jobs"]] == ["2", "2", "2"]
+    assert [(cell.text, cell.detail, cell.best) for cell in rows["Jobs not finished"][:2]] == [
+        ("0", "", False),
+        ("2", "", False),
+    ]
+    assert "Jobs cancelled" not in rows
 
 
 def test_what_no_summary_tells_has_no_row() -> None:
