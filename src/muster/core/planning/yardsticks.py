@@ -25,7 +25,10 @@ STANDING_WEIGHT = 2
 
 
 def yardsticks(snapshot: Snapshot) -> list[Yardstick]:
-    """What the cluster would like to be able to place, now and in general. Measured by nothing, the best fit harms least."""
+    """What the cluster would like to be able to place, now and in general.
+
+    Nothing, where nodes are to be filled by best fit: when nothing is harmed, that is what decides.
+    """
     if snapshot.setting.policy.packing is Packing.BEST_FIT:
         return []
     marks = _standing(snapshot.setting.tree.largest_node_gpus)
