@@ -19,7 +19,7 @@ from muster.engine.decisions import Planner
 from muster.model.errors import InvalidInput
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.plan import Plan
-from muster.model.policy import Order, Policy
+from muster.model.policy import Order, Packing, Policy
 
 PLUG_INS = "muster.policies"
 """The entry point group."""
@@ -40,6 +40,10 @@ class NamedPolicy:
     """True for oracles: in a replay every job says how long it will run, exactly."""
     planner: Planner | None = None
     """Decides instead of the planning core; None for everything that rules can say."""
+
+    def packed(self, packing: Packing) -> "NamedPolicy":
+        """The same with jobs placed in this way."""
+        return replace(self, rules=replace(self.rules, packing=packing))
 
 
 _IN_ORDER = Policy(

@@ -9,6 +9,7 @@ import typer
 
 from muster.cli.options import Output
 from muster.model.errors import InvalidInput
+from muster.model.policy import Packing
 
 if TYPE_CHECKING:
     from muster.policies import NamedPolicy
@@ -68,6 +69,10 @@ Vary = Annotated[
     str | None,
     typer.Option(metavar="KEY=A..B:STEP", help="One replay for each value of nodes, arrivals or restart_cost."),
 ]
+Packed = Annotated[
+    Packing,
+    typer.Option("--packing", help="Which nodes jobs get under every policy: least_harm, or best_fit as elsewhere."),
+]
 TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
 
 
@@ -88,6 +93,7 @@ def simulate(
     first: First = None,
     vary: Vary = None,
     type_blind: TypeBlind = False,
+    packing: Packed = Packing.LEAST_HARM,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
@@ -95,7 +101,7 @@ def simulate(
     from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
     from muster.policies import find_policy
 
-    policies = [find_policy(name.strip()) for name in policy.split(",")]
+    policies = [find_policy(name.strip()).packed(packing) for name in policy.split(",")]
     wishes = Wishes(
         trace=trace,
         cluster=cluster,

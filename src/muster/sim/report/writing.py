@@ -125,7 +125,7 @@ def _contenders(
             label=names[place],
             slot=places[place],
             summary=summary,
-            rhos=sorted(rhos(replay.outcomes, replay.capacity_milli, weights or None)),
+            rhos=sorted(rhos(replay, weights or None)),
         )
         for place, (replay, summary) in enumerate(zip(replays, summaries, strict=True))
     ]
