@@ -4,11 +4,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+COMPILED := .venv-compiled
+COMPILED_READY := $(COMPILED)/.ready
+ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
+# What compiled code can break: all of it, and what `make test` runs of it.
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api
+QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
+	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
+	tests/simulation/test_determinism.py tests/simulation/test_parity.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services check lint bench soak proof format clean
+.PHONY: help demo test services compiler check compiled lint bench soak proof format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +27,8 @@ demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a s
 test: services lint ## Everything: linters, types, contracts, all tests, coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch --ignore tests/simulation
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/simulation
+	$(MAKE) $(COMPILED_READY)
+	$(ON_WHEEL) $(QUICK_ON_COMPILED)
 
 services: ## Install what the tests need beside Python, or say what is missing
 	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then :; \
@@ -28,8 +38,20 @@ services: ## Install what the tests need beside Python, or say what is missing
 		echo "The tests start a PostgreSQL server of their own, and there is none: apt install postgresql" >&2; exit 1; \
 	fi
 
+compiler: ## Install what compiling needs, or say what is missing
+	@if command -v cc >/dev/null && [ -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ]; \
+	then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends gcc libc6-dev python3-dev; \
+	else \
+		echo "Compiling needs a C compiler and the headers of Python: apt install gcc libc6-dev python3-dev" >&2; exit 1; \
+	fi
+
 check: lint ## What to run before each commit; under three minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
+
+compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
+	$(ON_WHEEL) $(ON_COMPILED)
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/ruff format --check .
@@ -37,11 +59,14 @@ lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## Measure how fast the core decides, the store writes, and a supervisor starts workers
+bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compiled, and the rest as it is installed
 	$(BIN)/python -m benchmarks.core
-	$(BIN)/python -m benchmarks.control_plane
-	$(BIN)/python -m benchmarks.store
-	$(BIN)/python -m benchmarks.supervisor
+	$(COMPILED)/bin/python -m benchmarks.core
+	$(BIN)/python -m benchmarks.replay
+	$(COMPILED)/bin/python -m benchmarks.replay
+	$(COMPILED)/bin/python -m benchmarks.control_plane
+	$(COMPILED)/bin/python -m benchmarks.store
+	$(COMPILED)/bin/python -m benchmarks.supervisor
 
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)
@@ -56,8 +81,8 @@ format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean: ## Remove the environment and everything generated
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## Remove the environments and everything generated
+	rm -rf $(VENV) $(COMPILED) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(READY): pyproject.toml constraints.txt
@@ -67,4 +92,17 @@ $(READY): pyproject.toml constraints.txt
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there
+# cannot be the sources by mistake.
+$(COMPILED_READY): $(READY) hatch_build.py $(shell find src -name '*.py') | compiler
+	@rm -rf $(COMPILED) build/compiled && mkdir -p build/compiled
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/compiled .
+	$(PYTHON) -m venv $(COMPILED)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$($(COMPILED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
+	$(COMPILED)/bin/pip install --quiet --disable-pip-version-check --no-deps build/compiled/*.whl
+	@$(COMPILED)/bin/muster --version | grep -q compiled || { \
+		echo "Nothing was compiled; pip wheel --verbose . says why" >&2; exit 1; }
 	@touch $@

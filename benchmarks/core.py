@@ -20,6 +20,7 @@ from muster.core.explain import explain_all
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
+from muster.model.compiling import is_compiled
 from muster.model.ids import JobId
 from muster.model.scenario import Scenario
 
@@ -49,7 +50,7 @@ def timed(work: Callable[[], T]) -> tuple[T, float, float]:
 def report(case: str, **figures: object) -> None:
     """One line for people and programs."""
     rounded = {key: round(value, 1) if isinstance(value, float) else value for key, value in figures.items()}
-    print(json.dumps({"case": case, **rounded}), flush=True)
+    print(json.dumps({"case": case, "compiled": is_compiled(), **rounded}), flush=True)
 
 
 def full_plan(nodes: int, waiting: int, *, case: str) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from muster.core.planning import deciding
 from tests.postgres import Server, running_server
 
 SLOW_DATA = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -18,6 +19,25 @@ settings.register_profile(
 )
 settings.register_profile("thorough", deadline=None, max_examples=2_000, suppress_health_check=SLOW_DATA)
 settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--compiled", action="store_true", help="Test compiled code, and nothing that only plain code can."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    origin = str(deciding.__file__)
+    if config.getoption("--compiled") and not origin.endswith(".so"):
+        raise pytest.UsageError(f"the code is not compiled: {origin}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--compiled"):
+        pure = [item for item in items if item.get_closest_marker("pure_only")]
+        items[:] = [item for item in items if not item.get_closest_marker("pure_only")]
+        config.hook.pytest_deselected(items=pure)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from muster.engine.decisions import Planner
 from muster.model.errors import InvalidInput
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.plan import Plan
-from muster.model.policy import Order, Policy
+from muster.model.policy import Order, Packing, Policy
 
 PLUG_INS = "muster.policies"
 """The entry point group."""
@@ -40,6 +40,10 @@ class NamedPolicy:
     """True for oracles: in a replay every job says how long it will run, exactly."""
     planner: Planner | None = None
     """Decides instead of the planning core; None for everything that rules can say."""
+
+    def packed(self, packing: Packing) -> "NamedPolicy":
+        """The same with jobs placed in this way."""
+        return replace(self, rules=replace(self.rules, packing=packing))
 
 
 _IN_ORDER = Policy(
@@ -99,14 +103,14 @@ _BUILT_IN = (
     # Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others.
     NamedPolicy(
         name="srsf-oracle",
-        summary="least GPU time left first, knowing all durations; others leave for it",
+        summary="least GPU time left first, knowing all durations; others of its tier leave for it",
         rules=_at_any_time(Order.SHORTEST),
         knows_durations=True,
         planner=plan_by_rank(ServiceLeft()),
     ),
     NamedPolicy(
         name="las",
-        summary="least GPU time received first, without knowing durations; others leave for it",
+        summary="least GPU time received first, without knowing durations; others of its tier leave for it",
         rules=_at_any_time(Order.LEAST_ATTAINED),
         planner=plan_by_rank(AttainedBands()),
     ),

@@ -19,6 +19,7 @@ def test_nothing_is_wrong_whatever_goes_wrong(first: int) -> None:
         assert not found, str(found)
 
 
+@pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
@@ -37,6 +38,7 @@ def test_a_number_names_one_schedule_for_ever() -> None:
         assert first.events > 0
 
 
+@pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
 def test_what_is_wrong_is_told_with_the_story_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     plant = next(each for each in PLANTED if each.__name__ == "the_maximum_duration_is_not_enforced")
     plant(monkeypatch)

@@ -68,6 +68,12 @@ def test_only_oracles_know_durations() -> None:
     assert knowing == ["sjf-oracle", "srsf-oracle"]
 
 
+def test_who_leaves_by_rank_is_said_to_be_of_the_same_tier() -> None:
+    by_rank = [find_policy(name) for name in BUILT_IN if find_policy(name).planner is not None]
+    assert [policy.name for policy in by_rank] == ["srsf-oracle", "las"]
+    assert all("of its tier" in policy.summary for policy in by_rank)
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match=r"there is no policy 'fifi'; choose from: fifo, greedy, easy"):
         find_policy("fifi")

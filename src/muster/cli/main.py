@@ -32,6 +32,7 @@ from muster.cli.submit import submit
 from muster.cli.teams import quota, teams
 from muster.cli.top import top
 from muster.cli.wait import wait
+from muster.model.compiling import is_compiled
 from muster.model.errors import MusterError
 
 
@@ -99,7 +100,7 @@ def _let_go_of_output() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"muster {__version__}")
+        typer.echo(f"muster {__version__} ({'compiled' if is_compiled() else 'plain Python'})")
         raise typer.Exit
 
 

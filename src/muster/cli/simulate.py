@@ -9,10 +9,12 @@ import typer
 
 from muster.cli.options import Output
 from muster.model.errors import InvalidInput
+from muster.model.policy import Packing
 
 if TYPE_CHECKING:
     from muster.policies import NamedPolicy
     from muster.sim.outcome import Replay
+    from muster.sim.report import About
     from muster.sim.variation import Setup
 
 # The simulator and what it needs are imported when the command runs, so that the other commands start fast.
@@ -67,6 +69,10 @@ Vary = Annotated[
     str | None,
     typer.Option(metavar="KEY=A..B:STEP", help="One replay for each value of nodes, arrivals or restart_cost."),
 ]
+Packed = Annotated[
+    Packing,
+    typer.Option("--packing", help="Which nodes jobs get under every policy: least_harm, or best_fit as elsewhere."),
+]
 TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
 
 
@@ -87,14 +93,15 @@ def simulate(
     first: First = None,
     vary: Vary = None,
     type_blind: TypeBlind = False,
+    packing: Packed = Packing.LEAST_HARM,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
     from muster.cli.simulation_notes import tell_skipped
-    from muster.cli.simulation_setup import Wishes, input_files, setups
+    from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
     from muster.policies import find_policy
 
-    policies = [find_policy(name.strip()) for name in policy.split(",")]
+    policies = [find_policy(name.strip()).packed(packing) for name in policy.split(",")]
     wishes = Wishes(
         trace=trace,
         cluster=cluster,
@@ -112,12 +119,14 @@ def simulate(
     )
     if html is not None:
         check_report_file(html, input_files(wishes))
-    ready = setups(wishes)
-    tell_skipped(ready[0].trace)
-    results = [(setup, _replay(setup, named)) for setup in ready for named in policies]
+    base = setup_of(wishes)
+    tell_skipped(base.trace)
+    results = [(setup, _replay(setup, named)) for setup in setups(wishes, base) for named in policies]
     _print(results, output)
     if html is not None:
-        _write_report(results, html)
+        from muster.cli.simulation_facts import about
+
+        _write_report(results, html, base, about(wishes, base, policies, html))
 
 
 Results = Sequence[tuple["Setup", "Replay"]]
@@ -143,13 +152,13 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
             setup.circumstances,
             progress=lambda done, _: bar.update(task, completed=done),
         )
-    _tell_rejections(made)
-    _tell_unfinished(made)
+    _tell_rejections(made, what)
+    _tell_unfinished(made, what)
     tell_limits(made)
     return made
 
 
-def _tell_rejections(made: "Replay") -> None:
+def _tell_rejections(made: "Replay", what: str) -> None:
     from muster.sim.timeline import is_rejected
 
     rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
@@ -157,11 +166,11 @@ def _tell_rejections(made: "Replay") -> None:
         raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
     if rejected:
         others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
-        told = f"{made.policy}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
+        told = f"{what}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
         typer.echo(f"muster: {told}{others}", err=True)
 
 
-def _tell_unfinished(made: "Replay") -> None:
+def _tell_unfinished(made: "Replay", what: str) -> None:
     """Say how many jobs the times leave out; those that were cancelled or rejected are told elsewhere."""
     from muster.model.job import JobState
     from muster.sim.timeline import is_rejected
@@ -170,7 +179,7 @@ def _tell_unfinished(made: "Replay") -> None:
     unfinished = sum(not is_rejected(each) for each in left_out)
     if unfinished:
         told = f"{unfinished} of {len(made.outcomes)} jobs did not finish, and no completion time counts them"
-        typer.echo(f"muster: {made.policy}: {told}", err=True)
+        typer.echo(f"muster: {what}: {told}", err=True)
 
 
 def _print(results: Results, output: Output) -> None:
@@ -191,7 +200,8 @@ def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
     return figures if setup.varied is None else {**figures, setup.varied[0]: setup.varied[1]}
 
 
-def _write_report(results: Results, path: Path) -> None:
+def _write_report(results: Results, path: Path, base: "Setup", about: "About") -> None:
+    from muster.cli.simulation_facts import sweep
     from muster.sim.report import write_report
 
     try:
@@ -200,7 +210,9 @@ def _write_report(results: Results, path: Path) -> None:
             path,
             title=f"Replay of {results[0][1].trace}",
             summaries=[_figures(setup, made) for setup, made in results],
-            teams=results[0][0].circumstances.teams,
+            teams=base.circumstances.teams,
+            sweep=sweep(base, [setup for setup, _ in results]),
+            about=about,
         )
     except OSError as error:
         raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None

@@ -55,20 +55,25 @@ class Surroundings:
 
 def input_files(wishes: Wishes) -> tuple[Path, ...]:
     """Every file that the replay is made from."""
-    cluster = wishes.cluster or _cluster_beside(wishes.trace)
+    cluster = cluster_source(wishes)
     named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams)
     return tuple(Path(each) for each in named if each is not None)
 
 
-def setups(wishes: Wishes) -> tuple[Setup, ...]:
-    """Everything that is to be replayed, once for each policy."""
+def cluster_source(wishes: Wishes) -> str:
+    """The cluster as it was named, else the file beside the trace."""
+    return wishes.cluster or _cluster_beside(wishes.trace)
+
+
+def setup_of(wishes: Wishes) -> Setup:
+    """What is to be replayed once for each policy, before anything is varied."""
     faults = fault_rates(wishes.faults)
     habits = Habits(
         restart_cost_ms=_duration("--restart-cost", wishes.restart_cost),
         save_every_ms=_duration("--checkpoint-every", wishes.checkpoint_every),
         save_cost_ms=_duration("--checkpoint-cost", wishes.checkpoint_cost),
     )
-    around = surroundings(wishes.cluster or _cluster_beside(wishes.trace))
+    around = surroundings(cluster_source(wishes))
     _check_spot(faults, around.pools)
     _check_rack(faults, around.cluster)
     trace = _trace(wishes)
@@ -84,8 +89,12 @@ def setups(wishes: Wishes) -> tuple[Setup, ...]:
         can_resume=habits.save_every_ms > 0,
         knows_speeds=not wishes.type_blind,
     )
-    setup = Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
-    return (setup,) if wishes.vary is None else variations(wishes.vary, setup)
+    return Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
+
+
+def setups(wishes: Wishes, base: Setup) -> tuple[Setup, ...]:
+    """Everything that is to be replayed, once for each policy."""
+    return (base,) if wishes.vary is None else variations(wishes.vary, base)
 
 
 def surroundings(source: str) -> Surroundings:

@@ -7,6 +7,7 @@ keeps it until it has ended for good, so preempted and retried tasks never wait 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.spec import ArraySpec, JobSpec
@@ -76,6 +77,7 @@ def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:
     return replace(spec, array=replace(spec.array, indices=failed))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ArrayTally:
     """Counts the tasks of one array by state and knows whose turn is next, without looking at all of them again."""
 

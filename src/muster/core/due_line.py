@@ -6,9 +6,11 @@ cluster together, by GPUs. Waiting before that is nobody's fault; waiting after 
 
 from bisect import bisect_left, insort
 
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DueLine:
     """Jobs in the order of submission, and how far down the line the cluster reaches."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, ValuesView
 
 from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
 from muster.model.policy import Order, Policy
@@ -24,6 +25,7 @@ FRESH, STARVED, BACKGROUND = 0, 1, 2
 have waited too long, and everybody else who has run before."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class JobClass:
     """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
 
@@ -103,6 +105,7 @@ class JobClass:
         self._ids = None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class WaitingQueue:
     """All waiting jobs by class, kept sorted as jobs come and go."""
 
@@ -116,6 +119,8 @@ class WaitingQueue:
         self._numbered: list[Gang] = []
         self.by_age: list[tuple[int, str, JobId]] = []
         """When each job was submitted, longest ago first, with its id as people count."""
+        self._keys: dict[JobId, OrderKey] = {}
+        """Where each job stands, for as long as it waits."""
         self._by_fortune: dict[tuple[int, int], dict[Fortune, dict[int, JobClass]]] = {}
         self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
         self.relaxing: dict[int, JobClass] = {}
@@ -132,7 +137,8 @@ class WaitingQueue:
         group = self._class_for(job)
         self.class_of[job.id] = group
         insort(self.by_age, _age(job))
-        group.add(order_key(job, self._setting))
+        key = self._keys[job.id] = order_key(job, self._setting)
+        group.add(key)
         self._wanted[group.gang_number] = self._wanted.get(group.gang_number, 0) + 1
 
     def remove(self, job_id: JobId) -> WaitingJob:
@@ -141,7 +147,7 @@ class WaitingQueue:
         group = self.class_of.pop(job_id, None)
         if group is not None:
             del self.by_age[bisect_left(self.by_age, _age(job))]
-            group.remove(order_key(job, self._setting))
+            group.remove(self._keys.pop(job_id))
             self._wanted[group.gang_number] -= 1
             if not group.jobs:
                 self._drop(group)
@@ -220,7 +226,7 @@ class WaitingQueue:
             return (
                 front is not None
                 and front.stuck_at == releases
-                and (front.tier, front.head) < (group.tier, order_key(self.jobs[job_id], self._setting))
+                and (front.tier, front.head) < (group.tier, self._keys[job_id])
             )
         return group.stuck_at == releases or self._is_behind(group, job_id, releases)
 
@@ -241,7 +247,7 @@ class WaitingQueue:
         policy = self._setting.policy
         if policy.backfill or policy.weighs_teams:
             return False
-        place = (group.tier, group.band, order_key(self.jobs[job_id], self._setting))
+        place = (group.tier, group.band, self._keys[job_id])
         return any(
             other.stuck_at == releases and other.gang.choices and (other.tier, other.band, other.head) < place
             for tier in self._by_tier[: group.tier + 1]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from muster.core.decay import decayed
 from muster.core.gang import Demand
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import GpuType, TeamPath
 from muster.model.team import ANY_TYPE, Team, ancestors
 
@@ -38,6 +39,7 @@ class Breach(NamedTuple):
     wanted_milli: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Ledger:
     """Usage per team and type, summed up the tree."""
 
@@ -87,9 +89,8 @@ class Ledger:
 
     def fork(self) -> "Ledger":
         """An independent copy that shares what does not change while planning."""
-        made = Ledger.__new__(Ledger)
+        made = Ledger((), self._half_life_ms)
         made.teams = self.teams
-        made._half_life_ms = self._half_life_ms
         made._chains = self._chains
         made._used = self._used.copy()
         made._decayed = self._decayed
@@ -97,7 +98,6 @@ class Ledger:
         made._guaranteed = self._guaranteed
         made._limits = self._limits
         made._shares = self._shares
-        made.epoch = 0
         return made
 
     def charge(self, path: TeamPath, demand: Demand, sign: int = 1) -> None:

@@ -7,6 +7,7 @@ circles are asked. What is learnt orders jobs and makes estimates. Promises neve
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 
+from muster.model.compiling import mypyc_attr
 from muster.model.job import RunningJob
 from muster.model.limits import (
     RUN_TIME_CIRCLES,
@@ -29,6 +30,7 @@ _Circle = tuple[object, ...]
 """What the jobs of a group have in common."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RunTimes:
     """Everything learnt so far. The same endings in the same order give the same expectations."""
 
@@ -74,6 +76,7 @@ class RunTimes:
             del self._circles[next(iter(self._circles))]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _Window:
     """The latest run times of one group, in the order they came and sorted."""
 

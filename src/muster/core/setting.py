@@ -1,6 +1,7 @@
 """The rules a plan is made under, looked up fast: tiers by name, pools by name, GPU types that exist."""
 
 from muster.core.cluster.tree import Tree
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.limits import TURN_RESERVE_PART
 from muster.model.policy import Policy, Pool, Tier
@@ -8,6 +9,7 @@ from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Setting:
     """Everything an operator configured, with the cluster's shape."""
 
@@ -33,6 +35,11 @@ class Setting:
         if spec.max_duration_ms is not None:
             return spec.max_duration_ms
         return self.tier(spec.tier).max_duration_ms
+
+    @property
+    def gpu_milli(self) -> int:
+        """All GPUs of the cluster, in thousandths, whatever state they are in."""
+        return self.tree.gpus * GPU_MILLI
 
     @property
     def turn_reserve_milli(self) -> int:

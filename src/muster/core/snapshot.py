@@ -11,24 +11,28 @@ from dataclasses import replace
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree, same_place
+from muster.core.entitlements import Entitlements
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Demand
 from muster.core.pace import Pace, has_slots, pace_of
 from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
 from muster.core.quota import Ledger, LimitShare
+from muster.core.recent_preemptions import RecentPreemptions
 from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold
-from muster.model.policy import HOUR_MS, Order
+from muster.model.policy import Order
 from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Snapshot:
     """One consistent view of the cluster, its rules, what runs and what waits."""
 
@@ -69,11 +73,13 @@ class Snapshot:
         self.holds: dict[JobId, Hold] = {}
         self._held: dict[JobId, tuple[Hold, Footprint | None]] = {}
         self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
-        self._preemptions: dict[TeamPath, list[int]] = {}
+        self.recent_preemptions = RecentPreemptions()
         self.setting: Setting
         self.capacity: Capacity
         self.queue: WaitingQueue
         self._index(scenario)
+        self.entitlements = Entitlements(scenario.teams, self.setting.gpu_milli, scenario.now_ms)
+        """What every job is due. Whoever knows when jobs come and end keeps it: here they only wait and run."""
 
     def _index(self, scenario: Scenario) -> None:
         tree = Tree(scenario.cluster)
@@ -88,7 +94,7 @@ class Snapshot:
         for team, gpu_ms in scenario.usage:
             made.ledger.remember(team, gpu_ms, scenario.now_ms)
         for team, count in scenario.recent_preemptions:
-            made._preemptions[team] = [scenario.now_ms] * count
+            made.recent_preemptions.add(team, scenario.now_ms, count)
         for running in scenario.running:
             made.start(running)
         for waiting in scenario.waiting:
@@ -111,9 +117,7 @@ class Snapshot:
             tiers=self.setting.tiers,
             policy=self.setting.policy,
             usage=self.ledger.remembered(now_ms),
-            recent_preemptions=tuple(
-                (team, count) for team in sorted(self._preemptions) if (count := self.preemptions(team, now_ms))
-            ),
+            recent_preemptions=self.recent_preemptions.counts(now_ms),
             turn_ms=self.turn_ms,
             running=tuple(self.running.values()),
             waiting=tuple(self.queue.jobs.values()),
@@ -336,18 +340,7 @@ class Snapshot:
     def preempted(self, team: TeamPath, now_ms: int) -> None:
         """A job of this team was told to leave for another."""
         self._stir()
-        recent = [at_ms for at_ms in self._preemptions.get(team, []) if at_ms > now_ms - HOUR_MS]
-        self._preemptions[team] = [*recent, now_ms]
-
-    def preemptions(self, team: TeamPath, now_ms: int) -> int:
-        """How many jobs of this team were told to leave in the last hour."""
-        return sum(1 for at_ms in self._preemptions.get(team, ()) if at_ms > now_ms - HOUR_MS)
-
-    def rate_limits_end_ms(self, now_ms: int) -> list[int]:
-        """When a team that lost as many jobs as it may in an hour can lose the next one."""
-        most = self.setting.policy.preemptions_per_team_hour
-        recent = [[at_ms for at_ms in times if at_ms > now_ms - HOUR_MS] for times in self._preemptions.values()]
-        return [times[len(times) - most] + HOUR_MS for times in recent if 0 < most <= len(times)]
+        self.recent_preemptions.add(team, now_ms)
 
     def change_node(self, node: Node) -> None:
         """A node's state, pool or bad GPUs changed, or a node is new."""
@@ -364,6 +357,7 @@ class Snapshot:
         usage = self.ledger.remembered(now_ms)
         self._teams = rules.teams
         self.ledger = Ledger(rules.teams, rules.policy.half_life_ms)
+        self.entitlements.change_teams(rules.teams, now_ms)
         for team, gpu_ms in usage:
             self.ledger.remember(team, gpu_ms, now_ms)
         self._reindex(replace(self.scenario(now_ms), tiers=rules.tiers, pools=rules.pools, policy=rules.policy))
@@ -375,6 +369,10 @@ class Snapshot:
             self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
             self._know(job)  # a tier's limit may have changed, and with it when the job is gone
 
+    def entitle_anew(self, now_ms: int) -> None:
+        """Forget what everybody was due: it is kept from now on."""
+        self.entitlements = Entitlements(self._teams, self.setting.gpu_milli, now_ms)
+
     def change_cluster(self, cluster: ClusterSpec) -> None:
         """These are all the nodes from now on. Whatever runs does so on nodes that are among them."""
         self._stir()
@@ -384,9 +382,7 @@ class Snapshot:
     def _rebuild(self, node: Node) -> None:
         """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
-        self.cluster = ClusterSpec(
-            levels=self.cluster.levels, nodes=(*kept, node), nvlink_level=self.cluster.nvlink_level
-        )
+        self.cluster = replace(self.cluster, nodes=(*kept, node))
         self._reindex(replace(self.scenario(0), cluster=self.cluster))
 
     def _reindex(self, now: Scenario) -> None:

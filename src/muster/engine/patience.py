@@ -1,48 +1,57 @@
-"""How long jobs that gave way have waited since they would have been served in order.
+"""How long jobs that gave way have waited beyond what is fair.
+
+Where teams were declared, a job may be kept from running as long as its share of the cluster would have made it take;
+where none were, until it would have been served in the order of submission. Patience begins there.
 
 Folded with the state, so that the same log gives the same line and the same moments. Only jobs that have run before
 are watched: one that never ran makes those give way whose turn is over.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from muster.core.due_line import DueLine
+from muster.core.entitlements import Entitlements
 from muster.core.run_times import run_ms
 from muster.engine.timers import Timers
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
-from muster.model.limits import PATIENCE_MS
+from muster.model.limits import PATIENCE_LOOK_MS, PATIENCE_MS
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(NamedTuple):
     """Since when a job is due, and how long it had run by then."""
 
     since_ms: int
     ran_ms: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Patience:
     """The line of all jobs that have not ended, and when those that wait will have waited too long."""
 
-    def __init__(self, capacity_milli: int) -> None:
+    def __init__(self, capacity_milli: int, entitlements: Entitlements) -> None:
         self._line = DueLine(capacity_milli)
+        self._entitlements = entitlements
         self._due: dict[JobId, _Due] = {}
         self.timers = Timers()
 
-    def resize(self, capacity_milli: int) -> None:
+    def resize(self, capacity_milli: int, at_ms: int) -> None:
         """The cluster has so many GPUs from now on."""
         self._line.capacity_milli = capacity_milli
+        self._entitlements.resize(capacity_milli, at_ms)
 
-    def follow(self, before: Job | None, after: Job) -> list[JobId]:
+    def follow(self, before: Job | None, after: Job, at_ms: int) -> list[JobId]:
         """Take a change of a job into account; returns the jobs that became due by it, to be noted."""
         if before is None:
             self._line.join(after.id, after.submitted_ms, after.spec.gang_gpu_milli)
+            self._entitlements.join(after.id, after.spec.team, at_ms)
         elif after.state.is_final:
             self._line.leave(after.id, after.submitted_ms)
+            self._entitlements.leave(after.id, at_ms)
             self._due.pop(after.id, None)
         elif before.state is not after.state and after.state is JobState.QUEUED:
-            self._watch(after)
+            self._watch(after, at_ms)
             return []
         else:
             return []
@@ -51,22 +60,31 @@ class Patience:
     def note(self, job: Job, at_ms: int) -> None:
         """A job became due."""
         self._due[job.id] = _Due(at_ms, _ran_ms(job, at_ms))
-        self._watch(job)
+        self._watch(job, at_ms)
 
     def is_spent(self, job: Job, at_ms: int) -> bool:
-        """True when a job waits and has waited too long."""
+        """True when a job waits and has waited too long. One that has not is looked at again in time."""
+        if job.state is not JobState.QUEUED or job.starved:
+            return False
+        spent_ms = self._spent_ms(job, at_ms)
+        if spent_ms is not None and spent_ms > at_ms:
+            self.timers.set(job.id, max(spent_ms, at_ms + PATIENCE_LOOK_MS))
+        return spent_ms is not None and spent_ms <= at_ms
+
+    def _watch(self, job: Job, at_ms: int) -> None:
+        if job.state is JobState.QUEUED and job.attained_gpu_ms and not job.starved:
+            spent_ms = self._spent_ms(job, at_ms)
+            if spent_ms is not None:
+                self.timers.set(job.id, spent_ms)
+
+    def _spent_ms(self, job: Job, at_ms: int) -> int | None:
+        """When a job will have waited too long if it goes on waiting, as things are: running does not count."""
+        ran_ms = run_ms(job.spec, job.attained_gpu_ms)
+        fair_ms = self._entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, ran_ms, at_ms)
+        if fair_ms is not None:
+            return job.submitted_ms + fair_ms + PATIENCE_MS
         due = self._due.get(job.id)
-        return job.state is JobState.QUEUED and not job.starved and due is not None and _spent_ms(job, due) <= at_ms
-
-    def _watch(self, job: Job) -> None:
-        due = self._due.get(job.id)
-        if due is not None and job.state is JobState.QUEUED and job.attained_gpu_ms and not job.starved:
-            self.timers.set(job.id, _spent_ms(job, due))
-
-
-def _spent_ms(job: Job, due: _Due) -> int:
-    """When a job will have waited too long if it goes on waiting: running does not count."""
-    return due.since_ms + PATIENCE_MS + run_ms(job.spec, job.attained_gpu_ms) - due.ran_ms
+        return None if due is None else due.since_ms + PATIENCE_MS + ran_ms - due.ran_ms
 
 
 def _ran_ms(job: Job, at_ms: int) -> int:

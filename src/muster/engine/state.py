@@ -13,6 +13,7 @@ from muster.core.lifecycle.updating import updated_spec
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
+from muster.model.compiling import mypyc_attr
 from muster.model.errors import InvalidInput
 from muster.model.events import (
     CONFIGURATION,
@@ -33,7 +34,6 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, Node, NodeState
-from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
@@ -66,6 +66,7 @@ class Outcome(NamedTuple):
 _NOTHING = Outcome(is_change=False)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class State:
     """Everything the engine knows. Read it freely; only `fold` may change it."""
 
@@ -93,8 +94,7 @@ class State:
         """Nodes that somebody drained, and who."""
         self.node_notes: dict[NodeName, str] = {}
         """Why each node is in the state it is in, as far as somebody said."""
-        capacity_milli = _capacity_milli(scenario.cluster.nodes)
-        self.patience = Patience(capacity_milli) if scenario.policy.takes_turns else None
+        self.patience = _new_patience(self.snapshot) if scenario.policy.takes_turns else None
         """Watches jobs that gave way; None when the policy lets nobody ask for that."""
         self.configured: Rules | None = None
         """The rules that the configuration asked for last; others may have changed them since."""
@@ -148,7 +148,7 @@ def fold(state: State, event: Event) -> Outcome:
         case RulesChanged():
             outcome = _change_rules(state, event)
         case ClusterChanged(cluster=cluster):
-            outcome = _change_cluster(state, cluster)
+            outcome = _change_cluster(state, cluster, event.at_ms)
         case _:
             if isinstance(event, JobUpdated) and event.job in state.array_specs:
                 state.array_specs[event.job] = updated_spec(state.array_specs[event.job], event.changes)
@@ -232,14 +232,14 @@ def _change_rules(state: State, event: RulesChanged) -> Outcome:
     return Outcome()
 
 
-def _change_cluster(state: State, cluster: ClusterSpec) -> Outcome:
+def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
     state.nodes = {node.name: node for node in cluster.nodes}
     state.draining = _draining(cluster.nodes)
     state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
     state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
     state.snapshot.change_cluster(cluster)
     if state.patience is not None:
-        state.patience.resize(_capacity_milli(cluster.nodes))
+        state.patience.resize(state.snapshot.setting.gpu_milli, at_ms)
     return Outcome()
 
 
@@ -249,16 +249,17 @@ def _draining(nodes: Iterable[Node]) -> dict[NodeName, None]:
 
 def _patience_with(state: State, at_ms: int) -> Patience:
     """A line that everybody stands in who has not ended, as if it had been kept from the beginning."""
-    patience = Patience(_capacity_milli(state.nodes.values()))
+    state.snapshot.entitle_anew(at_ms)
+    patience = _new_patience(state.snapshot)
     for job in state.jobs.values():
         if not job.state.is_final:
-            for due in patience.follow(None, job):
+            for due in patience.follow(None, job, at_ms):
                 patience.note(state.jobs[due], at_ms)
     return patience
 
 
-def _capacity_milli(nodes: Iterable[Node]) -> int:
-    return sum(node.gpus for node in nodes) * GPU_MILLI
+def _new_patience(snapshot: Snapshot) -> Patience:
+    return Patience(snapshot.setting.gpu_milli, snapshot.entitlements)
 
 
 def _lose_node(state: State, event: NodeLost) -> Outcome:
@@ -301,7 +302,7 @@ def _place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None
         array.move(move.before, after)
     mirror(state.snapshot, move.before, after, at_ms)
     if state.patience is not None:
-        for job in state.patience.follow(move.before, after):
+        for job in state.patience.follow(move.before, after, at_ms):
             state.patience.note(state.jobs[job], at_ms)
 
 

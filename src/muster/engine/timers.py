@@ -3,9 +3,11 @@
 import heapq
 from collections.abc import Callable
 
+from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Timers:
     """Moments at which jobs asked to be woken. A moment that is no longer wanted is harmless."""
 

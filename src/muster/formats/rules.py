@@ -21,7 +21,7 @@ from muster.formats.wire import (
 )
 from muster.formats.yaml_text import Loc
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
-from muster.model.policy import DEFAULT_TIERS, Order, Policy, Pool, Tier
+from muster.model.policy import DEFAULT_TIERS, Order, Packing, Policy, Pool, Tier
 
 COUNT_MAX = 1_000_000
 """Of holds and preemptions: more than there are jobs."""
@@ -54,6 +54,7 @@ class PolicyWire(Wire):
     """How the scheduler decides."""
 
     order: Annotated[Order, Field(strict=False)] = _DEFAULTS.order
+    packing: Annotated[Packing, Field(strict=False)] = _DEFAULTS.packing
     backfill: bool = _DEFAULTS.backfill
     fair_share: bool = _DEFAULTS.fair_share
     hold_depth: Count = _DEFAULTS.hold_depth
@@ -79,6 +80,7 @@ def policy_part(value: object, problems: Problems, at: Loc) -> Policy:
         return _DEFAULTS
     return Policy(
         order=wire.order,
+        packing=wire.packing,
         backfill=wire.backfill,
         fair_share=wire.fair_share,
         hold_depth=wire.hold_depth,

@@ -43,6 +43,7 @@ def policy_document(policy: Policy) -> Part:
     """The policy with all of its settings."""
     return {
         "order": policy.order.value,
+        "packing": policy.packing.value,
         "backfill": policy.backfill,
         "fair_share": policy.fair_share,
         "hold_depth": policy.hold_depth,

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from muster.engine.state import State
+from muster.model.compiling import is_compiled
 from muster.store.base import StateStore
 
 _CODE = ("model", "core", "engine")
@@ -21,7 +22,7 @@ _CODE = ("model", "core", "engine")
 def layout() -> str:
     """The fingerprint of the code that states are made by."""
     package = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"compiled" if is_compiled() else b"plain")
     for name in _CODE:
         for source in sorted((package / name).rglob("*.py")):
             digest.update(str(source.relative_to(package)).encode())

@@ -128,6 +128,12 @@ others whose turn is over. With the time those need to leave nobody loses a day 
 TURN_RESERVE_PART = 150
 """One GPU in so many is kept from jobs that gave way for those that never ran: without it a third more give way."""
 
+TURN_EVEN_COST = 64
+"""How many times as dear it is to stop a job that was never kept waiting: a few others who can afford it go before."""
+
+PATIENCE_LOOK_MS = 10 * 60_000
+"""How soon a job that still has patience is looked at again, at the soonest, where what is fair changes with time."""
+
 TURNS_TRIED = 64
 """Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""
 

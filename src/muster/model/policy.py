@@ -70,11 +70,21 @@ class Order(StrEnum):
     """As fair, with the least GPU time received so far first among jobs of one team and priority."""
 
 
+class Packing(StrEnum):
+    """Which of the nodes with room a worker gets."""
+
+    LEAST_HARM = "least_harm"
+    """The one where it spoils least for what waits now and for what usually comes."""
+    BEST_FIT = "best_fit"
+    """The one that it fills most; what others do, for comparisons with them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How the scheduler decides. The defaults are those of the live system."""
 
     order: Order = Order.FAIR
+    packing: Packing = Packing.LEAST_HARM
     fair_share: bool = True
     """False: teams do not count, whatever the order; the policies that others are compared with do this."""
     backfill: bool = True

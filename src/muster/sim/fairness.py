@@ -2,6 +2,8 @@
 
     rho = completion / (run * max(1, gpus / share))
 
+Where GPU types differ, the share is one of every type, so alone on it the job would run at the average of their speeds.
+
 The share of a job at a moment is the cluster's GPUs, divided between the teams that have jobs by their weights, and
 inside the team between its jobs; of the whole life of the job the average counts. A job is active from its submission
 to its end. A rho above 1 means that the job would have been better off alone on its share (Themis, Sia).
@@ -14,7 +16,8 @@ from dataclasses import dataclass
 
 from muster.model.ids import TeamPath
 from muster.model.job import JobState
-from muster.sim.outcome import JobOutcome
+from muster.model.trace import TraceJob
+from muster.sim.outcome import GpusByType, JobOutcome, Replay
 from muster.sim.timeline import is_rejected
 
 TOLERANCE = 1e-9
@@ -33,29 +36,40 @@ class Fairness:
     """The part of the finished jobs with a rho above 1."""
 
 
-def fairness(
-    outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None = None
-) -> Fairness:
+def fairness(replay: Replay, weights: Mapping[TeamPath, int] | None = None) -> Fairness:
     """The worst rho and how many are unfair. With weights (thousandths) teams count, without them only jobs do."""
-    values = rhos(outcomes, capacity_milli, weights)
+    values = rhos(replay, weights)
     if not values:
         return Fairness(worst=0.0, unfair_fraction=0.0)
     unfair = sum(value > 1 + TOLERANCE for value in values)
     return Fairness(worst=max(values), unfair_fraction=unfair / len(values))
 
 
-def rhos(
-    outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None = None
-) -> list[float]:
+def rhos(replay: Replay, weights: Mapping[TeamPath, int] | None = None) -> list[float]:
     """The rho of every job that finished, in the order of the trace."""
-    shares = _mean_shares(outcomes, capacity_milli, weights)
-    return [_rho(outcome, share) for outcome, share in zip(outcomes, shares, strict=True) if share is not None]
+    shares = _mean_shares(replay.outcomes, replay.capacity_milli, weights)
+    return [
+        _rho(outcome, share, replay.gpus_by_type)
+        for outcome, share in zip(replay.outcomes, shares, strict=True)
+        if share is not None
+    ]
 
 
-def _rho(outcome: JobOutcome, share_milli: float) -> float:
+def _rho(outcome: JobOutcome, share_milli: float, gpus_by_type: GpusByType) -> float:
     completion_ms = outcome.completion_ms or 0
-    ideal_ms = outcome.job.run_ms * max(1.0, outcome.job.gpu_milli / share_milli)
+    run_ms = outcome.job.run_ms / _mean_speed(outcome.job, gpus_by_type)
+    ideal_ms = run_ms * max(1.0, outcome.job.gpu_milli / share_milli)
     return completion_ms / ideal_ms if ideal_ms else float(completion_ms > 0) * completion_ms
+
+
+def _mean_speed(job: TraceJob, gpus_by_type: GpusByType) -> float:
+    """How fast a job is on a share of all types that it accepts, relative to the one that its run time is from."""
+    if not job.run_ms_by_type:
+        return 1.0
+    run_ms = dict(job.run_ms_by_type)
+    accepted = [(kind, gpus) for kind, gpus in gpus_by_type if not job.gpu_types or kind in job.gpu_types]
+    speeds = sum(gpus * job.run_ms / (run_ms.get(kind, job.run_ms) or 1) for kind, gpus in accepted)
+    return speeds / sum(gpus for _, gpus in accepted) if speeds else 1.0
 
 
 class _Team:

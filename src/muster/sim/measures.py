@@ -25,8 +25,8 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
     finished = [outcome for outcome in outcomes if outcome.state is JobState.SUCCEEDED]
     started = [outcome for outcome in outcomes if outcome.first_start_ms is not None]
     weights = {team.path: team.weight for team in teams}
-    rho_by_jobs = _fairness_values(fairness(outcomes, replay.capacity_milli), len(finished))
-    rho_by_teams = _fairness_values(fairness(outcomes, replay.capacity_milli, weights), len(finished))
+    rho_by_jobs = _fairness_values(fairness(replay), len(finished))
+    rho_by_teams = _fairness_values(fairness(replay, weights), len(finished))
     return {
         "policy": replay.policy,
         "trace": replay.trace,

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
-from muster.model.ids import NodeName
+from muster.model.ids import GpuType, NodeName
 from muster.model.job import JobState
 from muster.model.trace import TraceJob
+
+GpusByType = tuple[tuple[GpuType, int], ...]
+"""How many GPUs of each type a cluster has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,5 +84,7 @@ class Replay:
     cycles: int
     cpu_s: float
     log_hash: str
+    gpus_by_type: GpusByType = ()
+    """GPUs of the whole cluster, of each type."""
     rejections: tuple[str, ...] = ()
     """Why jobs were never let in, each reason once, the most frequent first."""

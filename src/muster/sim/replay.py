@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from muster.model.errors import InvalidInput
+from muster.model.ids import GpuType
 from muster.model.job import JobState
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, Pool, Tier
@@ -17,7 +18,7 @@ from muster.model.trace import Trace
 from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates
 from muster.sim.fragmentation import JobMix
-from muster.sim.outcome import JobOutcome, Replay, Stint
+from muster.sim.outcome import GpusByType, JobOutcome, Replay, Stint
 from muster.sim.run import Progress, Run
 from muster.sim.timeline import Occupied, timeline
 from muster.sim.training import Habits
@@ -75,18 +76,19 @@ def replay(
     )
     with _rare_collections():
         run.to_the_end()
-    outcomes = tuple(_outcome(run, place) for place in range(len(trace.jobs)))
-    samples = timeline(
-        cluster,
-        outcomes,
-        _occupied(run),
-        run.world.node_history,
-        JobMix(record.spec for record in run.engine.state.jobs.values()),
-    )
+        outcomes = tuple([_outcome(run, place) for place in range(len(trace.jobs))])
+        samples = timeline(
+            cluster,
+            outcomes,
+            _occupied(run),
+            run.world.node_history,
+            JobMix(record.spec for record in run.engine.state.jobs.values()),
+        )
     return Replay(
         policy=policy.name,
         trace=trace.name,
         capacity_milli=sum(node.gpus for node in cluster.nodes) * GPU_MILLI,
+        gpus_by_type=_gpus_by_type(cluster),
         outcomes=outcomes,
         samples=samples,
         cycles=run.cycles,
@@ -105,6 +107,13 @@ def _rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
+
+
+def _gpus_by_type(cluster: ClusterSpec) -> GpusByType:
+    counts: Counter[GpuType] = Counter()
+    for node in cluster.nodes:
+        counts[node.gpu_type] += node.gpus
+    return tuple(sorted(counts.items()))
 
 
 def _occupied(run: Run) -> list[Occupied]:

@@ -65,7 +65,7 @@ class Submissions:
         roles = self._roles_of(job)
         expected_ms = job.run_ms if self._knows_durations else None
         limit_ms = self._limits.limit_ms(job)
-        key = (id(roles), job.team, job.tier, job.priority, job.name, job.user, limit_ms, expected_ms)
+        key = (id(roles[0]), job.team, job.tier, job.priority, job.name, job.user, limit_ms, expected_ms)
         known = self._specs.get(key)
         if known is None:
             known = self._specs[key] = JobSpec(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
+from muster.model.compiling import mypyc_attr
 from muster.model.events import (
     CheckpointSaved,
     NodeChanged,
@@ -32,6 +33,7 @@ KILLED = 137
 """The exit code of a process that was killed."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class World:
     """Runs the jobs of a trace on virtual time."""
 

@@ -8,6 +8,7 @@ from muster import __version__
 from muster.cli import main as main_module
 from muster.cli import plan as plan_module
 from muster.cli.main import app
+from muster.core.planning import deciding
 from muster.model.errors import Conflict, MusterError, NotFound, Refused
 from muster.model.scenario import Scenario
 from tests.unit.cli.decisions import SCENARIO, Decision, decide
@@ -99,9 +100,10 @@ def test_an_interrupted_command_exits_with_6(file: str, monkeypatch: pytest.Monk
     assert runner.invoke(app, ["plan", file]).exit_code == 6
 
 
-def test_the_version_is_printed() -> None:
+def test_the_version_is_printed_with_what_runs() -> None:
     result = runner.invoke(app, ["--version"])
-    assert (result.exit_code, result.stdout) == (0, f"muster {__version__}\n")
+    kind = "plain Python" if str(deciding.__file__).endswith(".py") else "compiled"
+    assert (result.exit_code, result.stdout) == (0, f"muster {__version__} ({kind})\n")
 
 
 def test_the_entry_point_exits_with_the_code_of_the_command(

@@ -132,10 +132,10 @@ def test_a_node_with_more_cpus_than_before_has_more_of_them_free() -> None:
 
 def test_preemptions_are_forgotten_after_an_hour() -> None:
     snapshot = Snapshot.of(a_scenario(flat(1), recent_preemptions=((TEAM, 2),)))
-    assert snapshot.preemptions(TEAM, NOW_MS) == 2
+    assert snapshot.recent_preemptions.count(TEAM, NOW_MS) == 2
     snapshot.preempted(TEAM, NOW_MS + 30 * MINUTE_MS)
-    assert snapshot.preemptions(TEAM, NOW_MS + 59 * MINUTE_MS) == 3
-    assert snapshot.preemptions(TEAM, NOW_MS + HOUR_MS) == 1
+    assert snapshot.recent_preemptions.count(TEAM, NOW_MS + 59 * MINUTE_MS) == 3
+    assert snapshot.recent_preemptions.count(TEAM, NOW_MS + HOUR_MS) == 1
     snapshot.preempted(TEAM, NOW_MS + 2 * HOUR_MS)
     assert snapshot.scenario(NOW_MS + 2 * HOUR_MS).recent_preemptions == ((TEAM, 1),)
     assert snapshot.scenario(NOW_MS + 9 * HOUR_MS).recent_preemptions == ()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from muster.core.entitlements import Entitlements
 from muster.engine.patience import Patience
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
@@ -20,18 +21,18 @@ def a_record(name: str, *, state: JobState = JobState.QUEUED, submitted_ms: int 
 
 
 def submit(patience: Patience, job: Job, at_ms: int) -> None:
-    for due in patience.follow(None, job):
+    for due in patience.follow(None, job, at_ms):
         assert due == job.id
         patience.note(job, at_ms)
 
 
 def test_waiting_counts_from_when_the_job_was_due_and_running_does_not() -> None:
-    patience = Patience(1_000)
+    patience = Patience(1_000, Entitlements((), 1_000))
     job = a_record("j")
     submit(patience, job, 0)
     running = replace(job, state=JobState.RUNNING)
     back = replace(job, state=JobState.QUEUED, attained_gpu_ms=GPU_MS, requeued=True)
-    assert patience.follow(running, back) == []
+    assert patience.follow(running, back, 4 * HOUR_MS) == []
     spent_ms = PATIENCE_MS + 4 * HOUR_MS
     assert patience.timers.next_ms == spent_ms
     assert not patience.is_spent(back, spent_ms - 1)
@@ -41,18 +42,18 @@ def test_waiting_counts_from_when_the_job_was_due_and_running_does_not() -> None
 
 
 def test_a_job_is_not_due_while_those_before_it_fill_the_cluster() -> None:
-    patience = Patience(1_000)
+    patience = Patience(1_000, Entitlements((), 1_000))
     first, second = a_record("a"), a_record("b", submitted_ms=5, attained_gpu_ms=GPU_MS)
     submit(patience, first, 0)
-    assert patience.follow(None, second) == []
+    assert patience.follow(None, second, 5) == []
     assert not patience.is_spent(second, 10 * PATIENCE_MS)
     ended = replace(first, state=JobState.SUCCEEDED, ended_ms=HOUR_MS)
-    assert patience.follow(first, ended) == ["b"]
+    assert patience.follow(first, ended, HOUR_MS) == ["b"]
     patience.note(second, HOUR_MS)
     assert patience.timers.next_ms == HOUR_MS + PATIENCE_MS
 
 
 def test_a_job_that_never_ran_is_not_watched() -> None:
-    patience = Patience(1_000)
+    patience = Patience(1_000, Entitlements((), 1_000))
     submit(patience, a_record("j"), 0)
     assert patience.timers.next_ms is None

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, RootModel
 
 from muster.api.schemas.base import Schema
-from muster.model.policy import Order
+from muster.model.policy import Order, Packing
 
 Duration = Annotated[str, Field(examples=["10m", "7d"], description="Such as 90s, 30m, 12h or 7d.")]
 
@@ -35,6 +35,7 @@ class Policy(Schema):
     """How the scheduler decides."""
 
     order: Order
+    packing: Packing
     backfill: bool
     fair_share: bool
     hold_depth: int

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from muster.core.cluster.slots import SlotView
 from muster.core.cluster.states import Ask, FreeStates, Hardware
 from muster.core.cluster.tree import Tree
+from muster.model.compiling import mypyc_attr
 from muster.model.node import Node
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
@@ -42,6 +43,7 @@ Footprint = tuple[NodeUse, ...]
 _Change = tuple[int, tuple[int, ...], int, int, int, int]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Capacity:
     """The free capacity of every node and domain, and views of it by ask."""
 

@@ -2,6 +2,10 @@
 
 They give way to jobs of their tier that have never run. Short jobs then start almost at once, and a long one pays for
 it with a restart now and then: it keeps what it has saved and its place in the queue.
+
+Where teams were declared, who has got ahead of what its team's weight makes it due is asked first: it can wait and
+still finish in fair time. Next come those that are behind already, as far as their patience goes, and only then
+anybody who has never been kept waiting at all.
 """
 
 from bisect import bisect_right
@@ -14,12 +18,22 @@ from muster.core.planning.search import Allowance, Sacrifice
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.core.run_times import began_ms
 from muster.model.ids import JobId
-from muster.model.limits import TURNS_TRIED
+from muster.model.job import RunningJob
+from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
 from muster.model.plan import Why
+
+AHEAD, BEHIND, EVEN = 0, 1, 2
+"""How a job stands to what it is due, in the order in which jobs are asked."""
+
+AHEAD_PART = 4
+"""Who is ahead by this part of the time that was fair, and by a turn, can wait: shares change while it does."""
+
+BEHIND_PART = 1000
+"""A delay by less than this part of the time that was fair is none."""
 
 
 class Turns:
-    """Who has had his turn in this cycle, by tier, who had most GPU time first."""
+    """Who has had his turn in this cycle, by tier, in the order in which they are asked."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -41,8 +55,10 @@ class Turns:
         return [self.victim(job_id) for job_id in self.over(tier, starved=starved)]
 
     def victim(self, job_id: JobId) -> Victim:
-        """One of them as a victim."""
-        return victim_of(self._desk, self._desk.snapshot.running[job_id], Why.TURN)
+        """One of them as a victim; one that was never kept waiting costs more than any few others."""
+        job = self._desk.snapshot.running[job_id]
+        victim = victim_of(self._desk, job, Why.TURN)
+        return victim._replace(cost=victim.cost * TURN_EVEN_COST) if self._standing(job) == EVEN else victim
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be asked again."""
@@ -61,12 +77,24 @@ class Turns:
             if may_be_stopped(desk, job):
                 found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(job_id)
         for jobs in found.values():
-            jobs.sort(key=self._least_gpu_time_last)
+            jobs.sort(key=self._who_is_asked_first)
         return found
 
-    def _least_gpu_time_last(self, job_id: JobId) -> tuple[int, JobId]:
+    def _who_is_asked_first(self, job_id: JobId) -> tuple[int, int, JobId]:
+        """By standing, then who had most GPU time."""
         job = self._desk.snapshot.running[job_id]
-        return (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
+        return self._standing(job), (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
+
+    def _standing(self, job: RunningJob) -> int:
+        """How a job stands; ahead, like everybody, where nobody said what is due."""
+        now_ms, snapshot = self._desk.now_ms, self._desk.snapshot
+        fair_ms = snapshot.entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, now_ms - began_ms(job), now_ms)
+        if fair_ms is None:
+            return AHEAD
+        lived_ms = now_ms - job.submitted_ms
+        if lived_ms + fair_ms // AHEAD_PART + (snapshot.turn_ms or 0) < fair_ms:
+            return AHEAD
+        return BEHIND if lived_ms > fair_ms + fair_ms // BEHIND_PART else EVEN
 
 
 def one_makes_room(

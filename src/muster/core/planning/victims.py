@@ -78,7 +78,7 @@ def victim_of(desk: Desk, job: RunningJob, why: Why) -> Victim:
 
 def may_take_from(desk: Desk, team: TeamPath) -> int:
     """How many more jobs of a team may be told to leave within the hour."""
-    recent = desk.snapshot.preemptions(team, desk.now_ms)
+    recent = desk.snapshot.recent_preemptions.count(team, desk.now_ms)
     return desk.policy.preemptions_per_team_hour - recent - desk.told.get(team, 0)
 
 

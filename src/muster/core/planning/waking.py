@@ -55,7 +55,7 @@ def _next_to_be_asked(desk: Desk) -> list[int]:
         asking = [group for group in snapshot.queue.classes() if not snapshot.only_waits(group)]
         if all(job_id in begun for group in asking for job_id in group.ids):
             return []
-    return [*next_to_be_movable(desk), *_next_turn_over(desk), *snapshot.rate_limits_end_ms(desk.now_ms)]
+    return [*next_to_be_movable(desk), *_next_turn_over(desk), *_rate_limits_end(desk)]
 
 
 def next_to_be_movable(desk: Desk) -> list[int]:
@@ -72,6 +72,11 @@ def _next_turn_over(desk: Desk) -> list[int]:
         return []
     following = bisect_left(turns, (desk.now_ms - turn_ms + 1, ""))
     return [began_ms + turn_ms for began_ms, _ in turns[following : following + 1]]
+
+
+def _rate_limits_end(desk: Desk) -> list[int]:
+    """When a team that lost as many jobs as it may in an hour can lose the next one."""
+    return desk.snapshot.recent_preemptions.limits_end_ms(desk.policy.preemptions_per_team_hour, desk.now_ms)
 
 
 def _next_to_starve(desk: Desk) -> list[int]:

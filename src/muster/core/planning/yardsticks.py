@@ -8,6 +8,7 @@ from functools import lru_cache
 from muster.core.cluster.states import Yardstick
 from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType
+from muster.model.policy import Packing
 from muster.model.resources import GPU_MILLI
 
 _Want = tuple[int, GpuType | None, int, int]
@@ -24,7 +25,12 @@ STANDING_WEIGHT = 2
 
 
 def yardsticks(snapshot: Snapshot) -> list[Yardstick]:
-    """What the cluster would like to be able to place, now and in general."""
+    """What the cluster would like to be able to place, now and in general.
+
+    Nothing, where nodes are to be filled by best fit: when nothing is harmed, that is what decides.
+    """
+    if snapshot.setting.policy.packing is Packing.BEST_FIT:
+        return []
     marks = _standing(snapshot.setting.tree.largest_node_gpus)
     asked: dict[_Want, int] = {}
     total = 0

@@ -4,6 +4,8 @@ Reads what replays left behind and the figures computed from it. Decides nothing
 `muster simulate -o json` has.
 """
 
+from muster.sim.report.about import About
+from muster.sim.report.sweep import Sweep
 from muster.sim.report.writing import write_report
 
-__all__ = ["write_report"]
+__all__ = ["About", "Sweep", "write_report"]

@@ -11,17 +11,23 @@ SHORTEST_S = 1.0
 
 _TICKS_S = (
     (1, "1 s"),
-    (10, "10 s"),
     (MINUTE_S, "1 min"),
-    (10 * MINUTE_S, "10 min"),
     (HOUR_S, "1 h"),
-    (6 * HOUR_S, "6 h"),
     (DAY_S, "1 d"),
+    (10, "10 s"),
+    (10 * MINUTE_S, "10 min"),
+    (6 * HOUR_S, "6 h"),
     (7 * DAY_S, "7 d"),
     (30 * DAY_S, "30 d"),
     (180 * DAY_S, "180 d"),
     (1_800 * DAY_S, "1,800 d"),
+    *((count * MINUTE_S, f"{count} min") for count in (30, 2, 5, 20)),
+    *((count * HOUR_S, f"{count} h") for count in (2, 12, 3, 4)),
+    *((count * DAY_S, f"{count} d") for count in (3, 2, 14, 60)),
 )
+"""In the order of their weight: where there is no room for all, the page leaves out the last ones."""
+_LEAST_SPAN = 0.7
+"""In powers of ten: wide enough for two ticks, wherever it is."""
 
 
 def drawn_s(seconds: float) -> float:
@@ -66,7 +72,7 @@ def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[s
     """A log axis of lengths of time that holds all the values."""
     drawn = [drawn_s(each) for each in values_s] or [SHORTEST_S, HOUR_S]
     low, high = math.log10(min(drawn)), math.log10(max(drawn))
-    room = max(0.05, (high - low) * 0.03)
+    room = max(0.05, (high - low) * 0.03, (_LEAST_SPAN - (high - low)) / 2)
     return axis(
         title,
         type="log",
@@ -77,9 +83,10 @@ def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[s
     )
 
 
-def day_axis(title: str = "Time since the trace began", **parts: Any) -> dict[str, Any]:
-    """An axis of days."""
-    return axis(title, tickprefix="day ", hoverformat=".2f", **parts)
+def day_axis(days: float, **parts: Any) -> dict[str, Any]:
+    """An axis of so many days since the trace began."""
+    bounds = [0, round(days, 4) or 1]
+    return axis("Days since the trace began", range=bounds, nticks=8, hoverformat=".2f", **parts)
 
 
 def percent_axis(title: str, **parts: Any) -> dict[str, Any]:

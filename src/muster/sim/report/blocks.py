@@ -56,6 +56,14 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is so, by name, and the command that shows it again."""
+
+    facts: Sequence[tuple[str, str]]
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
     """One choice among several."""
 
@@ -71,7 +79,7 @@ class Panels:
     panels: Sequence[Panel]
 
 
-Block = Chart | Table | Prose | Panels
+Block = Chart | Table | Prose | Facts | Panels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

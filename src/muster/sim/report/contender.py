@@ -48,6 +48,14 @@ class Contender:
             value = value.get(name) if isinstance(value, Mapping) else None
         return float(value) if isinstance(value, int | float) else None
 
+    def tells(self, *path: str) -> bool:
+        """True if its summary has a figure by this name, whether or not there was anything to measure."""
+        *inner, last = path
+        value: Any = self.summary
+        for name in inner:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return isinstance(value, Mapping) and last in value
+
     @property
     def outcomes(self) -> tuple[JobOutcome, ...]:
         """Every job, in the order of the trace."""
@@ -89,9 +97,14 @@ def labels(replays: Sequence[Replay]) -> list[str]:
         else f"{each.policy}, {count_text(each.capacity_milli // GPU_MILLI)} GPUs"
         for each in replays
     ]
+    return distinct(sized)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, with a number where one was there before."""
     met: Counter[str] = Counter()
     numbered = []
-    for name in sized:
+    for name in names:
         met[name] += 1
         numbered.append(name if met[name] == 1 else f"{name} ({met[name]})")
     return numbered

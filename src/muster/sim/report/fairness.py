@@ -1,5 +1,6 @@
 """Who is treated unfairly: finish-time fairness ρ of every job, of which one or less is fair."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ from muster.sim.report.wording import count_text, percent_text, ratio_text
 
 _LEAST = 0.01
 """A log scale has no place for zero."""
-_TICKS = [0.01, 0.1, 0.2, 0.5, 1, 2, 5, *(10**power for power in range(1, 7))]
+_TICKS = [1, 10, 0.1, 0.01, *(10**power for power in range(2, 7)), 2, 0.5, 5, 0.2, 20, 50]
+"""In the order of their weight, as for lengths of time."""
 _TICK_TEXTS = [f"{tick:,g}" for tick in _TICKS]
 _LEAD = "ρ is how long a job took over how long it would have taken with its fair share of the cluster to itself. "
 _BY_TEAMS = "Shares are divided between the teams that have jobs by weight, and inside a team equally between its jobs."
@@ -35,12 +37,25 @@ def _chart(contenders: Sequence[Contender]) -> Chart:
         title="Finish-time fairness: share of jobs with ρ up to a given value",
         data=[_curve(each) for each in contenders],
         layout=layout(
-            xaxis=axis("ρ (log scale; above 1 is unfair)", type="log", tickvals=_TICKS, ticktext=_TICK_TEXTS),
+            xaxis=axis(
+                "ρ (log scale; above 1 is unfair)",
+                type="log",
+                range=_bounds(contenders),
+                tickvals=_TICKS,
+                ticktext=_TICK_TEXTS,
+            ),
             yaxis=percent_axis("Jobs", range=[0, 1.02]),
             shapes=[_border()],
         ),
         height_px=400,
     )
+
+
+def _bounds(contenders: Sequence[Contender]) -> list[float]:
+    """The powers of ten between which everything lies, 1 among them."""
+    ends = [max(_LEAST, value) for each in contenders for value in (*each.rhos[:1], *each.rhos[-1:])]
+    low, high = math.log10(min(ends, default=1)), math.log10(max(ends, default=1))
+    return [round(min(low, -0.1) - 0.05, 3), round(max(high, 0.3) + 0.05, 3)]
 
 
 def _border() -> dict[str, Any]:

@@ -22,15 +22,19 @@ _RANK = {str(tier.name): place for place, tier in enumerate(DEFAULT_TIERS)}
 Named = Callable[[JobOutcome], str]
 
 
-def groups(contenders: Sequence[Contender], weights: Mapping[str, int]) -> Section:
-    """The section on tiers and teams; with `weights`, what teams got is held against what is due to them."""
+def groups(contenders: Sequence[Contender], weights: Mapping[str, int], *, made_up: str = "") -> Section:
+    """The section on tiers and teams; with `weights`, what teams got is held against what is due to them.
+
+    `made_up` says what of it nobody ever observed.
+    """
     named = team_names((each for contender in contenders for each in contender.outcomes), most=TEAMS_SHOWN)
     tiers = _tiers(contenders)
     blocks: list[Block] = [_tier_chart(contenders, tiers)] if len(tiers) > 1 else []
     if len(named) > 1:
         waits = _team_wait_chart(contenders, named, wide=bool(blocks))
         blocks += (_share_chart(contenders, named, weights), waits)
-    return Section(key="groups", title="By tier and team", lead=_lead(tiers, named), blocks=blocks)
+    lead = " ".join(each for each in (made_up, _lead(tiers, named)) if each)
+    return Section(key="groups", title="By tier and team", lead=lead, blocks=blocks)
 
 
 def _lead(tiers: Sequence[str], named: Mapping[str, str]) -> str:

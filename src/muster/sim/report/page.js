@@ -25,9 +25,44 @@
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, resolved(each, style)]));
   }
 
+  const CHARACTER_PX = 7.5;
+  const BETWEEN_LABELS_PX = 12;
+  const LINE_PX = 18;
+
+  /* Labels that would touch one another are left out; those that are named first stay. */
+  function thinned(axis, lengthPx, isAcross) {
+    const [low, high] = axis.range;
+    const kept = [];
+    axis.tickvals.forEach((value, place) => {
+      const text = String(axis.ticktext[place]);
+      const at = ((axis.type === "log" ? Math.log10(value) : value) - low) / (high - low) * lengthPx;
+      const sizePx = isAcross ? text.length * CHARACTER_PX : LINE_PX;
+      const touches = (other) => Math.abs(other.at - at) < (other.sizePx + sizePx) / 2 + BETWEEN_LABELS_PX;
+      if (at >= -1 && at <= lengthPx + 1 && !kept.some(touches)) {
+        kept.push({ at, sizePx, value, text });
+      }
+    });
+    axis.tickvals = kept.map((each) => each.value);
+    axis.ticktext = kept.map((each) => each.text);
+  }
+
+  function fit(layout, widthPx, heightPx) {
+    const rows = layout.yaxis?.type === "log" ? [] : layout.yaxis?.ticktext ?? [];
+    const longest = Math.max(6, ...rows.flatMap((each) => String(each).split("<br>")).map((line) => line.length));
+    for (const [name, axis] of Object.entries(layout)) {
+      if (/^xaxis/.test(name) && axis.tickvals && axis.range) {
+        thinned(axis, widthPx - longest * CHARACTER_PX - 32, true);
+      } else if (/^yaxis/.test(name) && axis.tickvals && axis.type === "log") {
+        const [bottom, top] = axis.domain ?? [0, 1];
+        thinned(axis, (heightPx - 90) * (top - bottom), false);
+      }
+    }
+  }
+
   function draw(place) {
     const key = place.id.slice("chart-".length);
     const figure = resolved(charts[key], getComputedStyle(root));
+    fit(figure.layout, place.clientWidth, place.clientHeight);
     if ("paper" in root.dataset) {
       figure.layout.width = place.clientWidth;
     }
@@ -71,17 +106,8 @@
 
   document.querySelectorAll(".panels").forEach(tabs);
 
-  const onSight = new IntersectionObserver(
-    (entries) => {
-      for (const entry of entries) {
-        if (entry.isIntersecting && !drawn.has(entry.target)) {
-          draw(entry.target);
-        }
-      }
-    },
-    { rootMargin: "1200px" },
-  );
-  places().forEach((place) => onSight.observe(place));
+  /* All at once, before the page counts as loaded: whoever takes a picture of the whole page never scrolls. */
+  places().filter(isVisible).forEach(draw);
 
   function redraw() {
     for (const place of drawn) {
@@ -94,12 +120,40 @@
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
+  /* The library fits the drawing to a new width; which labels have room is decided here. */
+  let resizing = 0;
+  let widthPx = innerWidth;
+  addEventListener("resize", () => {
+    clearTimeout(resizing);
+    resizing = setTimeout(() => {
+      if (innerWidth !== widthPx && !("paper" in root.dataset)) {
+        widthPx = innerWidth;
+        redraw();
+      }
+    }, 150);
+  });
+
+  const SMALLEST = 0.4;
+  const tables = () => [...document.querySelectorAll(".scroll > table")];
+
+  /* Paper does not scroll: what is too wide becomes smaller. */
+  function shrink(table) {
+    const share = table.parentElement.clientWidth / table.offsetWidth;
+    table.style.zoom = share < 1 ? Math.max(SMALLEST, share) : "";
+  }
+
   addEventListener("beforeprint", () => {
     root.dataset.paper = "";
+    tables().forEach(shrink);
     places().forEach(draw);
   });
   addEventListener("afterprint", () => {
     delete root.dataset.paper;
+    tables().forEach((table) => {
+      table.style.zoom = "";
+    });
+    /* From scratch: a drawing keeps the width it was once given. */
+    drawn.forEach((place) => Plotly.purge(place));
     redraw();
   });
 })();

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-from muster.sim.report.blocks import Block, Cell, Chart, Panel, Panels, Prose, Section, Table
+from muster.sim.report.blocks import Block, Cell, Chart, Facts, Panel, Panels, Prose, Section, Table
 
 
 def render(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
@@ -21,7 +21,7 @@ def render(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Sect
     return Template(_asset("page.html")).substitute(
         title=escape(title),
         style=_asset("page.css"),
-        facts="".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in facts),
+        facts=_named(facts),
         contents="".join(f'<a href="#{each.key}">{escape(each.title)}</a>' for each in sections),
         sections="\n".join(_section(each) for each in sections),
         charts=_data({chart.key: _figure(chart) for section in sections for chart in _charts(section.blocks)}),
@@ -49,6 +49,8 @@ def _block(block: Block) -> str:
             return _table(block)
         case Prose():
             return _prose(block)
+        case Facts():
+            return _facts(block)
         case Panels():
             return f'<div class="panels wide">{"".join(_panel(each) for each in block.panels)}</div>'
         case _:
@@ -91,6 +93,18 @@ def _kind(place: int, table: Table) -> str:
 def _prose(prose: Prose) -> str:
     items = "".join(f"<li><b>{escape(about)}</b>: {escape(text)}</li>" for about, text in prose.statements)
     return f'<ul class="prose {_width(prose)}">{items}</ul>'
+
+
+def _facts(block: Facts) -> str:
+    words = " ".join(f"<span>{escape(word)}</span>" for word in block.command.split(" "))
+    command = f"<figcaption>To repeat it</figcaption><pre>{words}</pre>"
+    return (
+        f'<figure class="wide"><dl class="about">{_named(block.facts)}</dl>{command if block.command else ""}</figure>'
+    )
+
+
+def _named(facts: Sequence[tuple[str, str]]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
 
 
 def _panel(panel: Panel) -> str:

@@ -86,7 +86,8 @@ def _end_ms(contenders: Sequence[Contender]) -> int:
 
 
 def _comparison_chart(contenders: Sequence[Contender]) -> Chart:
-    step_ms = _step_ms(_end_ms(contenders), SMOOTH_STEPS)
+    end_ms = _end_ms(contenders)
+    step_ms = _step_ms(end_ms, SMOOTH_STEPS)
     data: list[dict[str, Any]] = []
     for each in contenders:
         found = list(steps(each.replay.samples, step_ms))
@@ -101,27 +102,28 @@ def _comparison_chart(contenders: Sequence[Contender]) -> Chart:
         title=f"Utilisation (above, % of all GPUs) and number of jobs waiting (below), averaged over {every}",
         data=data,
         layout=layout(
-            xaxis=day_axis(anchor="y2"),
+            xaxis=day_axis(_days(end_ms), anchor="y2"),
             yaxis=percent_axis("Utilisation", domain=[0.54, 1], range=[0, 1.03]),
             yaxis2=axis("Jobs waiting", domain=[0, 0.46], rangemode="tozero", tickformat=",d"),
             hovermode="x unified",
-            **_last_submission(contenders[0]),
+            **_last_submission(contenders[0], end_ms),
         ),
         height_px=560,
         wide=True,
     )
 
 
-def _last_submission(contender: Contender) -> dict[str, Any]:
+def _last_submission(contender: Contender, end_ms: int) -> dict[str, Any]:
     """A line where submissions end, and with them the time over which utilisation counts."""
     if not contender.outcomes:
         return {}
-    day = _days(max(each.job.submit_ms for each in contender.outcomes))
+    last_ms = max(each.job.submit_ms for each in contender.outcomes)
+    day, side = _days(last_ms), "left" if 2 * last_ms < end_ms else "right"
     line = {"color": "var(--muted)", "width": 1, "dash": "dot"}
     text = {"text": "last submission", "showarrow": False, "font": {"color": "var(--muted)", "size": 12}}
     return {
         "shapes": [{"type": "line", "x0": day, "x1": day, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
-        "annotations": [text | {"x": day, "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}],
+        "annotations": [text | {"x": day, "y": 0.5, "yref": "paper", "xanchor": side, "yanchor": "middle"}],
     }
 
 
@@ -143,7 +145,8 @@ def _line(
 
 def _capacity_chart(place: int, contender: Contender) -> Chart:
     samples = contender.replay.samples
-    step_ms = _step_ms(samples[-1].at_ms if samples else 0, FINE_STEPS)
+    end_ms = samples[-1].at_ms if samples else 0
+    step_ms = _step_ms(end_ms, FINE_STEPS)
     found = list(steps(samples, step_ms))
     days = [_days(each.at_ms) for each in found]
     used = [round(each.used_milli / GPU_MILLI, 1) for each in found]
@@ -160,7 +163,9 @@ def _capacity_chart(place: int, contender: Contender) -> Chart:
             _area("allocated", contender.colour, days, used),
             _edge("usable", "var(--warn)", days, usable),
         ],
-        layout=layout(xaxis=day_axis(), yaxis=axis("GPUs", range=[0, capacity * 1.04]), hovermode="x unified"),
+        layout=layout(
+            xaxis=day_axis(_days(end_ms)), yaxis=axis("GPUs", range=[0, capacity * 1.04]), hovermode="x unified"
+        ),
         height_px=320,
         wide=True,
     )

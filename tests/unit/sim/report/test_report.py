@@ -60,6 +60,37 @@ def test_plotly_knows_every_part_of_every_chart(page: Page) -> None:
         Figure(_with_plain_colours(chart))
 
 
+def test_a_time_line_begins_with_the_trace_whatever_its_width(page: Page) -> None:
+    lines = [page.charts["over-time"], *(chart for key, chart in page.charts.items() if key.startswith("capacity"))]
+    assert [chart["layout"]["xaxis"]["range"][0] for chart in lines] == [0] * 4
+
+
+def test_the_page_knows_the_room_for_labels_where_it_must_choose(page: Page) -> None:
+    axes = [
+        axis for chart in page.charts.values() for name, axis in chart["layout"].items() if name.startswith("xaxis")
+    ]
+    chosen = [axis for axis in axes if "tickvals" in axis]
+    assert chosen
+    assert all(len(axis["range"]) == 2 and len(axis["tickvals"]) == len(axis["ticktext"]) for axis in chosen)
+
+
+def test_charts_are_drawn_at_once_and_anew_after_printing() -> None:
+    script = (files("muster.sim.report") / "page.js").read_text("utf-8")
+    assert "IntersectionObserver" not in script
+    assert "places().filter(isVisible).forEach(draw);" in script
+    assert "Plotly.purge(place)" in script.split("afterprint")[1]
+
+
+def test_tables_that_are_wider_than_paper_are_printed_smaller_and_are_as_before_afterwards() -> None:
+    before, after = (files("muster.sim.report") / "page.js").read_text("utf-8").split('addEventListener("afterprint"')
+    assert "tables().forEach(shrink);" in before.split('addEventListener("beforeprint"')[1]
+    assert 'table.style.zoom = "";' in after
+
+
+def test_the_two_ways_to_count_useful_time_are_told_apart(page: Page) -> None:
+    assert "where jobs give way to one another it is far below goodput although little work is lost" in page.text
+
+
 def test_the_header_says_what_the_report_is_about(page: Page) -> None:
     assert "Three policies" in page.text
     assert "96 GPUs" in page.text

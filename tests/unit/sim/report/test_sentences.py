@@ -103,6 +103,14 @@ def test_what_does_not_exist_is_a_dash_and_never_the_best() -> None:
     assert "Jobs cancelled" not in rows
 
 
+def test_what_exists_under_no_policy_has_a_row_of_dashes() -> None:
+    table = summary_table([under("fifo", [], jct_s={"mean": None}, rho={"worst": None})])
+    assert [(row[0].text, row[1].text) for row in table.rows] == [
+        ("Completion, mean", "–"),
+        ("Worst ρ (fairness)", "–"),
+    ]
+
+
 def test_what_no_summary_tells_has_no_row() -> None:
     table = summary_table([under("fifo", waits_h(1), goodput=0.9)])
     assert [row[0].text for row in table.rows] == ["Goodput"]

@@ -1,0 +1,136 @@
+"""How a wheel is built: the pure layers are compiled with mypyc where there is a C compiler.
+
+What developers edit and run stays plain Python: an editable install is never compiled, so that no stale binary lies
+beside an edited file. See docs/adr/0009-the-core-is-compiled.md.
+"""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+LAYERS = ("core", "engine", "sim")
+"""What decides and folds. `model` is left as it is: its annotations are read at run time to write and check values."""
+
+LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py", "__init__.py", "__main__.py")
+"""What is not called often, and what comes out of a replay: it stays as easy to copy and pickle as the model."""
+
+COMPILERS = ("mypy==2.4.1", "setuptools>=75")
+"""Pinned, because the compiler decides what the code does as much as the code itself."""
+
+MYPY_OPTIONS = ("--config-file=", "--ignore-missing-imports", "--follow-imports=silent")
+"""Types are checked by `make lint`. Here packages that Muster needs only to run are missing."""
+
+OPT_LEVEL = "1"
+
+PURE = "MUSTER_PURE"
+"""Set to 1 to have nothing compiled."""
+
+
+class CompiledLayers(BuildHookInterface[Any]):
+    """Adds the compiled layers to a wheel, or says in one line why it does not."""
+
+    _built: Path | None = None
+    """Where they are until the wheel is written."""
+
+    def dependencies(self) -> list[str]:
+        """What has to be there to compile; nothing when there is nothing to compile."""
+        return [] if self.target_name != "wheel" or os.environ.get(PURE) == "1" else [*COMPILERS]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and tell hatchling which files there are now."""
+        if self.target_name != "wheel" or version == "editable":
+            return
+        obstacle = _obstacle()
+        if obstacle:
+            self.app.display_warning(f"Muster is built as plain Python, which is slower: {obstacle}")
+            return
+        self._built = Path(tempfile.mkdtemp(prefix="muster-build-"))
+        compile_layers(Path(self.root, "src"), self._built)
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        for binary in sorted((self._built / "lib").rglob("*.so")):
+            build_data["force_include"][str(binary)] = str(binary.relative_to(self._built / "lib"))
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        """Nothing but the wheel is kept."""
+        if self._built is not None:
+            shutil.rmtree(self._built)
+
+
+def sources(package: Path) -> list[str]:
+    """The files to compile, relative to where `package` is."""
+    found = [file for layer in LAYERS for file in sorted((package / "muster" / layer).rglob("*.py"))]
+    inside = [file.relative_to(package).as_posix() for file in found]
+    return [file for file in inside if not any(f"/{part}" in f"{file}/" for part in LEFT_OUT)]
+
+
+def compile_layers(package: Path, built: Path) -> None:
+    """Translate the layers to C in `built` and compile them there; what belongs into the wheel is in `built/lib`."""
+    from mypyc.build import mypycify  # noqa: PLC0415
+    from setuptools import Distribution  # noqa: PLC0415
+
+    home = Path.cwd()
+    # Paths are relative, so that tracebacks name files as they are in the package and not where it was built.
+    os.chdir(package)
+    try:
+        extensions = mypycify(
+            [*MYPY_OPTIONS, f"--cache-dir={built / 'cache'}", *sources(package)],
+            opt_level=OPT_LEVEL,
+            debug_level="0",
+            multi_file=True,
+            group_name="muster",
+            target_dir=str(built / "c"),
+        )
+        command = _build_on_all_cores(Distribution({"name": "muster", "ext_modules": extensions}))
+        command.build_lib, command.build_temp = str(built / "lib"), str(built / "objects")
+        command.ensure_finalized()
+        command.run()
+    finally:
+        os.chdir(home)
+
+
+def _build_on_all_cores(distribution: Any) -> Any:
+    """A build command that compiles the files of one extension side by side, not only several extensions."""
+    from setuptools.command.build_ext import build_ext  # noqa: PLC0415
+
+    class BuildOnAllCores(build_ext):
+        def build_extensions(self) -> None:
+            compile_some = self.compiler.compile
+
+            def compile_all(files: list[str], **options: Any) -> list[str]:
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    made = pool.map(lambda file: compile_some([file], **options), files)
+                    return [compiled for each in made for compiled in each]
+
+            self.compiler.compile = compile_all
+            super().build_extensions()
+
+    return BuildOnAllCores(distribution)
+
+
+def _obstacle() -> str:
+    """Why nothing can be compiled here; empty when it can."""
+    if os.environ.get(PURE) == "1":
+        return f"{PURE} is set"
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder, "trial.c")
+        trial.write_text("#include <Python.h>\n")
+        include = f"-I{sysconfig.get_path('include')}"
+        try:
+            done = subprocess.run(
+                [*compiler, "-c", include, "-o", str(trial.with_suffix(".o")), str(trial)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        except OSError:
+            return f"there is no C compiler ({compiler[0]})"
+    return "" if done.returncode == 0 else f"{compiler[0]} cannot compile for this Python; are its headers installed?"

@@ -1,0 +1,161 @@
+"""What every job is due of the cluster over its whole life: its team's part by weight, divided between its jobs.
+
+The tree of teams is a tree of branches, with the jobs as leaves. A branch is active while a job below it has not
+ended, and what it is due is divided between its active children by their weights. Between two changes only time
+passes, so each branch integrates what one unit of weight below it has been due so far; a job that comes and goes
+brings the branches above it up to date and no others.
+"""
+
+from typing import NamedTuple
+
+from muster.core.quota import own_jobs
+from muster.model.compiling import mypyc_attr
+from muster.model.ids import JobId, TeamPath
+from muster.model.team import Team, ancestors
+
+GRAIN = 1 << 24
+"""Integrals are kept in so many parts of a GPU thousandth and millisecond that division loses nothing to speak of."""
+
+DEFAULT_WEIGHT = 1000
+"""Of teams that nobody declared, and of each job among those of its team."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class _Branch:
+    """A team, what it submits itself, or the whole cluster."""
+
+    __slots__ = ("above", "due_each", "rate_seen", "weight", "weight_below")
+
+    def __init__(self, weight: int, above: "_Branch | None") -> None:
+        self.weight = weight
+        self.above = above
+        self.weight_below = 0
+        """Of all its active children together."""
+        self.due_each = 0
+        """What one unit of weight below it has been due so far."""
+        self.rate_seen = 0
+        """The same of the branch above when this one was last brought up to date."""
+
+
+class _Member(NamedTuple):
+    """A job that has not ended."""
+
+    team: TeamPath
+    since_ms: int
+    due_before: int
+    """What every job of its team had been due when it came."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Entitlements:
+    """The due parts of all jobs that have not ended. Times never go back."""
+
+    def __init__(self, teams: tuple[Team, ...], capacity_milli: int, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
+        self._capacity_milli = capacity_milli
+        self._members: dict[JobId, _Member] = {}
+        self._weights: dict[TeamPath, int] = {}
+        self._branches: dict[TeamPath, _Branch] = {}
+        self._root = _Branch(DEFAULT_WEIGHT, None)
+        self._plant(teams)
+
+    def _plant(self, teams: tuple[Team, ...]) -> None:
+        self._weights = {team.path: max(team.weight, 1) for team in teams}
+        self._branches = {}
+        self._root = _Branch(DEFAULT_WEIGHT, None)
+
+    def join(self, job: JobId, team: TeamPath, at_ms: int) -> None:
+        """A job was submitted."""
+        self._pass_time(at_ms)
+        leaf = self._branch(own_jobs(team))
+        self._change(leaf, DEFAULT_WEIGHT)
+        self._members[job] = _Member(team, at_ms, leaf.due_each)
+
+    def leave(self, job: JobId, at_ms: int) -> None:
+        """A job has ended; of no effect when it is not there."""
+        member = self._members.pop(job, None)
+        if member is not None:
+            self._pass_time(at_ms)
+            self._change(self._branch(own_jobs(member.team)), -DEFAULT_WEIGHT)
+
+    def resize(self, capacity_milli: int, at_ms: int) -> None:
+        """The cluster has so many GPUs from now on."""
+        self._pass_time(at_ms)
+        self._capacity_milli = capacity_milli
+
+    def change_teams(self, teams: tuple[Team, ...], at_ms: int) -> None:
+        """Weights are others from now on; what was due before is forgotten."""
+        members, self._members = self._members, {}
+        self._plant(teams)
+        for job, member in members.items():
+            self.join(job, member.team, at_ms)
+
+    def share_milli(self, job: JobId, now_ms: int) -> int | None:
+        """GPU thousandths that a job was due on average since it came, at least one; None when it is not known.
+
+        Reading changes nothing: what is brought up to date more often would be rounded more often.
+        """
+        member = self._members.get(job)
+        if member is None:
+            return None
+        leaf = self._branches[own_jobs(member.team)]
+        lived_ms = now_ms - member.since_ms
+        due = self._due_each(leaf, now_ms) - member.due_before if lived_ms > 0 else self._rate(leaf)
+        return max(due * DEFAULT_WEIGHT // (max(lived_ms, 1) * GRAIN), 1)
+
+    def fair_ms(self, job: JobId, gpu_milli: int, ran_ms: int, now_ms: int) -> int | None:
+        """How long a job would have taken on its share for what it has done; None when nobody said what it is due."""
+        share_milli = self.share_milli(job, now_ms) if self._weights else None
+        return None if share_milli is None else ran_ms * max(gpu_milli, share_milli) // share_milli
+
+    def _due_each(self, branch: _Branch, now_ms: int) -> int:
+        """What one unit of weight below an active branch will have been due by then, if nothing changes."""
+        above = branch.above
+        if above is None:
+            return branch.due_each + max(now_ms - self._now_ms, 0) * self._rate(branch)
+        return (
+            branch.due_each + (self._due_each(above, now_ms) - branch.rate_seen) * branch.weight // branch.weight_below
+        )
+
+    def _rate(self, branch: _Branch) -> int:
+        """What one unit of weight below an active branch is due in a millisecond."""
+        total = self._capacity_milli * GRAIN if branch.above is None else self._rate(branch.above) * branch.weight
+        return total // branch.weight_below
+
+    def _branch(self, path: TeamPath) -> _Branch:
+        """The branch of a team, or of what it submits itself, grown with those above it when it is new."""
+        known = self._branches.get(path)
+        if known is None:
+            known = self._branches[path] = _Branch(self._weights.get(path, DEFAULT_WEIGHT), self._above(path))
+            self._catch_up(known)
+        return known
+
+    def _above(self, path: TeamPath) -> _Branch:
+        parents = ancestors(path)[1:]
+        return self._branch(parents[0]) if parents else self._root
+
+    def _pass_time(self, at_ms: int) -> None:
+        """Let the whole cluster be due to whoever is active."""
+        if at_ms > self._now_ms:
+            if self._root.weight_below:
+                self._root.due_each = self._due_each(self._root, at_ms)
+            self._now_ms = at_ms
+
+    def _catch_up(self, branch: _Branch) -> None:
+        """Bring the integral of a branch up to date, those above it first."""
+        above = branch.above
+        if above is None:
+            return
+        self._catch_up(above)
+        if branch.weight_below:
+            branch.due_each = self._due_each(branch, self._now_ms)
+        branch.rate_seen = above.due_each
+
+    def _change(self, branch: _Branch, by_weight: int) -> None:
+        """Let the weight below a branch change; one that wakes up or falls asleep changes its own branch above."""
+        self._catch_up(branch)
+        was_active = branch.weight_below > 0
+        branch.weight_below += by_weight
+        is_active = branch.weight_below > 0
+        if branch.above is not None and was_active != is_active:
+            self._change(branch.above, branch.weight if is_active else -branch.weight)

@@ -1,0 +1,33 @@
+"""How many jobs of each team were told to leave within the last hour, which is what limits how often that happens."""
+
+from muster.model.compiling import mypyc_attr
+from muster.model.ids import TeamPath
+from muster.model.policy import HOUR_MS
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RecentPreemptions:
+    """The moments of the last hour, by team."""
+
+    def __init__(self) -> None:
+        self._at_ms: dict[TeamPath, list[int]] = {}
+
+    def add(self, team: TeamPath, now_ms: int, count: int = 1) -> None:
+        """So many jobs of a team were told to leave."""
+        self._at_ms[team] = [*self._within_the_hour(self._at_ms.get(team, []), now_ms), *[now_ms] * count]
+
+    def count(self, team: TeamPath, now_ms: int) -> int:
+        """How many of a team were told in the last hour."""
+        return len(self._within_the_hour(self._at_ms.get(team, []), now_ms))
+
+    def counts(self, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
+        """The same for every team that lost any, by name."""
+        return tuple((team, count) for team in sorted(self._at_ms) if (count := self.count(team, now_ms)))
+
+    def limits_end_ms(self, most: int, now_ms: int) -> list[int]:
+        """When each team that lost as many as it may in an hour can lose the next one."""
+        recent = [self._within_the_hour(times, now_ms) for times in self._at_ms.values()]
+        return [times[len(times) - most] + HOUR_MS for times in recent if 0 < most <= len(times)]
+
+    def _within_the_hour(self, times: list[int], now_ms: int) -> list[int]:
+        return [at_ms for at_ms in times if at_ms > now_ms - HOUR_MS]

@@ -1,0 +1,25 @@
+"""What the compiler has to be told about a class, and whether it was at work. Without it, nothing changes."""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_extensions import mypyc_attr
+else:
+
+    def mypyc_attr(**_marks):
+        """Marks for mypyc, which reads them in the source.
+
+        `allow_interpreted_subclasses=True` is for the classes that the engine's state is made of: of all compiled
+        classes only those can be made without `__init__`, as reading a pickle does.
+        """
+        return lambda marked: marked
+
+
+def is_compiled() -> bool:
+    """True when the layers that decide run as compiled code, and not as plain Python."""
+    found = find_spec("muster.core.planning.deciding")
+    return found is not None and found.origin is not None and not found.origin.endswith(".py")
+
+
+__all__ = ["is_compiled", "mypyc_attr"]
