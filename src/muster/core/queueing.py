@@ -136,8 +136,8 @@ class WaitingQueue:
             return
         group = self._class_for(job)
         self.class_of[job.id] = group
-        insort(self.by_age, _age(job))
         key = self._keys[job.id] = order_key(job, self._setting)
+        insort(self.by_age, _age(job, key))
         group.add(key)
         self._wanted[group.gang_number] = self._wanted.get(group.gang_number, 0) + 1
 
@@ -146,8 +146,9 @@ class WaitingQueue:
         job = self.jobs.pop(job_id)
         group = self.class_of.pop(job_id, None)
         if group is not None:
-            del self.by_age[bisect_left(self.by_age, _age(job))]
-            group.remove(self._keys.pop(job_id))
+            key = self._keys.pop(job_id)
+            del self.by_age[bisect_left(self.by_age, _age(job, key))]
+            group.remove(key)
             self._wanted[group.gang_number] -= 1
             if not group.jobs:
                 self._drop(group)
@@ -255,8 +256,9 @@ class WaitingQueue:
         )
 
 
-def _age(job: WaitingJob) -> tuple[int, str, JobId]:
-    return (job.submitted_ms, natural(job.id), job.id)
+def _age(job: WaitingJob, key: OrderKey) -> tuple[int, str, JobId]:
+    """Where a job stands by age alone; its name as people count is in its key already."""
+    return (job.submitted_ms, key[3], job.id)
 
 
 def band_of(job: WaitingJob, policy: Policy) -> int:

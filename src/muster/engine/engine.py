@@ -347,7 +347,7 @@ class Engine:
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
         with self._batch:
-            self._record(replace(submission, unmet=tuple(fates)))
+            self._record(replace(submission, unmet=tuple(fates)) if fates else submission)
             for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
                 self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
         return Submitted(job=submission.job)

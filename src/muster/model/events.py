@@ -11,12 +11,11 @@ An event is a fact: it is never changed, and folding it never fails. What a back
 `(job, attempt, generation)`, where the generation is the newest that the reporter had seen for the job.
 """
 
-from dataclasses import dataclass
-
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold, Why
+from muster.model.records import record
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
@@ -61,7 +60,7 @@ CONFIGURATION = "configuration"
 """Who changed it, where it was the configuration that Muster was started with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobSubmitted:
     """A job was admitted; with `spec.array` it stands for all tasks of the array."""
 
@@ -79,7 +78,7 @@ class JobSubmitted:
     """Of what was asked for under the key, to tell the same request from another one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobUpdated:
     """Some of what a job asked for is different from now on."""
 
@@ -89,7 +88,7 @@ class JobUpdated:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobHeld:
     """Its user asked that the job not start until released. What runs goes on running."""
 
@@ -98,7 +97,7 @@ class JobHeld:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobReleased:
     """Its user let a held job go on."""
 
@@ -107,7 +106,7 @@ class JobReleased:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobCancelRequested:
     """Its user wants the job ended, whatever it is doing. Addressed to an array it means every task."""
 
@@ -116,7 +115,7 @@ class JobCancelRequested:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DependencyMet:
     """A job that this one waits for ended the way it had to."""
 
@@ -125,7 +124,7 @@ class DependencyMet:
     dependency: JobId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DependencyFailed:
     """A job that this one waits for ended another way: this one will never run."""
 
@@ -134,7 +133,7 @@ class DependencyFailed:
     dependency: JobId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TurnCame:
     """An array may have one more task under way, and this is it."""
 
@@ -142,7 +141,7 @@ class TurnCame:
     job: JobId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobStarved:
     """A job that gave way to others has waited too long since it would have been served in order."""
 
@@ -150,7 +149,7 @@ class JobStarved:
     job: JobId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class TimerFired:
     """A moment that the job asked to be woken at has come. Too early a timer changes nothing."""
 
@@ -158,7 +157,7 @@ class TimerFired:
     job: JobId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobStarted:
     """The job got its GPUs, all of them; its workers are being started there."""
 
@@ -173,7 +172,7 @@ class JobStarted:
     """What the policy gives a job that does not say how long it needs to leave."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EvictionOrdered:
     """The job must save itself and leave its GPUs to another."""
 
@@ -188,7 +187,7 @@ class EvictionOrdered:
     """GPU time since its last checkpoint when this was decided."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ResizeOrdered:
     """The elastic job goes on with these workers: who is not among them leaves, who is new joins."""
 
@@ -200,7 +199,7 @@ class ResizeOrdered:
     """Who needs what it gives up; None when it grows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class HoldsSet:
     """These are the start promises from now on; all earlier ones are replaced."""
 
@@ -208,7 +207,7 @@ class HoldsSet:
     holds: tuple[Hold, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NodeChanged:
     """A node is new, or its state, devices or place are different now."""
 
@@ -218,7 +217,7 @@ class NodeChanged:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NodeLost:
     """A node is gone, and with it every process it ran."""
 
@@ -227,7 +226,7 @@ class NodeLost:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RulesChanged:
     """An operator changed quotas, tiers, pools or the policy; all of them are as they stand here from now on."""
 
@@ -236,7 +235,7 @@ class RulesChanged:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ClusterChanged:
     """These are all the nodes from now on, and the levels of their topology."""
 

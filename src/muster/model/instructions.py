@@ -4,14 +4,13 @@ Commands go to a backend and are fenced by `(job, attempt, generation)`: generat
 one that is older than the newest it has seen for the job. A wake-up stays inside the engine.
 """
 
-from dataclasses import dataclass
-
 from muster.model.ids import JobId
 from muster.model.job import Cause, Placement
+from muster.model.records import record
 from muster.model.spec import JobSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StartWorkers:
     """Start these workers where they are placed, each once."""
 
@@ -27,7 +26,7 @@ class StartWorkers:
     """How long they may run from now on; kept by whoever runs them while nobody tells it more. None means no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SignalStop:
     """Tell these workers to save themselves and leave."""
 
@@ -40,7 +39,7 @@ class SignalStop:
     cause: Cause
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class KillWorkers:
     """End these workers and everything they started, at once."""
 
@@ -50,7 +49,7 @@ class KillWorkers:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AskCheckpoint:
     """Ask the job to save itself and go on."""
 
@@ -59,7 +58,7 @@ class AskCheckpoint:
     generation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WakeAt:
     """Let the job know when this moment has come, with a `TimerFired`."""
 

@@ -1,10 +1,10 @@
 """A job as it lives: where its workers are, what state it is in, and what has happened to it."""
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.model.ids import JobId, NodeName
+from muster.model.records import record
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
@@ -65,7 +65,7 @@ class Cause(StrEnum):
         return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Worker:
     """One worker and where it is placed."""
 
@@ -103,7 +103,7 @@ def _seat(worker: Worker) -> tuple[str, NodeName, tuple[int, ...], int | None]:
     return (worker.role, worker.node, worker.gpus, worker.share_milli)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(frozen=True, kw_only=True)
 class RunningJob:
     """What planning needs to know of a job that occupies GPUs.
 
@@ -127,7 +127,7 @@ class RunningJob:
     """False while an earlier change of its size is under way, and once one of its workers has exited."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WaitingJob:
     """What planning needs to know of a job that wants to start."""
 
@@ -150,7 +150,7 @@ class WaitingJob:
     """It gave way to others and then waited too long: now it may ask those whose turn is over."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record(frozen=True, kw_only=True, eq=False)
 class Job:
     """The whole record of one job, folded from its events by `core.lifecycle`.
 

@@ -1,11 +1,11 @@
 """The outcome of one cycle. Immutable and complete: carrying it out leaves no choices to make."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
+from muster.model.records import record
 
 
 class Why(StrEnum):
@@ -39,7 +39,7 @@ class ReasonCode(StrEnum):
     NEVER_FITS = "never_fits"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Reason:
     """One thing that keeps a job waiting."""
 
@@ -49,7 +49,7 @@ class Reason:
     """What would have to change, in the user's words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Start:
     """A gang that starts now, whole."""
 
@@ -57,7 +57,7 @@ class Start:
     workers: Placement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Eviction:
     """A running job that is told to save itself and leave."""
 
@@ -68,7 +68,7 @@ class Eviction:
     """GPU time since its last checkpoint."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Resize:
     """A running elastic job that changes size."""
 
@@ -90,7 +90,7 @@ class Basis(StrEnum):
     """Jobs that were told to leave and their grace periods."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Hold:
     """A promise: this job starts on exactly these GPUs no later than `start_ms`."""
 
@@ -108,7 +108,7 @@ class Hold:
         return tuple(dict.fromkeys(worker.node for worker in self.workers))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Blocked:
     """Jobs that are alike in all that matters and did not start, with what stopped them first."""
 
@@ -124,7 +124,7 @@ class Blocked:
         return tuple(chain.from_iterable(self.parts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything one cycle decided."""
 
