@@ -13,7 +13,7 @@ from muster.model.spec import JobSpec
 class Setting:
     """Everything an operator configured, with the cluster's shape."""
 
-    __slots__ = ("gpu_types", "policy", "pool_names", "pools", "tier_rank", "tiers", "tree")
+    __slots__ = ("gpu_types", "is_strict", "policy", "pool_names", "pools", "tier_rank", "tiers", "tree")
 
     def __init__(self, *, tree: Tree, tiers: tuple[Tier, ...], pools: tuple[Pool, ...], policy: Policy) -> None:
         self.tree = tree
@@ -21,6 +21,8 @@ class Setting:
         self.tier_rank: dict[TierName, int] = {tier.name: rank for rank, tier in enumerate(tiers)}
         self.pools: dict[str, Pool] = {pool.name: pool for pool in pools}
         self.policy = policy
+        self.is_strict = policy.is_strict
+        """Asked for at every event."""
         self.pool_names: tuple[PoolName, ...] = tuple(sorted(dict.fromkeys(node.pool for node in tree.nodes)))
         self.gpu_types: tuple[GpuType, ...] = tuple(
             sorted(dict.fromkeys(node.gpu_type for node in tree.nodes if node.gpus))

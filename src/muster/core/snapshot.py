@@ -244,7 +244,7 @@ class Snapshot:
         """
         if self.holds or self.elastic or (self.slow and not self.queue.class_of):
             return False
-        if self.setting.policy.is_strict:
+        if self.setting.is_strict:
             front = self.queue.front()
             return front is not None and self._is_still_stuck(front)
         return all(self.only_waits(group) and self._is_still_stuck(group) for group in self.queue.classes())

@@ -159,7 +159,10 @@ class JobSpec:
     @property
     def elastic_role(self) -> Role | None:
         """The one role that may change size, if any."""
-        return next((role for role in self.roles if role.is_elastic), None)
+        for role in self.roles:
+            if role.is_elastic:
+                return role
+        return None
 
     @property
     def gang_workers(self) -> int:

@@ -1,16 +1,15 @@
 """What a replay leaves behind: facts about every job and about the cluster over time, from which all figures come."""
 
-from dataclasses import dataclass
-
 from muster.model.ids import GpuType, NodeName
 from muster.model.job import JobState
+from muster.model.records import record
 from muster.model.trace import TraceJob
 
 GpusByType = tuple[tuple[GpuType, int], ...]
 """How many GPUs of each type a cluster has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Stint:
     """One stretch of time in which a job occupied its GPUs without interruption."""
 
@@ -21,7 +20,7 @@ class Stint:
     """One for each worker."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
     """What became of one job."""
 
@@ -54,7 +53,7 @@ class JobOutcome:
         return None if self.first_start_ms is None else self.first_start_ms - self.job.submit_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Sample:
     """The cluster between this moment and the next sample."""
 
@@ -69,7 +68,7 @@ class Sample:
     """Share of the free GPUs that a job drawn at random from the waiting and running ones could not use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Replay:
     """One trace under one policy."""
 

@@ -24,7 +24,7 @@ from muster.sim.timeline import Occupied, timeline
 from muster.sim.training import Habits
 
 YOUNG_OBJECTS = 400_000
-"""Objects made before the collector looks at them: some hundred megabytes of garbage at most, and next to none in fact."""
+"""Objects made before the collector looks at them; there is next to no garbage that only it would find."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
