@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from muster.core.entitlements import Entitlements
 from muster.engine.patience import Patience
-from muster.model.ids import JobId
+from muster.model.ids import JobId, TeamPath
 from muster.model.job import Job, JobState
-from muster.model.limits import PATIENCE_MS
+from muster.model.limits import PATIENCE_LOOK_MS, PATIENCE_MS
 from muster.model.policy import HOUR_MS
+from muster.model.team import Team
 from tests.builders import a_job
 
 GPU_MS = 4 * HOUR_MS
@@ -57,3 +58,38 @@ def test_a_job_that_never_ran_is_not_watched() -> None:
     patience = Patience(1_000, Entitlements((), 1_000))
     submit(patience, a_record("j"), 0)
     assert patience.timers.next_ms is None
+
+
+def declared(*weights: tuple[str, int]) -> Patience:
+    teams = tuple(Team(path=TeamPath(path), weight=weight) for path, weight in weights)
+    return Patience(2_000, Entitlements(teams, 2_000))
+
+
+def test_where_teams_were_declared_patience_begins_when_the_share_would_have_been_enough() -> None:
+    patience = declared(("t", 1000))
+    job = replace(a_record("j"), spec=a_job(gpus=2, team="t"))
+    submit(patience, job, 0)
+    other = replace(a_record("other"), spec=a_job(gpus=2, team="t"))
+    submit(patience, other, 0)
+    back = replace(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
+    patience.follow(replace(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
+    spent_ms = PATIENCE_MS + 8 * HOUR_MS  # on one of two GPUs, four hours on two of them take eight
+    assert patience.timers.next_ms == spent_ms
+    assert not patience.is_spent(back, spent_ms - 1)
+    assert patience.is_spent(back, spent_ms)
+
+
+def test_who_has_patience_left_because_shares_have_changed_is_looked_at_again() -> None:
+    patience = declared(("t", 1000))
+    job = replace(a_record("j"), spec=a_job(gpus=2, team="t"))
+    submit(patience, job, 0)
+    back = replace(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
+    patience.follow(replace(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
+    first_look_ms = PATIENCE_MS + 4 * HOUR_MS  # alone, it was due both GPUs
+    assert patience.timers.next_ms == first_look_ms
+    for name in ("b", "c", "d"):
+        patience.follow(None, replace(a_record(name, submitted_ms=5 * HOUR_MS), spec=a_job(team="t")), 5 * HOUR_MS)
+    assert patience.timers.pop_due(first_look_ms) == "j"
+    assert not patience.is_spent(back, first_look_ms)
+    assert patience.timers.next_ms is not None
+    assert patience.timers.next_ms >= first_look_ms + PATIENCE_LOOK_MS

@@ -1,5 +1,6 @@
 """Taking turns: who has run longer than most gives way to those of its tier that never ran, and only to them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from muster.model.job import RunningJob
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_job, a_scenario, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 
 TURN_MS = 2 * HOUR_MS
 
@@ -159,3 +160,66 @@ def test_no_promise_is_made_that_comes_due_after_everybody_had_his_turn() -> Non
 def test_the_plan_comes_back_when_the_next_turn_is_over() -> None:
     young = long_runner("young", "n1", range(8), hours_ago=1)
     assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).wake_ms == NOW_MS + HOUR_MS
+
+
+def with_dues(scenario: Scenario) -> Snapshot:
+    """A snapshot that knows since when everybody has been there."""
+    snapshot = Snapshot.of(replace(scenario, now_ms=0))
+    jobs = [(job.submitted_ms, job.id, job.spec.team) for job in (*scenario.running, *scenario.waiting)]
+    for submitted_ms, job_id, team in sorted(jobs):
+        snapshot.entitlements.join(job_id, team, submitted_ms)
+    return snapshot
+
+
+def told_with_dues(scenario: Scenario) -> list[str]:
+    made = plan(with_dues(scenario), scenario.now_ms)
+    assert violations(scenario, made) == ()
+    return sorted(eviction.job for eviction in made.evictions)
+
+
+def of_team(name: str, team: str, node: str, gpus: range, *, hours_ago: float, waited_hours: float = 0) -> RunningJob:
+    return runs(
+        name,
+        a_job(gpus=len(gpus), team=team, checkpoint=True),
+        [(node, gpus)],
+        hours_ago=hours_ago,
+        submitted_ms=NOW_MS - round((hours_ago + waited_hours) * HOUR_MS),
+    )
+
+
+def test_where_teams_were_declared_who_is_ahead_of_its_share_gives_way_first() -> None:
+    # Two teams of equal weight: `small` is due four of eight GPUs, and the two of the busy team two each.
+    scenario = full(
+        of_team("small", "calm", "n1", range(2), hours_ago=90),
+        of_team("large", "busy", "n1", range(2, 6), hours_ago=9),
+        of_team("other", "busy", "n1", range(6, 8), hours_ago=9),
+        waiting=[waits("new", a_job(gpus=1, team="busy"))],
+        teams=(a_team("calm"), a_team("busy")),
+    )
+    assert told_with_dues(scenario) == ["large"]
+    assert told_with_dues(replace(scenario, teams=())) == ["small"]
+
+
+def test_who_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:
+    scenario = full(
+        of_team("even", "calm", "n1", range(4), hours_ago=90),
+        of_team("late", "busy", "n1", range(4, 8), hours_ago=9, waited_hours=5),
+        waiting=[waits("new", a_job(gpus=1, team="calm"))],
+        teams=(a_team("calm"), a_team("busy")),
+    )
+    assert told_with_dues(scenario) == ["late"]
+
+
+def test_several_who_can_afford_it_leave_rather_than_one_that_was_never_kept_waiting() -> None:
+    scenario = a_scenario(
+        flat(2),
+        running=[
+            of_team("even", "calm", "n1", range(8), hours_ago=5),
+            of_team("left", "busy", "n2", range(4), hours_ago=9, waited_hours=20),
+            of_team("right", "busy", "n2", range(4, 8), hours_ago=9, waited_hours=20),
+        ],
+        waiting=[waits("new", a_job(gpus=4, workers=2, team="calm"))],
+        teams=(a_team("calm"), a_team("busy")),
+        turn_ms=TURN_MS,
+    )
+    assert told_with_dues(scenario) == ["left", "right"]
