@@ -165,7 +165,8 @@ def test_the_plan_comes_back_when_the_next_turn_is_over() -> None:
 def with_dues(scenario: Scenario) -> Snapshot:
     """A snapshot that knows since when everybody has been there."""
     snapshot = Snapshot.of(replace(scenario, now_ms=0))
-    jobs = [(job.submitted_ms, job.id, job.spec.team) for job in (*scenario.running, *scenario.waiting)]
+    jobs = [(job.submitted_ms, job.id, job.spec.team) for job in scenario.running]
+    jobs += [(job.submitted_ms, job.id, job.spec.team) for job in scenario.waiting]
     for submitted_ms, job_id, team in sorted(jobs):
         snapshot.entitlements.join(job_id, team, submitted_ms)
     return snapshot
