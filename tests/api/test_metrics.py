@@ -50,7 +50,7 @@ def test_what_happens_to_jobs_is_counted() -> None:
         assert figures["muster_cycle_seconds_count"] >= 1
         assert figures["muster_commit_seconds_count"] >= 2
         world.clock.advance(10_000)
-        world.backend.lose_node(NodeName("n1"))
+        world.backend.lose_node(NodeName("n4"))
         world.control.nudge()
 
         async def is_counted() -> bool:

@@ -12,9 +12,7 @@ from muster.core.setting import Setting
 from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
-from muster.model.limits import GANGS_REMEMBERED
 from muster.model.policy import Order, Policy
-from muster.model.spec import JobSpec
 
 OrderKey = tuple[int, int, int, str, JobId]
 """Three numbers that the order of the policy decides by, then the id, as people count."""
@@ -119,8 +117,6 @@ class WaitingQueue:
         self._class_keys: dict[int, tuple[object, ...]] = {}
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
         self._numbered: list[Gang] = []
-        self._gang_of_spec: dict[int, tuple[JobSpec, tuple[int, Gang]]] = {}
-        """Gangs by the identity of the file, which is kept here so that nobody else gets it."""
         self.by_age: list[tuple[int, str, JobId]] = []
         """When each job was submitted, longest ago first, with its id as people count."""
         self._keys: dict[JobId, OrderKey] = {}
@@ -197,18 +193,12 @@ class WaitingQueue:
     def gang(self, job: WaitingJob) -> tuple[int, Gang]:
         """The gang of a job and its number, shared with all jobs whose gangs are equal."""
         spec = job.spec
-        remembered = self._gang_of_spec.get(id(spec))
-        if remembered is not None and remembered[0] is spec:
-            return remembered[1]
         pools = self._setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
         key = (gang_key(spec), pools)
         known = self._gangs.get(key)
         if known is None:
             known = self._gangs[key] = (len(self._gangs), gang_of(spec, self._setting))
             self._numbered.append(known[1])
-        if len(self._gang_of_spec) >= GANGS_REMEMBERED:
-            self._gang_of_spec.clear()
-        self._gang_of_spec[id(spec)] = (spec, known)
         return known
 
     def gang_counts(self) -> list[tuple[Gang, int]]:

@@ -1,6 +1,6 @@
 """What the compiler has to be told about a class, and whether it was at work. Without it, nothing changes."""
 
-from pathlib import Path
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ else:
 
 def is_compiled() -> bool:
     """True when the layers that decide run as compiled code, and not as plain Python."""
-    return any(Path(__file__).parents[1].glob("core/planning/deciding.*.so"))
+    # Found by its place, because the package that it is in imports this one.
+    found = PathFinder.find_spec("deciding", [f"{__file__.rpartition('/model/')[0]}/core/planning"])
+    return found is not None and found.origin is not None and not found.origin.endswith(".py")
 
 
 __all__ = ["is_compiled", "mypyc_attr"]

@@ -128,9 +128,6 @@ others whose turn is over. With the time those need to leave nobody loses a day 
 TURN_RESERVE_PART = 150
 """One GPU in so many is kept from jobs that gave way for those that never ran: without it a third more give way."""
 
-GANGS_REMEMBERED = 10_000
-"""Job files of which the queue remembers what gang they ask for; then it begins anew."""
-
 TURN_EVEN_COST = 64
 """How many times as dear it is to stop a job that was never kept waiting: a few others who can afford it go before."""
 
