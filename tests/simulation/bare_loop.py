@@ -43,6 +43,7 @@ def mean_completion_s(jobs: Sequence[TraceJob], nodes: int, node_gpus: int) -> f
             end_ms = now_ms + max(jobs[place].run_ms, 1)
             heapq.heappush(ends, _End(end_ms, place, taken))
             total_ms += end_ms - jobs[place].submit_ms
+    assert not waiting, "a gang that never fits"
     return total_ms / len(jobs) / 1000
 
 

@@ -70,7 +70,7 @@ Vary = Annotated[
     typer.Option(metavar="KEY=A..B:STEP", help="One replay for each value of nodes, arrivals or restart_cost."),
 ]
 Packed = Annotated[
-    Packing,
+    Packing | None,
     typer.Option("--packing", help="Which nodes jobs get under every policy: least_harm, or best_fit as elsewhere."),
 ]
 TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
@@ -93,7 +93,7 @@ def simulate(
     first: First = None,
     vary: Vary = None,
     type_blind: TypeBlind = False,
-    packing: Packed = Packing.LEAST_HARM,
+    packing: Packed = None,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
@@ -101,7 +101,9 @@ def simulate(
     from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
     from muster.policies import find_policy
 
-    policies = [find_policy(name.strip()).packed(packing) for name in policy.split(",")]
+    policies = [find_policy(name.strip()) for name in policy.split(",")]
+    if packing is not None:
+        policies = [named.packed(packing) for named in policies]
     wishes = Wishes(
         trace=trace,
         cluster=cluster,
@@ -116,6 +118,7 @@ def simulate(
         first=first,
         vary=vary,
         type_blind=type_blind,
+        packing=packing,
     )
     if html is not None:
         check_report_file(html, input_files(wishes))

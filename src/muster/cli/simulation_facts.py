@@ -32,6 +32,7 @@ def about(wishes: Wishes, base: Setup, policies: Sequence[NamedPolicy], html: Pa
         ("Cluster", _cluster_text(wishes, base.cluster)),
         ("Varied", wishes.vary or "nothing"),
         *((f"Policy {policy.name}", policy.summary) for policy in policies),
+        ("Packing", list_text(list(dict.fromkeys(policy.rules.packing.value for policy in policies)))),
         *_habits(base),
         ("Faults", wishes.faults or "none"),
         ("Teams", _teams_text(wishes, base)),

@@ -12,7 +12,7 @@ from muster.formats.trace_file import read_trace, trace_name
 from muster.formats.units import BadValue, duration_ms
 from muster.model.errors import InvalidInput
 from muster.model.node import ClusterSpec
-from muster.model.policy import DEFAULT_TIERS, Pool, Tier
+from muster.model.policy import DEFAULT_TIERS, Packing, Pool, Tier
 from muster.model.team import Team
 from muster.model.trace import Trace
 from muster.sim.faults import FaultRates, fault_rates
@@ -41,6 +41,7 @@ class Wishes:
     first: int | None
     vary: str | None
     type_blind: bool
+    packing: Packing | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ DEFAULT_WEIGHT = 1000
 class _Branch:
     """A team, what it submits itself, or the whole cluster."""
 
-    __slots__ = ("above", "due_each", "rate_seen", "weight", "weight_below")
+    __slots__ = ("above", "due_above_seen", "due_each", "weight", "weight_below")
 
     def __init__(self, weight: int, above: "_Branch | None") -> None:
         self.weight = weight
@@ -33,8 +33,8 @@ class _Branch:
         """Of all its active children together."""
         self.due_each = 0
         """What one unit of weight below it has been due so far."""
-        self.rate_seen = 0
-        """The same of the branch above when this one was last brought up to date."""
+        self.due_above_seen = 0
+        """What one unit of weight below the branch above had been due when this one was last brought up to date."""
 
 
 class _Member(NamedTuple):
@@ -114,7 +114,8 @@ class Entitlements:
         if above is None:
             return branch.due_each + max(now_ms - self._now_ms, 0) * self._rate(branch)
         return (
-            branch.due_each + (self._due_each(above, now_ms) - branch.rate_seen) * branch.weight // branch.weight_below
+            branch.due_each
+            + (self._due_each(above, now_ms) - branch.due_above_seen) * branch.weight // branch.weight_below
         )
 
     def _rate(self, branch: _Branch) -> int:
@@ -149,7 +150,7 @@ class Entitlements:
         self._catch_up(above)
         if branch.weight_below:
             branch.due_each = self._due_each(branch, self._now_ms)
-        branch.rate_seen = above.due_each
+        branch.due_above_seen = above.due_each
 
     def _change(self, branch: _Branch, by_weight: int) -> None:
         """Let the weight below a branch change; one that wakes up or falls asleep changes its own branch above."""

@@ -300,6 +300,8 @@ class Engine:
         while patience is not None and (job := patience.timers.pop_due(now_ms)) is not None:
             if patience.is_spent(self.state.jobs[job], now_ms):
                 self._record(JobStarved(at_ms=now_ms, job=job))
+            else:
+                patience.look_again(self.state.jobs[job], now_ms)
 
     def _has_something_to_plan(self, now_ms: int) -> bool:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms

@@ -3,8 +3,9 @@
 Where teams were declared, a job may be kept from running as long as its share of the cluster would have made it take;
 where none were, until it would have been served in the order of submission. Patience begins there.
 
-Folded with the state, so that the same log gives the same line and the same moments. Only jobs that have run before
-are watched: one that never ran makes those give way whose turn is over.
+Folded with the state, so that the same log gives the same line. When to look at a job again is no part of that: shares
+change while it waits, and one whose patience ends sooner than was thought is found at the next look. Only jobs that
+have run before are watched: one that never ran makes those give way whose turn is over.
 """
 
 from typing import NamedTuple
@@ -34,6 +35,8 @@ class Patience:
         self._line = DueLine(capacity_milli)
         self._entitlements = entitlements
         self._due: dict[JobId, _Due] = {}
+        self._looks_ms: dict[JobId, int] = {}
+        """When each job is looked at next; earlier moments that were asked for are of no use any more."""
         self.timers = Timers()
 
     def resize(self, capacity_milli: int, at_ms: int) -> None:
@@ -50,8 +53,9 @@ class Patience:
             self._line.leave(after.id, after.submitted_ms)
             self._entitlements.leave(after.id, at_ms)
             self._due.pop(after.id, None)
+            self._looks_ms.pop(after.id, None)
         elif before.state is not after.state and after.state is JobState.QUEUED:
-            self._watch(after, at_ms)
+            self.watch(after, at_ms)
             return []
         else:
             return []
@@ -60,22 +64,26 @@ class Patience:
     def note(self, job: Job, at_ms: int) -> None:
         """A job became due."""
         self._due[job.id] = _Due(at_ms, _ran_ms(job, at_ms))
-        self._watch(job, at_ms)
+        self.watch(job, at_ms)
 
     def is_spent(self, job: Job, at_ms: int) -> bool:
-        """True when a job waits and has waited too long. One that has not is looked at again in time."""
-        if job.state is not JobState.QUEUED or job.starved:
-            return False
-        spent_ms = self._spent_ms(job, at_ms)
-        if spent_ms is not None and spent_ms > at_ms:
-            self.timers.set(job.id, max(spent_ms, at_ms + PATIENCE_LOOK_MS))
+        """True when a job waits and has waited too long."""
+        spent_ms = self._spent_ms(job, at_ms) if _is_watched(job) else None
         return spent_ms is not None and spent_ms <= at_ms
 
-    def _watch(self, job: Job, at_ms: int) -> None:
-        if job.state is JobState.QUEUED and job.attained_gpu_ms and not job.starved:
-            spent_ms = self._spent_ms(job, at_ms)
-            if spent_ms is not None:
-                self.timers.set(job.id, spent_ms)
+    def watch(self, job: Job, at_ms: int) -> None:
+        """Have a job looked at when it will have waited too long, as things are, if it waits after running before."""
+        spent_ms = self._spent_ms(job, at_ms) if _is_watched(job) else None
+        if spent_ms is not None and self._looks_ms.get(job.id) != spent_ms:
+            self._looks_ms[job.id] = spent_ms
+            self.timers.set(job.id, spent_ms)
+
+    def look_again(self, job: Job, at_ms: int) -> None:
+        """A job has patience left that was looked at: it is looked at once more, unless that is to come anyway."""
+        spent_ms = self._spent_ms(job, at_ms) if _is_watched(job) else None
+        if spent_ms is not None and self._looks_ms.get(job.id, 0) <= at_ms:
+            self._looks_ms[job.id] = max(spent_ms, at_ms + PATIENCE_LOOK_MS)
+            self.timers.set(job.id, self._looks_ms[job.id])
 
     def _spent_ms(self, job: Job, at_ms: int) -> int | None:
         """When a job will have waited too long if it goes on waiting, as things are: running does not count."""
@@ -85,6 +93,11 @@ class Patience:
             return job.submitted_ms + fair_ms + PATIENCE_MS
         due = self._due.get(job.id)
         return None if due is None else due.since_ms + PATIENCE_MS + ran_ms - due.ran_ms
+
+
+def _is_watched(job: Job) -> bool:
+    """True for a job that waits after it has run, and has not starved yet."""
+    return job.state is JobState.QUEUED and job.attained_gpu_ms > 0 and not job.starved
 
 
 def _ran_ms(job: Job, at_ms: int) -> int:

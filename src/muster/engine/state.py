@@ -218,6 +218,8 @@ def _change_node(state: State, node: Node) -> Outcome:
     else:
         state.draining.pop(node.name, None)
     state.snapshot.change_node(node)
+    if state.patience is not None:
+        state.patience.resize(state.snapshot.setting.gpu_milli, state.now_ms)
     return Outcome()
 
 
@@ -229,6 +231,9 @@ def _change_rules(state: State, event: RulesChanged) -> Outcome:
         state.patience = None
     elif state.patience is None:
         state.patience = _patience_with(state, event.at_ms)
+    if state.patience is not None:
+        for job in state.jobs.values():
+            state.patience.watch(job, event.at_ms)
     return Outcome()
 
 
@@ -248,7 +253,10 @@ def _draining(nodes: Iterable[Node]) -> dict[NodeName, None]:
 
 
 def _patience_with(state: State, at_ms: int) -> Patience:
-    """A line that everybody stands in who has not ended, as if it had been kept from the beginning."""
+    """A line that everybody stands in who has not ended, as if it had been kept from the beginning.
+
+    What each is due is kept from now on.
+    """
     state.snapshot.entitle_anew(at_ms)
     patience = _new_patience(state.snapshot)
     for job in state.jobs.values():

@@ -1,5 +1,6 @@
 """What the compiler has to be told about a class, and whether it was at work. Without it, nothing changes."""
 
+from functools import cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ else:
         return lambda marked: marked
 
 
+@cache
 def is_compiled() -> bool:
     """True when the layers that decide run as compiled code, and not as plain Python."""
     # Found by its place, because the package that it is in imports this one.

@@ -10,9 +10,9 @@ from muster.core.admission import Rejected
 from muster.engine.engine import Engine, Submitted
 from muster.engine.state import State, fold
 from muster.model.errors import Conflict, InvalidInput, NotFound
-from muster.model.events import NodeChanged
+from muster.model.events import JobSubmitted, NodeChanged, RulesChanged
 from muster.model.ids import JobId, NodeName, TierName
-from muster.model.job import Cause, JobState
+from muster.model.job import Cause, Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.policy import DEFAULT_TIERS, MINUTE_MS, Policy, Tier
 from muster.model.scenario import Rules, Scenario
@@ -218,3 +218,27 @@ def test_a_node_that_was_drained_stays_drained_when_it_is_lost_and_comes_back() 
     assert world.engine.state.nodes[node.name].state is NodeState.DRAINED
     world.engine.observe(NodeChanged(at_ms=world.now_ms, node=node, by="ada"))
     assert world.engine.state.nodes[node.name].state is NodeState.READY
+
+
+def test_a_node_that_is_new_adds_to_what_everybody_is_due() -> None:
+    team = a_team("t")
+    state = State(Scenario(now_ms=0, cluster=flat(1), teams=(team,), tiers=DEFAULT_TIERS, policy=Policy()))
+    fold(state, JobSubmitted(at_ms=0, job=JobId("j"), spec=a_job(team="t")))
+    assert state.snapshot.entitlements.share_milli(JobId("j"), 0) == 8_000
+    fold(state, NodeChanged(at_ms=0, node=a_node("n9"), because="new"))
+    assert state.snapshot.entitlements.share_milli(JobId("j"), 0) == 16_000
+
+
+def test_teams_that_are_declared_later_count_for_those_who_wait_already() -> None:
+    rules = Policy()
+    state = State(Scenario(now_ms=0, cluster=flat(1), teams=(), tiers=DEFAULT_TIERS, policy=rules))
+    waiting = Job(
+        id=JobId("j"), spec=a_job(team="t"), state=JobState.QUEUED, submitted_ms=0, attained_gpu_ms=1, requeued=True
+    )
+    assert state.patience is not None
+    state.patience.follow(None, waiting, 0)
+    state.jobs[waiting.id] = waiting
+    assert state.patience.timers.next_ms is None
+    declared = Rules(teams=(a_team("t"),), tiers=DEFAULT_TIERS, pools=(), policy=rules)
+    fold(state, RulesChanged(at_ms=5, rules=declared, by="ada"))
+    assert state.patience.timers.next_ms is not None

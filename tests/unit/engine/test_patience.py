@@ -91,5 +91,21 @@ def test_who_has_patience_left_because_shares_have_changed_is_looked_at_again() 
         patience.follow(None, replace(a_record(name, submitted_ms=5 * HOUR_MS), spec=a_job(team="t")), 5 * HOUR_MS)
     assert patience.timers.pop_due(first_look_ms) == "j"
     assert not patience.is_spent(back, first_look_ms)
+    patience.look_again(back, first_look_ms)
     assert patience.timers.next_ms is not None
     assert patience.timers.next_ms >= first_look_ms + PATIENCE_LOOK_MS
+
+
+def test_a_job_that_waits_again_and_again_is_looked_at_once() -> None:
+    patience = declared(("t", 1000))
+    job = replace(a_record("j"), spec=a_job(gpus=2, team="t"))
+    submit(patience, job, 0)
+    for hours in range(1, 20):
+        back = replace(job, state=JobState.QUEUED, attained_gpu_ms=2 * hours * HOUR_MS, requeued=True)
+        patience.follow(replace(job, state=JobState.RUNNING), back, hours * HOUR_MS)
+    now_ms = PATIENCE_MS + 19 * HOUR_MS - 1
+    while patience.timers.pop_due(now_ms) is not None:
+        assert not patience.is_spent(back, now_ms)
+        patience.look_again(back, now_ms)
+    assert patience.timers.pop_due(10 * PATIENCE_MS) == "j"
+    assert patience.timers.next_ms is None

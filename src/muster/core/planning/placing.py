@@ -153,6 +153,7 @@ def _fill_nodes(capacity: Capacity, view: SlotView, start: int, end: int, units:
     per_unit = view.group if view.group_level == capacity.tree.node_level else 1
     open_nodes = [(node, count) for node, count in enumerate(view.nodes[start:end], start) if count]
     harm = capacity.states.fill_rank
+    # Equals from the end, where single workers come last: so gangs over several nodes and those inside one keep apart.
     open_nodes.sort(key=lambda entry: (harm(view.ask, capacity.number[entry[0]]), -entry[0]))
     seats: Seats = []
     for node, count in open_nodes:

@@ -5,7 +5,8 @@ it with a restart now and then: it keeps what it has saved and its place in the 
 
 Where teams were declared, who has got ahead of what its team's weight makes it due is asked first: it can wait and
 still finish in fair time. Next come those that are behind already, as far as their patience goes, and only then
-anybody who has never been kept waiting at all.
+anybody who has never been kept waiting at all. Where several have to leave the cheapest do, and one of the last counts
+as many others.
 """
 
 from bisect import bisect_right
@@ -58,7 +59,7 @@ class Turns:
         """One of them as a victim; one that was never kept waiting costs more than any few others."""
         job = self._desk.snapshot.running[job_id]
         victim = victim_of(self._desk, job, Why.TURN)
-        return victim._replace(cost=victim.cost * TURN_EVEN_COST) if self._standing(job) == EVEN else victim
+        return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standing(job) == EVEN else victim
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be asked again."""

@@ -1,0 +1,30 @@
+from inspect import signature
+from pathlib import Path
+
+from muster.cli.simulate import simulate
+from muster.cli.simulation_facts import command
+from muster.cli.simulation_setup import Wishes
+from muster.model.policy import Packing
+
+
+def test_the_command_that_repeats_a_replay_has_every_option_that_decides_its_figures() -> None:
+    wishes = Wishes(
+        trace="t.csv",
+        cluster="2x8",
+        restart_cost="30s",
+        checkpoint_every="30m",
+        checkpoint_cost="1s",
+        seed=7,
+        faults="mtbf=9d",
+        teams="teams.yaml",
+        synthesise=True,
+        arrivals="2",
+        first=9,
+        vary="nodes=1..3",
+        type_blind=True,
+        packing=Packing.BEST_FIT,
+    )
+    words = command(wishes, ["fifo", "muster"], Path("r.html")).split()
+    options = {name.replace("_", "-") for name in signature(simulate).parameters} - {"output"}
+    assert {word.removeprefix("--") for word in words if word.startswith("--")} == options
+    assert "best_fit" in words
