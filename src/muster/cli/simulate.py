@@ -125,11 +125,12 @@ def simulate(
     base = setup_of(wishes)
     tell_skipped(base.trace)
     results = [(setup, _replay(setup, named)) for setup in setups(wishes, base) for named in policies]
-    _print(results, output)
+    rows = [_figures(setup, made) for setup, made in results]
+    _print(rows, results[0][0].varied, output)
     if html is not None:
         from muster.cli.simulation_facts import about
 
-        _write_report(results, html, base, about(wishes, base, policies, html))
+        _write_report(results, rows, html, base, about(wishes, base, policies, html))
 
 
 Results = Sequence[tuple["Setup", "Replay"]]
@@ -157,7 +158,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
         )
     _tell_rejections(made, what)
     _tell_unfinished(made, what)
-    tell_limits(made)
+    tell_limits(made, what)
     return made
 
 
@@ -185,14 +186,12 @@ def _tell_unfinished(made: "Replay", what: str) -> None:
         typer.echo(f"muster: {what}: {told}", err=True)
 
 
-def _print(results: Results, output: Output) -> None:
+def _print(rows: list[dict[str, Any]], varied: tuple[str, float] | None, output: Output) -> None:
     from muster.cli.simulation_table import print_figures
 
-    rows = [_figures(setup, made) for setup, made in results]
     if output is Output.JSON:
         typer.echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2))
     else:
-        varied = results[0][0].varied
         print_figures(rows, varied=None if varied is None else varied[0])
 
 
@@ -203,7 +202,7 @@ def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
     return figures if setup.varied is None else {**figures, setup.varied[0]: setup.varied[1]}
 
 
-def _write_report(results: Results, path: Path, base: "Setup", about: "About") -> None:
+def _write_report(results: Results, rows: list[dict[str, Any]], path: Path, base: "Setup", about: "About") -> None:
     from muster.cli.simulation_facts import sweep
     from muster.sim.report import write_report
 
@@ -212,7 +211,7 @@ def _write_report(results: Results, path: Path, base: "Setup", about: "About") -
             [made for _, made in results],
             path,
             title=f"Replay of {results[0][1].trace}",
-            summaries=[_figures(setup, made) for setup, made in results],
+            summaries=rows,
             teams=base.circumstances.teams,
             sweep=sweep(base, [setup for setup, _ in results]),
             about=about,

@@ -14,12 +14,12 @@ def tell_skipped(trace: Trace) -> None:
         typer.echo(f"muster: {told}", err=True)
 
 
-def tell_limits(made: Replay) -> None:
+def tell_limits(made: Replay, what: str) -> None:
     """Say how many jobs their limits have cut: in the source they were not."""
     cut = sum(outcome.state is JobState.TIMED_OUT for outcome in made.outcomes)
     if cut:
         told = f"{_jobs(cut)} stopped at {'its' if cut == 1 else 'their'} limit, because of stragglers"
-        typer.echo(f"muster: {made.policy}: {told}", err=True)
+        typer.echo(f"muster: {what}: {told}", err=True)
 
 
 def _jobs(count: int) -> str:

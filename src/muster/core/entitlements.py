@@ -103,6 +103,12 @@ class Entitlements:
         due = self._due_each(leaf, now_ms) - member.due_before if lived_ms > 0 else self._rate(leaf)
         return max(due * DEFAULT_WEIGHT // (max(lived_ms, 1) * GRAIN), 1)
 
+    def due_milli_ms(self, job: JobId, now_ms: int) -> int:
+        """All that a job was due since it came, in GPU thousandths and milliseconds."""
+        member = self._members[job]
+        leaf = self._branches[own_jobs(member.team)]
+        return (self._due_each(leaf, now_ms) - member.due_before) * DEFAULT_WEIGHT // GRAIN
+
     def fair_ms(self, job: JobId, gpu_milli: int, ran_ms: int, now_ms: int) -> int | None:
         """How long a job would have taken on its share for what it has done; None when nobody said what it is due."""
         share_milli = self.share_milli(job, now_ms) if self._weights else None

@@ -68,36 +68,36 @@ class Patience:
 
     def is_spent(self, job: Job, at_ms: int) -> bool:
         """True when a job waits and has waited too long."""
-        spent_ms = self._spent_ms(job, at_ms) if _is_watched(job) else None
+        spent_ms = self._spent_ms(job, at_ms)
         return spent_ms is not None and spent_ms <= at_ms
 
     def watch(self, job: Job, at_ms: int) -> None:
         """Have a job looked at when it will have waited too long, as things are, if it waits after running before."""
-        spent_ms = self._spent_ms(job, at_ms) if _is_watched(job) else None
+        spent_ms = self._spent_ms(job, at_ms)
         if spent_ms is not None and self._looks_ms.get(job.id) != spent_ms:
             self._looks_ms[job.id] = spent_ms
             self.timers.set(job.id, spent_ms)
 
     def look_again(self, job: Job, at_ms: int) -> None:
         """A job has patience left that was looked at: it is looked at once more, unless that is to come anyway."""
-        spent_ms = self._spent_ms(job, at_ms) if _is_watched(job) else None
+        spent_ms = self._spent_ms(job, at_ms)
         if spent_ms is not None and self._looks_ms.get(job.id, 0) <= at_ms:
             self._looks_ms[job.id] = max(spent_ms, at_ms + PATIENCE_LOOK_MS)
             self.timers.set(job.id, self._looks_ms[job.id])
 
     def _spent_ms(self, job: Job, at_ms: int) -> int | None:
-        """When a job will have waited too long if it goes on waiting, as things are: running does not count."""
+        """When a job will have waited too long if it goes on waiting, as things are: running does not count.
+
+        None for one that does not wait after it has run, or has starved already.
+        """
+        if job.state is not JobState.QUEUED or not job.attained_gpu_ms or job.starved:
+            return None
         ran_ms = run_ms(job.spec, job.attained_gpu_ms)
         fair_ms = self._entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, ran_ms, at_ms)
         if fair_ms is not None:
             return job.submitted_ms + fair_ms + PATIENCE_MS
         due = self._due.get(job.id)
         return None if due is None else due.since_ms + PATIENCE_MS + ran_ms - due.ran_ms
-
-
-def _is_watched(job: Job) -> bool:
-    """True for a job that waits after it has run, and has not starved yet."""
-    return job.state is JobState.QUEUED and job.attained_gpu_ms > 0 and not job.starved
 
 
 def _ran_ms(job: Job, at_ms: int) -> int:

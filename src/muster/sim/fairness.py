@@ -14,8 +14,10 @@ Only jobs that finished have a rho.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from muster.core.entitlements import Entitlements
 from muster.model.ids import TeamPath
 from muster.model.job import JobState
+from muster.model.team import Team
 from muster.model.trace import TraceJob
 from muster.sim.outcome import GpusByType, JobOutcome, Replay
 from muster.sim.timeline import is_rejected
@@ -59,7 +61,7 @@ def _rho(outcome: JobOutcome, share_milli: float, gpus_by_type: GpusByType) -> f
     completion_ms = outcome.completion_ms or 0
     run_ms = outcome.job.run_ms / _mean_speed(outcome.job, gpus_by_type)
     ideal_ms = run_ms * max(1.0, outcome.job.gpu_milli / share_milli)
-    return completion_ms / ideal_ms if ideal_ms else float(completion_ms > 0) * completion_ms
+    return completion_ms / ideal_ms if ideal_ms else float(completion_ms)
 
 
 def _mean_speed(job: TraceJob, gpus_by_type: GpusByType) -> float:
@@ -72,57 +74,23 @@ def _mean_speed(job: TraceJob, gpus_by_type: GpusByType) -> float:
     return speeds / sum(gpus for _, gpus in accepted) if speeds else 1.0
 
 
-class _Team:
-    """The integral over time of what one job of the team is due."""
-
-    __slots__ = ("active", "due", "seen", "weight")
-
-    def __init__(self, weight: int) -> None:
-        self.weight = weight
-        self.active = 0
-        self.due = 0.0
-        """For each of its jobs that was there all along."""
-        self.seen = 0.0
-        """The cluster's integral when this was last brought up to date."""
-
-    def change(self, by: int, now: float) -> None:
-        """So many jobs more, after bringing the integral up to date."""
-        if self.active:
-            self.due += (now - self.seen) * self.weight / self.active
-        self.seen = now
-        self.active += by
-
-
 def _mean_shares(
     outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None
 ) -> list[float | None]:
-    """GPU thousandths that each finished job was due on average; one sweep over all beginnings and ends.
-
-    Between two changes all that varies is time, so it is enough to integrate the capacity for each unit of weight; a
-    team's own integral moves with that as long as its number of jobs stays the same.
-    """
-    teams: dict[TeamPath, _Team] = {}
+    """GPU thousandths that each finished job was due on average, by the integral that the scheduler goes by."""
+    teams = tuple(Team(path=path, weight=weight) for path, weight in (weights or {}).items())
+    entitlements = Entitlements(teams, capacity_milli)
     shares: list[float | None] = [None] * len(outcomes)
-    begun = [0.0] * len(outcomes)
-    per_weight, last_ms, weight_sum = 0.0, 0, 0
     for at_ms, by, place in _changes(outcomes):
-        if weight_sum:
-            per_weight += (at_ms - last_ms) * capacity_milli / weight_sum
-        last_ms = at_ms
         outcome = outcomes[place]
-        path = EVERYBODY if weights is None else outcome.job.team
-        team = teams.get(path)
-        if team is None:
-            team = teams[path] = _Team(1000 if weights is None else weights.get(path, 1000))
-        team.change(by, per_weight)
+        job = outcome.job.id
         if by > 0:
-            begun[place] = team.due
-            weight_sum += team.weight if team.active == 1 else 0
-        else:
-            weight_sum -= team.weight if not team.active else 0
-            life_ms = outcome.completion_ms
-            if outcome.state is JobState.SUCCEEDED and life_ms is not None:
-                shares[place] = (team.due - begun[place]) / life_ms if life_ms else float(capacity_milli)
+            entitlements.join(job, EVERYBODY if weights is None else outcome.job.team, at_ms)
+            continue
+        life_ms = outcome.completion_ms
+        if outcome.state is JobState.SUCCEEDED and life_ms is not None:
+            shares[place] = entitlements.due_milli_ms(job, at_ms) / life_ms if life_ms else float(capacity_milli)
+        entitlements.leave(job, at_ms)
     return shares
 
 

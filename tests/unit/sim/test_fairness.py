@@ -66,3 +66,11 @@ def test_where_types_differ_the_share_is_one_of_every_type() -> None:
     assert rhos(a_replay(an_outcome(job, 0, 160), gpus_by_type=types)) == pytest.approx([1.0])
     picky = replace(job, gpu_types=(GpuType("slow"),))
     assert rhos(a_replay(an_outcome(picky, 0, 400), gpus_by_type=types)) == pytest.approx([1.0])
+
+
+def test_sub_teams_share_what_their_team_is_due() -> None:
+    # Half of 8 GPUs each for nlp and cv; of nlp's four, three for its sub-team of three times the weight.
+    teams = ("nlp/eval", "nlp", "cv")
+    weights = {TeamPath("nlp"): 1000, TeamPath("nlp/eval"): 3000, TeamPath("cv"): 1000}
+    outcomes = [an_outcome(a_trace_job(team, 0, 100, gpus=8, team=team), 0, 100) for team in teams]
+    assert rhos(a_replay(*outcomes), weights) == pytest.approx([3 / 8, 1 / 8, 4 / 8])
