@@ -197,7 +197,7 @@ class _TierCycle:
         return living + self._preemption.hopeful(groups) if groups and groups[0].may_preempt else living
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
-        """Start the gang if it fits anywhere; else what stopped it."""
+        """Start the gang if it fits, or have it change places with one on faster GPUs; else what stopped it."""
         desk = self._desk
         end_ms = desk.now_ms + group.limit_ms
         widest = desk.widest(group.gang, job.spec, job.submitted_ms)
@@ -222,7 +222,8 @@ class _TierCycle:
                 continue
             seating = place(desk.horizons.until(end_ms), group.gang, choice, widest, first)
             if seating is not None:
-                desk.begin(job, group.gang, choice, seating)
+                if not self._preemption.change_places(group, job, number, widest):
+                    desk.begin(job, group.gang, choice, seating)
                 return None, ""
             code, detail = ReasonCode.CAPACITY, ""
             desk.remember_failure(group, number, widest, end_ms)

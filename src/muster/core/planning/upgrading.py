@@ -26,7 +26,7 @@ def upgrade(desk: Desk) -> None:
 
     Nobody moves while somebody waits, or while those who moved last are on their way.
     """
-    if not desk.snapshot.slow or desk.blocked or desk.promises:
+    if not desk.snapshot.paces.slow or desk.blocked or desk.promises:
         return
     for job, pace in _slow(desk):
         if _move(desk, job, pace) and len(desk.promises) >= UPGRADES_PER_CYCLE:
@@ -35,7 +35,7 @@ def upgrade(desk: Desk) -> None:
 
 def _slow(desk: Desk) -> Iterator[tuple[RunningJob, Pace]]:
     """Jobs that would run faster elsewhere and can be told to leave without losing all they did, longest run first."""
-    running, slow = desk.snapshot.running, desk.snapshot.slow
+    running, slow = desk.snapshot.running, desk.snapshot.paces.slow
     for _, job_id in desk.snapshot.turns:
         if job_id in slow and running[job_id].checkpointed_ms is not None and may_be_stopped(desk, running[job_id]):
             yield running[job_id], slow[job_id]
@@ -72,7 +72,7 @@ def _seats(desk: Desk, victim: Victim, pace: Pace, choice: Choice) -> Seating | 
 
 def next_upgrades(desk: Desk) -> list[int]:
     """When each job on slow GPUs will have run long enough to move, were it to save itself just then."""
-    return [_may_pay_ms(desk, desk.snapshot.running[job_id], pace) for job_id, pace in desk.snapshot.slow.items()]
+    return [_may_pay_ms(desk, desk.snapshot.running[job_id], pace) for job_id, pace in desk.snapshot.paces.slow.items()]
 
 
 def _may_pay_ms(desk: Desk, job: RunningJob, pace: Pace) -> int:

@@ -13,6 +13,7 @@ from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
+from tests.unit.core.outcomes import with_dues
 
 TURN_MS = 2 * HOUR_MS
 
@@ -160,16 +161,6 @@ def test_no_promise_is_made_that_comes_due_after_everybody_had_his_turn() -> Non
 def test_the_plan_comes_back_when_the_next_turn_is_over() -> None:
     young = long_runner("young", "n1", range(8), hours_ago=1)
     assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).wake_ms == NOW_MS + HOUR_MS
-
-
-def with_dues(scenario: Scenario) -> Snapshot:
-    """A snapshot that knows since when everybody has been there."""
-    snapshot = Snapshot.of(replace(scenario, now_ms=0))
-    jobs = [(job.submitted_ms, job.id, job.spec.team) for job in scenario.running]
-    jobs += [(job.submitted_ms, job.id, job.spec.team) for job in scenario.waiting]
-    for submitted_ms, job_id, team in sorted(jobs):
-        snapshot.entitlements.join(job_id, team, submitted_ms)
-    return snapshot
 
 
 def told_with_dues(scenario: Scenario) -> list[str]:
