@@ -4,7 +4,7 @@ Refused is what can never run on this cluster as it is configured, however empty
 only needs patience is admitted and explained.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.states import FreeStates
@@ -16,6 +16,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType, TeamPath
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
+from muster.model.records import changed
 from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec
 
@@ -124,7 +125,7 @@ def admit(spec: JobSpec, snapshot: Snapshot) -> Admitted | Rejected:
 def bare(snapshot: Snapshot) -> Capacity:
     """The cluster with nothing on it and every node and GPU in order."""
     setting: Setting = snapshot.setting
-    nodes = tuple(replace(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
+    nodes = tuple(changed(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
     cluster = snapshot.cluster
     tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
     return Capacity.of(tree, FreeStates(), setting.pools)

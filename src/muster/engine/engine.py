@@ -39,6 +39,7 @@ from muster.model.job import Job
 from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import ReasonCode
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog
@@ -178,8 +179,8 @@ class Engine:
             for name in [name for name in known if name not in names]:
                 self._record(NodeLost(at_ms=now_ms, node=name, because="it is not part of the cluster any more"))
             gone = tuple(known[name] for name in known if name not in names and self.state.jobs_on(name))
-            wanted = replace(cluster, nodes=(*staying, *gone))
-            if wanted == replace(self.state.snapshot.cluster, nodes=tuple(known.values())):
+            wanted = changed(cluster, nodes=(*staying, *gone))
+            if wanted == changed(self.state.snapshot.cluster, nodes=tuple(known.values())):
                 return False
             return self._record(ClusterChanged(at_ms=now_ms, cluster=wanted, by=by))
 
@@ -349,7 +350,7 @@ class Engine:
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
         with self._batch:
-            self._record(replace(submission, unmet=tuple(fates)) if fates else submission)
+            self._record(changed(submission, unmet=tuple(fates)) if fates else submission)
             for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
                 self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
         return Submitted(job=submission.job)
@@ -371,7 +372,7 @@ def _with_findings(node: Node, known: Node | None) -> Node:
         return node
     is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
     bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
-    return replace(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
+    return changed(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
 
 
 class _Batch:

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from muster.core.arrays import ArrayTally
@@ -34,6 +33,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, Node, NodeState
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
@@ -205,7 +205,7 @@ def _as_wished(state: State, event: NodeChanged) -> Node:
         else:
             state.set_aside.pop(node.name, None)
     elif node.state is NodeState.READY and node.name in state.set_aside:
-        return replace(node, state=NodeState.DRAINED)
+        return changed(node, state=NodeState.DRAINED)
     return node
 
 
@@ -274,7 +274,7 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     node = state.nodes.get(event.node)
     if node is None:
         return _NOTHING
-    is_news = _change_node(state, replace(node, state=NodeState.DOWN)).is_change
+    is_news = _change_node(state, changed(node, state=NodeState.DOWN)).is_change
     outcome = _move_all(state, event, state.jobs_on(event.node))
     sent = (instruction for move in outcome.moves for instruction in move.instructions)
     kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
