@@ -4,8 +4,6 @@ Refused is what can never run on this cluster as it is configured, however empty
 only needs patience is admitted and explained.
 """
 
-from dataclasses import dataclass
-
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
@@ -16,20 +14,18 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType, TeamPath
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
-from muster.model.records import changed
+from muster.model.records import Record, changed
 from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class Admitted(Record, frozen=True, kw_only=True):
     """The job may wait for its turn."""
 
     spec: JobSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class Rejected(Record, frozen=True, kw_only=True):
     """The job can never run here as things are configured."""
 
     code: ReasonCode

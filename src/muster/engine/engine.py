@@ -5,7 +5,6 @@ log when it returns; inside `batch` several calls are written together when the 
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
 
 from muster.backends.base import Backend
 from muster.core.admission import Admitted, Rejected
@@ -39,14 +38,13 @@ from muster.model.job import Job
 from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import ReasonCode
-from muster.model.records import changed
+from muster.model.records import Record, changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
+class Submitted(Record, frozen=True, kw_only=True):
     """The job is in the log and will be looked at in the next cycle."""
 
     job: JobId
@@ -107,7 +105,7 @@ class Engine:
             return Submitted(job=known[0], is_new=False)
         name = self._new_id() if job is None else job
         answer = self._admit(name, spec)
-        if isinstance(answer, Rejected):
+        if not isinstance(answer, Admitted):
             return answer
         return self._enter(
             JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
@@ -125,7 +123,7 @@ class Engine:
         for job, spec in specs.items():
             answer = self._admit(job, spec, together_with=specs)
             if isinstance(answer, Rejected):
-                return replace(answer, message=f"{job}: {answer.message}")
+                return changed(answer, message=f"{job}: {answer.message}")
             admitted[job] = answer.spec
         with self.batch():
             return tuple(
@@ -316,15 +314,14 @@ class Engine:
     def _remember_cycle(self, report: CycleReport, now_ms: int) -> None:
         """Note what there is no need to plan again, and when that need comes back by itself."""
         self._planned_news, self._wake_ms = self.state.snapshot.news, report.plan.wake_ms
-        if isinstance(report.outcome, Dropped):
-            self.state.snapshot.reconsider()
         match report.outcome:
             case Applied():
-                pass
+                return
             case Dropped(is_stale=True):
                 self._planned_news = None
             case _:
                 self._wake_ms = now_ms + REPLAN_AFTER_DROP_MS
+        self.state.snapshot.reconsider()
 
     def _new_id(self) -> JobId:
         """The next free number; whoever brings ids of their own may have taken some."""
