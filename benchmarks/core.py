@@ -10,7 +10,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.compiling import is_compiled
 from muster.model.ids import JobId
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 
 REPLANS = 300
@@ -118,7 +118,7 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
             snapshot.finish(random.choice(list(snapshot.running)))
         else:
             model = scenario.waiting[random.randrange(len(scenario.waiting))]
-            snapshot.enqueue(replace(model, id=JobId(f"x{turn:05d}"), submitted_ms=now_ms))
+            snapshot.enqueue(changed(model, id=JobId(f"x{turn:05d}"), submitted_ms=now_ms))
         runs = [timed(lambda: plan(snapshot, now_ms)) for _ in range(BEST_OF)]  # noqa: B023
         best.append(min(cpu_ms for _, cpu_ms, _ in runs))
         first.append(runs[0][2])

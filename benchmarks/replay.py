@@ -7,13 +7,13 @@ installed. The hash of the log is the same in both.
 import argparse
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from muster.formats.trace_file import read_trace
 from muster.model.compiling import is_compiled
 from muster.model.ids import GpuType, NodeName
 from muster.model.node import ClusterSpec, Node
+from muster.model.records import changed
 from muster.policies import find_policy
 from muster.sim.replay import Circumstances, replay
 from muster.sim.training import Habits
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=46_070)
     asked = parser.parse_args()
     trace = read_trace(TRACE)
-    trace = replace(trace, jobs=trace.jobs[: asked.jobs])
+    trace = changed(trace, jobs=trace.jobs[: asked.jobs])
     circumstances = Circumstances(habits=Habits(restart_cost_ms=RESTART_COST_MS))
     for name in asked.policies:
         before_s = time.process_time()

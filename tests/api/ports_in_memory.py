@@ -1,7 +1,7 @@
 """The ports of the API in memory: tokens, audit, event pages, logs and terminals that a test can look into."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import Queue
 from threading import Lock
 
@@ -11,6 +11,7 @@ from muster.model.errors import Conflict, NotFound, Unavailable
 from muster.model.events import Event
 from muster.model.ids import JobId, TokenId
 from muster.model.job import Job
+from muster.model.records import changed
 from muster.store.base import EVERYTHING, AuditFilter, AuditRecord, AuditVerdict
 from muster.store.memory import MemoryLog
 
@@ -39,7 +40,7 @@ class Tokens:
             raise NotFound(f"there is no token {token}")
         revoked = self._tokens[token]
         if revoked.revoked_ms is None:
-            revoked = self._tokens[token] = replace(revoked, revoked_ms=at_ms)
+            revoked = self._tokens[token] = changed(revoked, revoked_ms=at_ms)
         self._store.audit.extend(audit)
         return revoked
 

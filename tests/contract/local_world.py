@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from muster.backends.fake import FakeBackend, Script
@@ -22,6 +21,7 @@ from muster.model.events import NodeLost, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node
+from muster.model.records import changed
 from muster.model.spec import JobSpec
 
 DEADLINE_S = 20.0
@@ -81,7 +81,7 @@ class LocalWorld:
 
     def send(self, command: Command) -> None:
         if isinstance(command, StartWorkers):
-            self._real.send(replace(command, spec=self._scripted(command)))
+            self._real.send(changed(command, spec=self._scripted(command)))
             self._shadow.send(command)
             return
         self._observe()
@@ -130,14 +130,14 @@ class LocalWorld:
         script = scripts[min(command.attempt, len(scripts)) - 1]
         trap = "trap '' TERM" if script.stop_ms is None else f"trap 'exit {script.stop_exit_code}' TERM"
         run = LIVES.format(trap=trap, folder=self._folder)
-        return replace(command.spec, roles=tuple(replace(role, run=run) for role in command.spec.roles))
+        return changed(command.spec, roles=tuple(changed(role, run=run) for role in command.spec.roles))
 
     def _stamped(self, event: ObservedEvent, expected: list[ObservedEvent]) -> ObservedEvent:
         """The event at the time of the shadow's like it; in the shadow's words where words are free."""
         if isinstance(event, NodeLost):
-            event = replace(event, because="lost")
-        times = [each.at_ms for each in expected if replace(each, at_ms=0) == replace(event, at_ms=0)]
-        return replace(event, at_ms=times[0] if times else self._shadow.now_ms)
+            event = changed(event, because="lost")
+        times = [each.at_ms for each in expected if changed(each, at_ms=0) == changed(event, at_ms=0)]
+        return changed(event, at_ms=times[0] if times else self._shadow.now_ms)
 
     def _is_ready(self, command: Command, rank: int) -> bool:
         return (self._folder / f"{command.attempt}-{rank}.ready").exists()

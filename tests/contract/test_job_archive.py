@@ -1,11 +1,10 @@
 """What every archive of jobs must do."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.job import Cause, Job, JobState, Worker
+from muster.model.records import changed
 from muster.store.base import JobCursor, JobFilter
 from muster.store.sql import SqlStore
 from tests.builders import a_job
@@ -35,7 +34,7 @@ def found(store: SqlStore, filters: JobFilter) -> list[str]:
 
 
 def test_a_record_is_read_as_it_was_written(store: SqlStore) -> None:
-    record = replace(
+    record = changed(
         a_record("job-1", state=JobState.RUNNING),
         workers=(Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1)),),
         cause=Cause.PREEMPTED,

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
 
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan, Why
 from muster.model.policy import HOUR_MS
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
@@ -19,9 +19,9 @@ def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
     resized = {entry.job: entry.workers for entry in plan.resizes}
     running: list[RunningJob] = []
     for job in scenario.running:
-        after = replace(job, workers=resized.get(job.id, job.workers))
+        after = changed(job, workers=resized.get(job.id, job.workers))
         if job.id in evicted:
-            after = replace(after, leaving_by_ms=scenario.now_ms + grace_ms(scenario, job.spec))
+            after = changed(after, leaving_by_ms=scenario.now_ms + grace_ms(scenario, job.spec))
         running.append(after)
     running += [
         RunningJob(
@@ -36,7 +36,7 @@ def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
     ]
     told = Counter(dict(scenario.recent_preemptions))
     told.update(job.spec.team for job in scenario.running if job.id in evicted and evicted[job.id].why is not Why.HOLD)
-    return replace(
+    return changed(
         scenario,
         running=tuple(running),
         waiting=tuple(job for job in scenario.waiting if job.id not in placed),
@@ -71,7 +71,7 @@ def later(scenario: Scenario, now_ms: int, exits: Collection[JobId] = ()) -> Sce
         else:
             staying.append(job)
     an_hour_passed = now_ms - scenario.now_ms >= HOUR_MS
-    return replace(
+    return changed(
         scenario,
         now_ms=now_ms,
         running=tuple(staying),

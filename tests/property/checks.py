@@ -1,7 +1,6 @@
 """The properties of a plan as plain functions, so that planted bugs can be shown to them as well."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from muster.checker import violations
 from muster.checker.facts import resized
@@ -12,6 +11,7 @@ from muster.model.ids import JobId
 from muster.model.job import RunningJob, Worker
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import Policy
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.property.apply import carried_out, later, next_event_ms
 
@@ -77,7 +77,7 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
         whole = next(job for job in scenario.running if job.id == resize.job)
         _, gone, _ = resized(whole.workers, resize.workers)
         for worker in gone if whole.spec.parallelism.tensor == 1 else ():
-            kept = replace(whole, workers=(*resize.workers, worker))
+            kept = changed(whole, workers=(*resize.workers, worker))
             assert not _fits_beside(scenario, made, resize.for_job, kept), f"{resize.job} need not shrink as far"
 
 
@@ -94,7 +94,7 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
     }
     shrunk = {entry.job: entry.workers for entry in made.resizes}
     running = [
-        stays if job.id == stays.id else replace(job, workers=shrunk.get(job.id, job.workers))
+        stays if job.id == stays.id else changed(job, workers=shrunk.get(job.id, job.workers))
         for job in scenario.running
         if job.id == stays.id or job.id not in gone
     ]
@@ -103,7 +103,7 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
     if _is_overbooked(scenario, [*running, *(_as_running(scenario, hold.job, hold.workers) for hold in soon)]):
         return False
     running += [_as_running(scenario, hold.job, hold.workers) for hold in others]
-    alone = replace(
+    alone = changed(
         scenario,
         teams=(),
         running=tuple(running),

@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
 from muster.model.node import NodeState
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.property.checks import (
     check_order_of_lists_decides_nothing,
@@ -37,9 +37,9 @@ def test_the_order_in_which_nodes_and_jobs_are_listed_decides_nothing(scenario: 
 def shuffled(scenario: Scenario, seed: int) -> Scenario:
     chance = Random(seed)
     nodes = chance.sample(scenario.cluster.nodes, len(scenario.cluster.nodes))
-    return replace(
+    return changed(
         scenario,
-        cluster=replace(scenario.cluster, nodes=tuple(nodes)),
+        cluster=changed(scenario.cluster, nodes=tuple(nodes)),
         running=tuple(chance.sample(scenario.running, len(scenario.running))),
         waiting=tuple(chance.sample(scenario.waiting, len(scenario.waiting))),
     )
@@ -78,7 +78,7 @@ def _edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> 
             snapshot.dequeue(chance.choice(waiting))
         case "node":
             node = chance.choice(snapshot.setting.tree.nodes)
-            snapshot.change_node(replace(node, state=chance.choice(list(NodeState)), bad_gpus=()))
+            snapshot.change_node(changed(node, state=chance.choice(list(NodeState)), bad_gpus=()))
         case "leaving" if running:
             snapshot.leaving(chance.choice(running), scenario.now_ms + 30_000)
         case "checkpointed" if running:

@@ -1,7 +1,7 @@
 """Whatever is submitted and whatever breaks, no device has two owners, nothing is forgotten, and everything ends."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +13,7 @@ from muster.engine.state import State, fold
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.node import NodeState
+from muster.model.records import changed
 from muster.model.spec import ArraySpec, JobSpec, Launch, Retry
 from tests.builders import a_job, a_scenario, flat
 from tests.unit.engine.world import World
@@ -47,7 +48,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         launch=draw(st.sampled_from((Launch.PLAIN, Launch.TORCHFT))),
         retry=Retry(limit=draw(st.integers(0, 2))),
     )
-    return replace(spec, array=draw(st.none() | st.just(ArraySpec(indices=(0, 1, 2), concurrency=2))))
+    return changed(spec, array=draw(st.none() | st.just(ArraySpec(indices=(0, 1, 2), concurrency=2))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ def happen(world: World, what: Happening) -> World:
 
 
 def _set_state(world: World, node: NodeName, state: NodeState) -> None:
-    world.backend.return_node(replace(world.engine.state.nodes[node], state=state))
+    world.backend.return_node(changed(world.engine.state.nodes[node], state=state))
 
 
 def shares(workers: Iterable[Worker]) -> dict[tuple[NodeName, int], int]:

@@ -1,7 +1,6 @@
 """A plan that was spoiled in any one place is found out by the linter."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from hypothesis import given
 
@@ -10,6 +9,7 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, NodeName
 from muster.model.plan import Plan, Start
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.property.effort import examples
 from tests.property.situations import situations
@@ -34,12 +34,12 @@ def check_spoiled_plans_are_found(scenario: Scenario, spoiling: Spoiling) -> Non
 def spoiled_jobs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
     """The wrong jobs: nobody, somebody twice, somebody who is leaving."""
     for start in made.starts[:1]:
-        yield replace(made, starts=(*made.starts, replace(start, job=JobId("nobody"))))
+        yield changed(made, starts=(*made.starts, changed(start, job=JobId("nobody"))))
     for eviction in made.evictions[:1]:
-        yield replace(made, evictions=(*made.evictions, eviction))
-        yield replace(made, evictions=(*made.evictions, replace(eviction, job=JobId("nobody"))))
+        yield changed(made, evictions=(*made.evictions, eviction))
+        yield changed(made, evictions=(*made.evictions, changed(eviction, job=JobId("nobody"))))
     for hold in made.holds[:1]:
-        yield replace(made, starts=(*made.starts, Start(job=hold.job, workers=hold.workers)))
+        yield changed(made, starts=(*made.starts, Start(job=hold.job, workers=hold.workers)))
 
 
 def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
@@ -51,13 +51,13 @@ def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
     first, *rest = gpu_job.workers
     for workers in (
         tuple(rest),
-        (replace(first, rank=len(gpu_job.workers)), *rest),
-        (replace(first, node=NodeName("nowhere")), *rest),
-        (replace(first, gpus=(*first.gpus, 99)), *rest),
-        (replace(first, gpus=first.gpus[:-1]), *rest),
-        *((replace(first, node=node, gpus=gpus), *rest) for node, gpus in _whole_gpus_in_use(scenario)),
+        (changed(first, rank=len(gpu_job.workers)), *rest),
+        (changed(first, node=NodeName("nowhere")), *rest),
+        (changed(first, gpus=(*first.gpus, 99)), *rest),
+        (changed(first, gpus=first.gpus[:-1]), *rest),
+        *((changed(first, node=node, gpus=gpus), *rest) for node, gpus in _whole_gpus_in_use(scenario)),
     ):
-        yield replace(made, starts=(*others, replace(gpu_job, workers=workers)))
+        yield changed(made, starts=(*others, changed(gpu_job, workers=workers)))
 
 
 def _whole_gpus_in_use(scenario: Scenario) -> list[tuple[NodeName, tuple[int, ...]]]:
@@ -69,10 +69,10 @@ def _whole_gpus_in_use(scenario: Scenario) -> list[tuple[NodeName, tuple[int, ..
 def spoiled_holds(made: Plan, scenario: Scenario) -> Iterator[Plan]:
     """The wrong promises: to nobody, in the past, nowhere."""
     for hold in made.holds[:1]:
-        nowhere = tuple(replace(worker, node=NodeName("nowhere")) for worker in hold.workers)
+        nowhere = tuple(changed(worker, node=NodeName("nowhere")) for worker in hold.workers)
         for spoiled in (
-            replace(hold, job=JobId("nobody")),
-            replace(hold, start_ms=scenario.now_ms - 1),
-            replace(hold, workers=nowhere),
+            changed(hold, job=JobId("nobody")),
+            changed(hold, start_ms=scenario.now_ms - 1),
+            changed(hold, workers=nowhere),
         ):
-            yield replace(made, holds=(spoiled,))
+            yield changed(made, holds=(spoiled,))

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from muster.core.planning import deciding, horizons, keeping, placing, search
 from muster.core.quota import Ledger
 from muster.model.plan import Reason, ReasonCode
 from muster.model.policy import Policy
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import a_team
 from tests.property import checks
@@ -76,8 +76,8 @@ def no_victim_is_superfluous(scenario: Scenario, _: int) -> None:
 
 
 def preemption_comes_to_rest(scenario: Scenario, _: int) -> None:
-    again = tuple(replace(job, requeued=True) for job in scenario.waiting)
-    checks.check_preemption_comes_to_rest(replace(scenario, waiting=again), cycles=1)
+    again = tuple(changed(job, requeued=True) for job in scenario.waiting)
+    checks.check_preemption_comes_to_rest(changed(scenario, waiting=again), cycles=1)
 
 
 def planning_changes_nothing(scenario: Scenario, _: int) -> None:
@@ -213,7 +213,7 @@ def started_jobs_are_explained_as_well(patch: pytest.MonkeyPatch) -> None:
     honest = explain._in_order
 
     def without_starts(state: Any, made: Any, now_ms: int) -> Any:
-        return honest(state, replace(made, starts=()), now_ms)
+        return honest(state, changed(made, starts=()), now_ms)
 
     patch.setattr(explain, "_in_order", without_starts)
 
@@ -230,7 +230,7 @@ def promises_are_not_told(patch: pytest.MonkeyPatch) -> None:
     honest = forecast.StartForecast.__init__
 
     def without_holds(self: Any, state: Any, made: Any) -> None:
-        honest(self, state, replace(made, holds=()))
+        honest(self, state, changed(made, holds=()))
 
     patch.setattr(forecast.StartForecast, "__init__", without_holds)
 

@@ -1,6 +1,5 @@
 """A plan that the engine does not make because nothing new calls for one would not have changed anything."""
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import assume, given
@@ -10,6 +9,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
 from muster.model.plan import Plan
 from muster.model.policy import Order
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.property.effort import examples
 from tests.property.situations import SEEDS, situations
@@ -28,8 +28,8 @@ def test_a_job_that_joins_others_who_are_stuck_needs_no_plan(scenario: Scenario,
 @examples(200)
 @given(situations(), SEEDS)
 def test_nor_does_one_behind_a_blocked_job_that_nothing_may_pass(scenario: Scenario, seed: int) -> None:
-    strict = replace(scenario.policy, backfill=False, order=Order.FIFO, preemption=False)
-    check_no_plan_is_missed(replace(scenario, policy=strict, holds=()), seed)
+    strict = changed(scenario.policy, backfill=False, order=Order.FIFO, preemption=False)
+    check_no_plan_is_missed(changed(scenario, policy=strict, holds=()), seed)
 
 
 @examples(200)
@@ -43,9 +43,9 @@ def test_nor_does_an_exit_in_a_strict_order_that_is_too_small_for_the_job_in_fro
 @examples(200)
 @given(situations(), SEEDS)
 def test_nor_does_an_exit_that_is_too_small_for_all_who_gave_way(scenario: Scenario, seed: int) -> None:
-    waiting = tuple(replace(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
-    policy = replace(scenario.policy, preemption=True, turns=True)
-    check_no_plan_is_missed_after_exits(replace(scenario, policy=policy, waiting=waiting, holds=()), seed)
+    waiting = tuple(changed(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
+    policy = changed(scenario.policy, preemption=True, turns=True)
+    check_no_plan_is_missed_after_exits(changed(scenario, policy=policy, waiting=waiting, holds=()), seed)
 
 
 def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
@@ -57,7 +57,7 @@ def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
             snapshot.finish(chance.choice(list(snapshot.running)))
         else:
             job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
-            snapshot.enqueue(replace(job, submitted_ms=scenario.now_ms))
+            snapshot.enqueue(changed(job, submitted_ms=scenario.now_ms))
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert not made.changes_anything
@@ -67,7 +67,7 @@ def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
 
 
 def _in_strict_order(scenario: Scenario) -> Scenario:
-    policy = replace(
+    policy = changed(
         scenario.policy,
         order=Order.FIFO,
         backfill=False,
@@ -77,7 +77,7 @@ def _in_strict_order(scenario: Scenario) -> Scenario:
         elastic=False,
     )
     assert policy.is_strict
-    return replace(scenario, policy=policy, holds=())
+    return changed(scenario, policy=policy, holds=())
 
 
 def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
@@ -89,8 +89,8 @@ def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
         before, holds = snapshot.news, dict(snapshot.holds)
         job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
         if known_specs and chance.random() < 0.8:
-            job = replace(job, spec=chance.choice(known_specs))
-        snapshot.enqueue(replace(job, submitted_ms=scenario.now_ms))
+            job = changed(job, spec=chance.choice(known_specs))
+        snapshot.enqueue(changed(job, submitted_ms=scenario.now_ms))
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert (made.starts, made.evictions, made.resizes) == ((), (), ())

@@ -1,7 +1,6 @@
 """Bugs to be planted in the production code, each one somebody could have made. The campaign must find them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,7 +138,7 @@ def a_gang_starts_without_its_last_worker(patch: Patch) -> None:
 
     def start(plan: Any, entry: Any, state: Any) -> Any:
         event = honest(plan, entry, state)
-        return replace(event, workers=event.workers[: max(1, len(event.workers) - 1)])
+        return changed(event, workers=event.workers[: max(1, len(event.workers) - 1)])
 
     patch.setattr(apply, "_start", start)
 
@@ -246,7 +245,7 @@ def growth_goes_one_beyond_the_maximum(patch: Patch) -> None:
 
     def entry(*args: Any, **fields: Any) -> Any:
         made = honest(*args, **fields)
-        return made._replace(role=replace(made.role, workers_max=made.role.workers_max + 1))
+        return made._replace(role=changed(made.role, workers_max=made.role.workers_max + 1))
 
     patch.setattr(resizing, "_entry", entry)
 

@@ -20,6 +20,7 @@ def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedPro
         folder.mkdir(parents=True)
         (folder / "__init__.py").touch()
     (tree / "muster" / "__init__.py").touch()
+    (tree / "muster" / "model" / "records.py").write_text("import msgspec\n", "utf-8")
     (tree / "muster" / importer / "planted.py").write_text(f"import {imported}\n", "utf-8")
     return subprocess.run([LINTER, "--no-cache"], cwd=tree, capture_output=True, text=True, check=False)
 
@@ -29,9 +30,11 @@ def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedPro
     [
         ("model", "muster.core"),
         ("model", "pydantic"),
+        ("model", "msgspec"),
         ("core", "muster.engine"),
         ("core", "muster.checker"),
         ("core", "yaml"),
+        ("core", "msgspec"),
         ("checker", "muster.core"),
         ("formats", "muster.core"),
         ("store", "muster.backends"),

@@ -1,6 +1,5 @@
 """Every rule of the checker fires on a plan made to break it, and on nothing else."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from muster.model.ids import GpuType, JobId, LevelName, NodeName, PoolName, Team
 from muster.model.job import RunningJob, WaitingJob, Worker
 from muster.model.plan import Basis, Blocked, Eviction, Hold, Plan, ReasonCode, Resize, Start, Why
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 
@@ -37,7 +37,7 @@ def promises(*holds: Hold, **parts: Any) -> Plan:
 
 def evicts(victim: str, preemptor: str, hold: Hold, *, why: Why = Why.TIER, lost_gpu_ms: int, **parts: Any) -> Plan:
     eviction = Eviction(job=JobId(victim), for_job=JobId(preemptor), why=why, lost_gpu_ms=lost_gpu_ms)
-    return a_plan(evictions=(eviction,), holds=(replace(hold, basis=Basis.DEPARTURES),), **parts)
+    return a_plan(evictions=(eviction,), holds=(changed(hold, basis=Basis.DEPARTURES),), **parts)
 
 
 def one_waits(spec: Any = None, *, cluster: Any = None, **fields: Any) -> Scenario:
@@ -81,7 +81,7 @@ PLACEMENTS: list[tuple[str, Scenario, Plan]] = [
     ("does not admit", one_waits(pools=[Pool(name=PoolName("main"), spot=True)]), starts("w", [("n1", (0, 1))])),
     (
         "more than one rack",
-        one_waits(replace(GANG, topology=a_job(within="rack").topology), cluster=racks(2, 1)),
+        one_waits(changed(GANG, topology=a_job(within="rack").topology), cluster=racks(2, 1)),
         starts("w", [("r1-n1", range(8)), ("r2-n1", range(8))]),
     ),
     (
@@ -123,12 +123,12 @@ def test_a_bad_start_is_noticed(problem: str, scenario: Scenario, plan: Plan) ->
 
 
 def test_ranks_with_a_gap_are_noticed() -> None:
-    plan = a_plan(starts=(Start(job=JobId("w"), workers=(replace(workers([("n1", (0, 1))])[0], rank=1),)),))
+    plan = a_plan(starts=(Start(job=JobId("w"), workers=(changed(workers([("n1", (0, 1))])[0], rank=1),)),))
     assert any("ranks" in found for found in violations(one_waits(), plan))
 
 
 def test_a_tensor_group_may_span_the_nodes_of_its_nvlink_domain() -> None:
-    cluster = replace(racks(1, 2), nvlink_level=LevelName("rack"))
+    cluster = changed(racks(1, 2), nvlink_level=LevelName("rack"))
     plan = starts("w", [("r1-n1", (0, 1)), ("r1-n2", (0, 1))])
     assert violations(one_waits(a_job(gpus=2, workers=2, tensor=4), cluster=cluster), plan) == ()
 
@@ -190,7 +190,7 @@ def test_bad_resizes_are_noticed() -> None:
     assert any("sizes are not" in found for found in violations(scenario, resizes(four[:3], 1)))
     assert any("for nobody" in found for found in violations(scenario, resizes(four[:1], 2)))
     assert any("moves workers" in found for found in violations(scenario, resizes([four[0], ("n2", (0, 1))], 2)))
-    rigid = a_scenario(flat(1), running=[replace(an_elastic_job(1), spec=SMALL)])
+    rigid = a_scenario(flat(1), running=[changed(an_elastic_job(1), spec=SMALL)])
     assert any("not elastic" in found for found in violations(rigid, resizes(four[:2], 1)))
 
 
@@ -231,7 +231,7 @@ A_OWNS = a_team("a", guaranteed={"*": 8})
 EVICTIONS: list[tuple[str, Scenario, Plan]] = [
     ("tier is not lower", preemption(a_job(gpus=8)), an_eviction()),
     ("does not preempt", preemption(VICTIM, VICTIM), an_eviction()),
-    ("not preemptible", preemption(replace(VICTIM, preemptible=False)), an_eviction()),
+    ("not preemptible", preemption(changed(VICTIM, preemptible=False)), an_eviction()),
     (
         "not preemptible",
         preemption(a_job(gpus=8, tier="production"), a_job(gpus=8, tier="production")),
@@ -260,13 +260,13 @@ EVICTIONS: list[tuple[str, Scenario, Plan]] = [
     ),
     (
         "tier is higher",
-        preemption(STANDARD, replace(OWNER, tier=TierName("exploratory")), teams=[A_OWNS]),
+        preemption(STANDARD, changed(OWNER, tier=TierName("exploratory")), teams=[A_OWNS]),
         an_eviction(why=Why.RECLAIM),
     ),
     ("has not outstayed", preemption(), an_eviction(why=Why.HOLD)),
     ("cannot be moved", preemption(), an_eviction(why=Why.CONSOLIDATION)),
     ("nowhere to go", preemption(), an_eviction(why=Why.CONSOLIDATION)),
-    ("promised nothing", preemption(), replace(an_eviction(), holds=())),
+    ("promised nothing", preemption(), changed(an_eviction(), holds=())),
     ("used 2000", preemption(), an_eviction(in_hours=0)),
 ]
 
@@ -286,7 +286,7 @@ def a_move(*, origin: str = "s", to: str = "f", policy: Policy = KNOWN, waiting:
     scenario = a_scenario(MIXED, running=[job], waiting=waiting, policy=policy)
     hold = a_hold("v", [(to, range(8))], in_hours=0.1, basis=Basis.DEPARTURES)
     blocked = tuple(Blocked(parts=((each.id,),), code=ReasonCode.CAPACITY) for each in waiting)
-    return violations(scenario, replace(evicts("v", "v", hold, why=Why.CONSOLIDATION, lost_gpu_ms=0), blocked=blocked))
+    return violations(scenario, changed(evicts("v", "v", hold, why=Why.CONSOLIDATION, lost_gpu_ms=0), blocked=blocked))
 
 
 def test_a_job_may_move_for_itself_to_faster_gpus() -> None:
@@ -297,7 +297,7 @@ def test_a_move_for_itself_that_gains_nothing_or_too_little_or_harms_others_is_n
     for problem, found in (
         ("no faster", a_move(policy=Policy())),
         ("no faster", a_move(origin="f", to="s")),
-        ("gains less", a_move(policy=replace(KNOWN, restart_cost_ms=HOUR_MS))),
+        ("gains less", a_move(policy=changed(KNOWN, restart_cost_ms=HOUR_MS))),
         ("somebody waits", a_move(waiting=(waits("w", a_job(gpus=8, workers=2)),))),
     ):
         assert any(problem in each for each in found), problem
@@ -318,9 +318,9 @@ def test_an_overdue_job_beside_the_promised_gpus_is_not_in_the_way() -> None:
 
 
 def test_who_is_leaving_cannot_be_told_again() -> None:
-    leaving = replace(preemption().running[0], leaving_by_ms=NOW_MS + MINUTE_MS)
+    leaving = changed(preemption().running[0], leaving_by_ms=NOW_MS + MINUTE_MS)
     assert any(
-        "leaving already" in found for found in violations(replace(preemption(), running=(leaving,)), an_eviction())
+        "leaving already" in found for found in violations(changed(preemption(), running=(leaving,)), an_eviction())
     )
 
 

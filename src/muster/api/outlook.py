@@ -35,6 +35,7 @@ from muster.model.limits import (
 )
 from muster.model.plan import Plan, Reason
 from muster.model.policy import HOUR_MS
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from muster.sim.estimates import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
@@ -128,7 +129,7 @@ class Outlook:
         situation = await self._situation()
         scenario = situation.scenario
         candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
-        tried = replace(situation, scenario=replace(scenario, waiting=(*scenario.waiting, candidate)))
+        tried = replace(situation, scenario=changed(scenario, waiting=(*scenario.waiting, candidate)))
         return await self._worked_out(lambda: _trial(tried))
 
     async def _situation(self) -> Situation:

@@ -1,6 +1,6 @@
 """From the options of `muster simulate` to what is to be replayed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from muster.formats.units import BadValue, duration_ms
 from muster.model.errors import InvalidInput
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, Packing, Pool, Tier
+from muster.model.records import changed
 from muster.model.team import Team
 from muster.model.trace import Trace
 from muster.sim.faults import FaultRates, fault_rates
@@ -121,7 +122,7 @@ def _cluster_beside(trace: str) -> str:
 def _trace(wishes: Wishes) -> Trace:
     trace = read_trace(wishes.trace)
     if wishes.first is not None:
-        trace = replace(trace, jobs=trace.jobs[: wishes.first])
+        trace = changed(trace, jobs=trace.jobs[: wishes.first])
     if wishes.synthesise:
         trace = with_made_up(trace, wishes.seed)
     factor = _factor(wishes.arrivals)

@@ -4,8 +4,6 @@ Refused is what can never run on this cluster as it is configured, however empty
 only needs patience is admitted and explained.
 """
 
-from dataclasses import dataclass, replace
-
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
@@ -16,19 +14,18 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType, TeamPath
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
+from muster.model.records import Record, changed
 from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class Admitted(Record, frozen=True, kw_only=True):
     """The job may wait for its turn."""
 
     spec: JobSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class Rejected(Record, frozen=True, kw_only=True):
     """The job can never run here as things are configured."""
 
     code: ReasonCode
@@ -124,7 +121,7 @@ def admit(spec: JobSpec, snapshot: Snapshot) -> Admitted | Rejected:
 def bare(snapshot: Snapshot) -> Capacity:
     """The cluster with nothing on it and every node and GPU in order."""
     setting: Setting = snapshot.setting
-    nodes = tuple(replace(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
+    nodes = tuple(changed(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
     cluster = snapshot.cluster
     tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
     return Capacity.of(tree, FreeStates(), setting.pools)

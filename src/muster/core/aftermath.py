@@ -3,8 +3,6 @@
 Each reason is the answer to a question of the form "would it fit if …": everything here is a fit on some capacity.
 """
 
-from dataclasses import replace
-
 from muster.core.admission import bare
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.states import FreeStates
@@ -19,6 +17,7 @@ from muster.model.job import Placement
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import Hold, Plan, Reason, ReasonCode
 from muster.model.policy import Pool
+from muster.model.records import changed
 from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec, Parallelism, TopologyWish
 
@@ -90,18 +89,18 @@ class Aftermath:
         return tuple(found)
 
     def _anywhere(self, spec: JobSpec) -> Gang:
-        loose = replace(spec, topology=TopologyWish(), parallelism=Parallelism())
+        loose = changed(spec, topology=TopologyWish(), parallelism=Parallelism())
         return gang_of(loose, self._setting)
 
     def _any_type(self, spec: JobSpec) -> Gang:
-        roles = tuple(replace(role, request=replace(role.request, gpu_types=())) for role in spec.roles)
-        return gang_of(replace(spec, roles=roles), self._setting)
+        roles = tuple(changed(role, request=changed(role.request, gpu_types=())) for role in spec.roles)
+        return gang_of(changed(spec, roles=roles), self._setting)
 
     def _if_healthy(self) -> Capacity:
         """The same use and promises with every node ready and every GPU in order."""
         if self._healthy is None:
             cluster = self._snapshot.cluster
-            nodes = tuple(replace(node, state=NodeState.READY, bad_gpus=()) for node in self._setting.tree.nodes)
+            nodes = tuple(changed(node, state=NodeState.READY, bad_gpus=()) for node in self._setting.tree.nodes)
             tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
             self._healthy = Capacity.of(tree, FreeStates(), self._setting.pools)
             for footprint in self._snapshot.footprints.values():

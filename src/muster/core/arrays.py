@@ -5,11 +5,12 @@ keeps it until it has ended for good, so preempted and retried tasks never wait 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
+from muster.model.records import changed
 from muster.model.spec import ArraySpec, JobSpec
 
 INDEX_VARIABLE = "MUSTER_ARRAY_INDEX"
@@ -49,13 +50,13 @@ def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
     """All tasks of an array in the order of their indices; those beyond the cap await their turn."""
     if spec.array is None:
         return ()
-    single = replace(spec, array=None)
+    single = changed(spec, array=None)
     cap = _cap(spec.array)
     return tuple(
         Task(
             id=task_id(array, index),
             index=index,
-            spec=replace(single, env=(*spec.env, (ARRAY_VARIABLE, array), (INDEX_VARIABLE, str(index)))),
+            spec=changed(single, env=(*spec.env, (ARRAY_VARIABLE, array), (INDEX_VARIABLE, str(index)))),
             awaits_turn=place >= cap,
         )
         for place, index in enumerate(spec.array.indices)
@@ -74,7 +75,7 @@ def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:
     )
     if spec.array is None or not failed:
         return None
-    return replace(spec, array=replace(spec.array, indices=failed))
+    return changed(spec, array=changed(spec.array, indices=failed))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -5,7 +5,7 @@ one obstacle taken away. Jobs that are alike share the answer, so ten thousand a
 classes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.core.aftermath import Aftermath
 from muster.core.forecast import StartForecast
@@ -16,6 +16,7 @@ from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
 from muster.model.plan import Hold, Plan, Reason, ReasonCode
+from muster.model.records import changed
 from muster.model.resources import gpus_text
 from muster.model.team import ANY_TYPE
 
@@ -194,7 +195,7 @@ def _addressed(reason: Reason, job: WaitingJob) -> Reason:
     """A reason found for a gang, in the words of one of those who want it: pools admit tiers and teams."""
     if reason.code is not ReasonCode.POOL:
         return reason
-    return replace(reason, message=f"{reason.message} tier {job.spec.tier} of team {job.spec.team}")
+    return changed(reason, message=f"{reason.message} tier {job.spec.tier} of team {job.spec.team}")
 
 
 def _limit_reason(breach: Breach) -> Reason:

@@ -20,14 +20,16 @@ def footprint_of(spec: JobSpec, workers: Placement, tree: Tree) -> Footprint:
         milli = worker.share_milli if worker.share_milli is not None else GPU_MILLI
         # A device that has fallen off its node since the job was placed there is nobody's any more.
         there = [device for device in worker.gpus if device < tree.nodes[node].gpus]
-        devices.setdefault(node, []).extend((device, milli) for device in there)
+        devices.setdefault(node, []).extend([(device, milli) for device in there])
         total = by_node.setdefault(node, [0, 0, 0])
         total[0] += request.cpu_milli
         total[1] += request.memory_bytes
         total[2] += request.disk_bytes
     return tuple(
-        NodeUse(node, per_device(devices[node]), cpu, memory, disk)
-        for node, (cpu, memory, disk) in sorted(by_node.items())
+        [
+            NodeUse(node, per_device(devices[node]), cpu, memory, disk)
+            for node, (cpu, memory, disk) in sorted(by_node.items())
+        ]
     )
 
 

@@ -1,6 +1,6 @@
 """One cycle on a situation described in a file: admit, plan, lint, explain. Needs no server and changes nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.core.admission import Gate, Rejected
 from muster.core.explain import Explanation, explain_all
@@ -10,6 +10,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.errors import InvariantViolated
 from muster.model.ids import JobId
 from muster.model.plan import Plan, ReasonCode
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 
 
@@ -33,7 +34,7 @@ class Decision:
 
 def decide(scenario: Scenario) -> Decision:
     """Plan one cycle and say why everything is as it is."""
-    gate = Gate(Snapshot.of(replace(scenario, running=(), waiting=(), holds=())))
+    gate = Gate(Snapshot.of(changed(scenario, running=(), waiting=(), holds=())))
     rejected: list[Rejection] = []
     admitted = []
     for job in scenario.waiting:
@@ -42,7 +43,7 @@ def decide(scenario: Scenario) -> Decision:
             rejected.append(Rejection(job=job.id, code=outcome.code, message=outcome.message))
         else:
             admitted.append(job)
-    snapshot = Snapshot.of(replace(scenario, waiting=tuple(admitted)))
+    snapshot = Snapshot.of(changed(scenario, waiting=tuple(admitted)))
     made = plan(snapshot, scenario.now_ms)
     violations = lint(made, snapshot)
     if violations:

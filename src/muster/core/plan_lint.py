@@ -4,8 +4,6 @@ It looks at the plan as the engine would carry it out and trusts nothing that pl
 checker in `muster.checker` states the same rules a second time without any of the code in here.
 """
 
-from collections.abc import Iterator
-
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import tensor_group
 from muster.core.setting import Setting
@@ -22,29 +20,29 @@ def lint(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
         return (f"plan was made for version {plan.version}, the snapshot is at {snapshot.version}",)
     if not (plan.changes_anything or plan.holds):
         return ()
-    return (*_wrong_jobs(plan, snapshot), *_wrong_placements(plan, snapshot), *_wrong_holds(plan, snapshot))
+    return tuple(_wrong_jobs(plan, snapshot) + _wrong_placements(plan, snapshot) + _wrong_holds(plan, snapshot))
 
 
-def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
+def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> list[str]:
     """Jobs that are not in the state the plan takes them to be in, or appear twice."""
     started = [start.job for start in plan.starts]
     changed = [eviction.job for eviction in plan.evictions] + [resize.job for resize in plan.resizes]
-    for job_id in (*_repeated(started), *_repeated(changed)):
-        yield f"{job_id} is decided twice"
-    for job_id in started:
-        if job_id not in snapshot.queue.class_of:
-            yield f"{job_id} starts but does not wait, or may not be considered yet"
+    wrong = [f"{job_id} is decided twice" for job_id in _repeated(started) + _repeated(changed)]
+    wrong += [
+        f"{job_id} starts but does not wait, or may not be considered yet"
+        for job_id in started
+        if job_id not in snapshot.queue.class_of
+    ]
     for job_id in changed:
         running = snapshot.running.get(job_id)
         if running is None or running.leaving_by_ms is not None:
-            yield f"{job_id} is evicted or resized but does not run, or is leaving already"
-    for hold in plan.holds:
-        if hold.job in started:
-            yield f"{hold.job} starts and is promised a later start"
+            wrong.append(f"{job_id} is evicted or resized but does not run, or is leaving already")
+    wrong += [f"{hold.job} starts and is promised a later start" for hold in plan.holds if hold.job in started]
+    return wrong
 
 
 def _repeated(jobs: list[JobId]) -> list[JobId]:
-    if len(frozenset(jobs)) == len(jobs):
+    if len(jobs) < 2 or len(frozenset(jobs)) == len(jobs):
         return []
     counts: dict[JobId, int] = {}
     for job_id in jobs:
@@ -52,18 +50,20 @@ def _repeated(jobs: list[JobId]) -> list[JobId]:
     return [job_id for job_id, count in counts.items() if count > 1]
 
 
-def _wrong_placements(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
+def _wrong_placements(plan: Plan, snapshot: Snapshot) -> list[str]:
     """Gangs that are not what was asked for, GPUs used twice, limits broken."""
+    wrong: list[str] = []
     room = _Room(snapshot, gangs=len(plan.starts) + len(plan.resizes))
     for start in plan.starts:
         job = snapshot.queue.jobs.get(start.job)
         if job is not None:
-            yield from _wrong_gang(start.job, job.spec, start.workers, start.workers, room)
+            wrong += _wrong_gang(start.job, job.spec, start.workers, start.workers, room)
     for resize in plan.resizes:
         running = snapshot.running.get(resize.job)
         if running is not None:
             added = beyond(resize.workers, running.workers)
-            yield from _wrong_gang(resize.job, running.spec, resize.workers, added, room)
+            wrong += _wrong_gang(resize.job, running.spec, resize.workers, added, room)
+    return wrong
 
 
 class _Room:
@@ -76,60 +76,63 @@ class _Room:
         self._capacity = snapshot.capacity.fork(shelved=False) if self._is_shared else snapshot.capacity
         self._ledger = snapshot.ledger.fork() if self._is_shared else snapshot.ledger
 
-    def take(self, spec: JobSpec, added: Placement) -> Iterator[str]:
+    def take(self, spec: JobSpec, added: Placement) -> list[str]:
         """Take what these workers need, and say what of it was not there."""
         footprint = footprint_of(spec, added, self.setting.tree)
         demand = demand_of_running(spec, added, self.setting.tree)
-        if not self._capacity.holds(footprint):
-            yield "is placed on what is not free"
+        wrong = [] if self._capacity.holds(footprint) else ["is placed on what is not free"]
         breach = self._ledger.breach(spec.team, demand)
         if breach is not None:
-            yield f"takes {breach.team} above its limit of {breach.gpu_type}"
+            wrong.append(f"takes {breach.team} above its limit of {breach.gpu_type}")
         if self._is_shared:
             self._capacity.take(footprint)
             self._ledger.charge(spec.team, demand)
+        return wrong
 
 
-def _wrong_gang(job_id: JobId, spec: JobSpec, workers: Placement, added: Placement, room: _Room) -> Iterator[str]:
+def _wrong_gang(job_id: JobId, spec: JobSpec, workers: Placement, added: Placement, room: _Room) -> list[str]:
     """What is wrong with a gang, of which some workers are added; those are taken from what is free."""
-    wrong = [*_wrong_size(spec, workers)]
+    wrong = _wrong_size(spec, workers)
     for worker in added:
         wrong += _wrong_worker(spec, worker, room.setting)
     if not wrong and added:
         wrong += _wrong_domain(spec, workers, room.setting)
         wrong += room.take(spec, added)
-    for problem in wrong:
-        yield f"{job_id} {problem}"
+    return [f"{job_id} {problem}" for problem in wrong]
 
 
-def _wrong_size(spec: JobSpec, workers: Placement) -> Iterator[str]:
+def _wrong_size(spec: JobSpec, workers: Placement) -> list[str]:
     """A gang runs whole or not at all, with ranks that have no gaps."""
+    wrong: list[str] = []
     for role in spec.roles:
         count = len([worker for worker in workers if worker.role == role.name])
         if not role.workers_min <= count <= role.workers_max:
-            yield f"has {count} workers of role {role.name}, not {role.workers_min}..{role.workers_max}"
+            wrong.append(f"has {count} workers of role {role.name}, not {role.workers_min}..{role.workers_max}")
     if [worker.rank for worker in workers] != list(range(len(workers))):
-        yield "has ranks with gaps"
+        wrong.append("has ranks with gaps")
+    return wrong
 
 
-def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> Iterator[str]:
+def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> list[str]:
     """A worker has exactly the GPUs it asked for, of a type it accepts, on a node that has them."""
     index = setting.tree.index_of.get(worker.node)
-    role = next((role for role in spec.roles if role.name == worker.role), None)
-    if index is None or role is None:
-        yield f"has rank {worker.rank} as {worker.role} on {worker.node}: there is no such role or node"
-        return
-    node, request = setting.tree.nodes[index], role.request
+    requests = [role.request for role in spec.roles if role.name == worker.role]
+    if index is None or not requests:
+        return [f"has rank {worker.rank} as {worker.role} on {worker.node}: there is no such role or node"]
+    node, request, wrong = setting.tree.nodes[index], requests[0], list[str]()
     if len(worker.gpus) != request.gpu_count or len(dict.fromkeys(worker.gpus)) != len(worker.gpus):
-        yield f"has {len(worker.gpus)} GPUs for rank {worker.rank}, not {request.gpu_count} different ones"
+        wrong.append(f"has {len(worker.gpus)} GPUs for rank {worker.rank}, not {request.gpu_count} different ones")
     if worker.share_milli != (request.gpu_milli if request.is_fractional else None):
-        yield f"has a share of {worker.share_milli} thousandths for rank {worker.rank}, which it did not ask for"
+        wrong.append(
+            f"has a share of {worker.share_milli} thousandths for rank {worker.rank}, which it did not ask for"
+        )
     if node.pool not in setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
-        yield f"is in pool {node.pool}, which does not admit it"
+        wrong.append(f"is in pool {node.pool}, which does not admit it")
     if any(device >= node.gpus for device in worker.gpus):
-        yield f"has a GPU on {worker.node} that does not exist"
+        wrong.append(f"has a GPU on {worker.node} that does not exist")
     if request.gpu_milli and request.gpu_types and node.gpu_type not in request.gpu_types:
-        yield f"is on {node.gpu_type}, which it does not accept"
+        wrong.append(f"is on {node.gpu_type}, which it does not accept")
+    return wrong
 
 
 def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[str]:
@@ -149,13 +152,14 @@ def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[s
     return found
 
 
-def _wrong_holds(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
+def _wrong_holds(plan: Plan, snapshot: Snapshot) -> list[str]:
     """Promises to jobs that do not exist, in the past, or on nodes that do not exist."""
+    wrong: list[str] = []
     for hold in plan.holds:
         if hold.start_ms < plan.now_ms:
-            yield f"{hold.job} is promised a start in the past"
+            wrong.append(f"{hold.job} is promised a start in the past")
         if hold.job not in snapshot.queue.jobs and hold.job not in snapshot.running:
-            yield f"{hold.job} is promised a start but does not exist"
-        for node in hold.nodes:
-            if node not in snapshot.setting.tree.index_of:
-                yield f"{hold.job} is promised {node}, which does not exist"
+            wrong.append(f"{hold.job} is promised a start but does not exist")
+        missing = [node for node in hold.nodes if node not in snapshot.setting.tree.index_of]
+        wrong += [f"{hold.job} is promised {node}, which does not exist" for node in missing]
+    return wrong

@@ -120,12 +120,15 @@ def began_ms(job: RunningJob) -> int:
 
 def _circles(spec: JobSpec) -> tuple[_Circle, ...]:
     """The groups a job belongs to, the closest first."""
-    user = next((value for key, value in spec.tags if key == USER_TAG), "")
-    size = spec.gang_gpu_milli
+    team, size, user = spec.team, spec.gang_gpu_milli, ""
+    for key, value in spec.tags:
+        if key == USER_TAG:
+            user = value
+            break
     return (
-        (spec.team, user, spec.name, size),
-        (spec.team, user, size),
-        (spec.team, size),
+        (team, user, spec.name, size),
+        (team, user, size),
+        (team, size),
         (size,),
         (),
     )

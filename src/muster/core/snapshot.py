@@ -6,7 +6,6 @@ The indexes are kept up to date edit by edit, so that replanning after one event
 
 from bisect import bisect_left, insort
 from collections.abc import ItemsView
-from dataclasses import replace
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.states import FreeStates
@@ -264,7 +263,7 @@ class Snapshot:
     def resize(self, job_id: JobId, workers: Placement) -> None:
         """A running job has other workers from now on."""
         job, hold = self.finish(job_id), self.holds.get(job_id)
-        self.start(replace(job, workers=workers))
+        self.start(changed(job, workers=workers))
         if hold is not None:
             self.holds[job_id] = hold
 
@@ -274,7 +273,7 @@ class Snapshot:
         job = self.running[job_id]
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.running_in[self.setting.tier_rank[spec.tier]] += 1
-        self._know(replace(job, spec=spec))
+        self._know(changed(job, spec=spec))
 
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
@@ -289,12 +288,12 @@ class Snapshot:
     def resizable(self, job_id: JobId, can_resize: bool) -> None:
         """A running job may change its size from now on, or may not."""
         self._stir()
-        self._know(replace(self.running[job_id], can_resize=can_resize))
+        self._know(changed(self.running[job_id], can_resize=can_resize))
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""
         self._stir()
-        self._know(replace(self.running[job_id], leaving_by_ms=by_ms))
+        self._know(changed(self.running[job_id], leaving_by_ms=by_ms))
 
     def hold(self, holds: tuple[Hold, ...]) -> None:
         """These are all promises that stand from now on."""
@@ -354,7 +353,7 @@ class Snapshot:
         self.entitlements.change_teams(rules.teams, now_ms)
         for team, gpu_ms in usage:
             self.ledger.remember(team, gpu_ms, now_ms)
-        self._reindex(replace(self.scenario(now_ms), tiers=rules.tiers, pools=rules.pools, policy=rules.policy))
+        self._reindex(changed(self.scenario(now_ms), tiers=rules.tiers, pools=rules.pools, policy=rules.policy))
         self.running_in = [0] * len(rules.tiers)
         for job in self.running.values():
             self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
@@ -371,13 +370,13 @@ class Snapshot:
         """These are all the nodes from now on. Whatever runs does so on nodes that are among them."""
         self._stir()
         self.cluster = cluster
-        self._reindex(replace(self.scenario(0), cluster=cluster))
+        self._reindex(changed(self.scenario(0), cluster=cluster))
 
     def _rebuild(self, node: Node) -> None:
         """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
-        self.cluster = replace(self.cluster, nodes=(*kept, node))
-        self._reindex(replace(self.scenario(0), cluster=self.cluster))
+        self.cluster = changed(self.cluster, nodes=(*kept, node))
+        self._reindex(changed(self.scenario(0), cluster=self.cluster))
 
     def _reindex(self, now: Scenario) -> None:
         self._on_node = {}

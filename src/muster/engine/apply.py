@@ -1,23 +1,20 @@
 """From a plan to events: it is checked against the present and applied whole, or dropped whole."""
 
-from dataclasses import dataclass
-
 from muster.core.lifecycle import transition
 from muster.engine.state import State
 from muster.model.events import Event, EvictionOrdered, HoldsSet, JobStarted, ResizeOrdered
 from muster.model.job import Job, JobState
 from muster.model.plan import Eviction, Plan, Resize, Start
+from muster.model.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class Applied(Record, frozen=True, kw_only=True):
     """The plan holds; these events carry it out."""
 
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class Dropped(Record, frozen=True, kw_only=True):
     """The plan must not be carried out."""
 
     reasons: tuple[str, ...]
@@ -45,7 +42,7 @@ def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Drop
 
 def _contradictions(plan: Plan, state: State) -> tuple[str, ...]:
     """Where the plan takes a job to be in another state than it is."""
-    changing = [*(each.job for each in plan.evictions), *(each.job for each in plan.resizes)]
+    changing = [each.job for each in plan.evictions] + [each.job for each in plan.resizes]
     return (
         *[
             f"{start.job} is to start and is {state.state_of(start.job)}"

@@ -5,8 +5,6 @@ waits in one go and hands out the commands that came of it: nothing is sent befo
 the state is ahead of the log and nothing more can be recorded; a new controller starts from the log again.
 """
 
-from dataclasses import replace
-
 from muster.core.lifecycle import due_ms
 from muster.engine.consequences import consequences
 from muster.engine.state import Move, Outcome, State, fold
@@ -19,6 +17,7 @@ from muster.model.ids import JobId
 from muster.model.instructions import Command, WakeAt
 from muster.model.job import Job
 from muster.model.limits import CONSEQUENCES_PER_EVENT
+from muster.model.records import changed
 from muster.store.base import EventLog
 
 
@@ -90,8 +89,8 @@ class Controller:
         if event.at_ms >= self.state.now_ms:
             return event
         if isinstance(event, CheckpointSaved) and event.saved_ms is None:
-            return replace(event, at_ms=self.state.now_ms, saved_ms=event.at_ms)
-        return replace(event, at_ms=self.state.now_ms)
+            return changed(event, at_ms=self.state.now_ms, saved_ms=event.at_ms)
+        return changed(event, at_ms=self.state.now_ms)
 
     def _fold(self, event: Event) -> Outcome:
         try:

@@ -1,16 +1,14 @@
 """One scheduling cycle: from the state as it is to instructions on their way."""
 
-from dataclasses import dataclass
-
 from muster.backends.base import Backend
 from muster.engine.apply import Applied, Dropped, apply
 from muster.engine.controller import Controller
 from muster.engine.decisions import Decisions
 from muster.model.plan import Plan
+from muster.model.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CycleReport:
+class CycleReport(Record, frozen=True, kw_only=True):
     """What a cycle decided and what became of it."""
 
     plan: Plan

@@ -5,7 +5,6 @@ log when it returns; inside `batch` several calls are written together when the 
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
 
 from muster.backends.base import Backend
 from muster.core.admission import Admitted, Rejected
@@ -39,13 +38,13 @@ from muster.model.job import Job
 from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import ReasonCode
+from muster.model.records import Record, changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
+class Submitted(Record, frozen=True, kw_only=True):
     """The job is in the log and will be looked at in the next cycle."""
 
     job: JobId
@@ -106,7 +105,7 @@ class Engine:
             return Submitted(job=known[0], is_new=False)
         name = self._new_id() if job is None else job
         answer = self._admit(name, spec)
-        if isinstance(answer, Rejected):
+        if not isinstance(answer, Admitted):
             return answer
         return self._enter(
             JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
@@ -124,7 +123,7 @@ class Engine:
         for job, spec in specs.items():
             answer = self._admit(job, spec, together_with=specs)
             if isinstance(answer, Rejected):
-                return replace(answer, message=f"{job}: {answer.message}")
+                return changed(answer, message=f"{job}: {answer.message}")
             admitted[job] = answer.spec
         with self.batch():
             return tuple(
@@ -178,8 +177,8 @@ class Engine:
             for name in [name for name in known if name not in names]:
                 self._record(NodeLost(at_ms=now_ms, node=name, because="it is not part of the cluster any more"))
             gone = tuple(known[name] for name in known if name not in names and self.state.jobs_on(name))
-            wanted = replace(cluster, nodes=(*staying, *gone))
-            if wanted == replace(self.state.snapshot.cluster, nodes=tuple(known.values())):
+            wanted = changed(cluster, nodes=(*staying, *gone))
+            if wanted == changed(self.state.snapshot.cluster, nodes=tuple(known.values())):
                 return False
             return self._record(ClusterChanged(at_ms=now_ms, cluster=wanted, by=by))
 
@@ -315,15 +314,14 @@ class Engine:
     def _remember_cycle(self, report: CycleReport, now_ms: int) -> None:
         """Note what there is no need to plan again, and when that need comes back by itself."""
         self._planned_news, self._wake_ms = self.state.snapshot.news, report.plan.wake_ms
-        if isinstance(report.outcome, Dropped):
-            self.state.snapshot.reconsider()
         match report.outcome:
             case Applied():
-                pass
+                return
             case Dropped(is_stale=True):
                 self._planned_news = None
             case _:
                 self._wake_ms = now_ms + REPLAN_AFTER_DROP_MS
+        self.state.snapshot.reconsider()
 
     def _new_id(self) -> JobId:
         """The next free number; whoever brings ids of their own may have taken some."""
@@ -349,7 +347,7 @@ class Engine:
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
         with self._batch:
-            self._record(replace(submission, unmet=tuple(fates)) if fates else submission)
+            self._record(changed(submission, unmet=tuple(fates)) if fates else submission)
             for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
                 self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
         return Submitted(job=submission.job)
@@ -371,7 +369,7 @@ def _with_findings(node: Node, known: Node | None) -> Node:
         return node
     is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
     bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
-    return replace(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
+    return changed(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
 
 
 class _Batch:

@@ -4,8 +4,6 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import NamedTuple
 
 from muster.core.arrays import ArrayTally
 from muster.core.lifecycle import created, occupied, standing_kill, transition
@@ -23,28 +21,36 @@ from muster.model.events import (
     Event,
     HoldsSet,
     JobEvent,
+    JobStarted,
     JobSubmitted,
     JobUpdated,
     NodeChanged,
     NodeLost,
     RulesChanged,
     StartFailed,
+    TimerFired,
+    WorkersExited,
+    WorkersStarted,
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, Node, NodeState
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
 
-class Move(NamedTuple):
-    """What one event did to one job. A tuple, as is `Outcome`: one of each is made for every event."""
+class Move:
+    """What one event did to one job. Plain, as is `Outcome`: one of each is made for every event."""
 
-    before: Job | None
-    """None when the job is new."""
-    after: Job
-    instructions: tuple[Instruction, ...] = ()
+    __slots__ = ("after", "before", "instructions")
+
+    def __init__(self, before: Job | None, after: Job, instructions: tuple[Instruction, ...] = ()) -> None:
+        self.before = before
+        """None when the job is new."""
+        self.after = after
+        self.instructions = instructions
 
     @property
     def has_ended(self) -> bool:
@@ -52,15 +58,20 @@ class Move(NamedTuple):
         return self.after.state.is_final and self.before is not None and not self.before.state.is_final
 
 
-class Outcome(NamedTuple):
+class Outcome:
     """What one event did to the state."""
 
-    moves: tuple[Move, ...] = ()
-    """Jobs that it changed, in order."""
-    commands: tuple[Command, ...] = ()
-    """What must be sent besides what its moves ask for."""
-    is_change: bool = True
-    """False when the event was stale or said nothing new: it need not be remembered."""
+    __slots__ = ("commands", "is_change", "moves")
+
+    def __init__(
+        self, moves: tuple[Move, ...] = (), commands: tuple[Command, ...] = (), *, is_change: bool = True
+    ) -> None:
+        self.moves = moves
+        """Jobs that it changed, in order."""
+        self.commands = commands
+        """What must be sent besides what its moves ask for."""
+        self.is_change = is_change
+        """False when the event was stale or said nothing new: it need not be remembered."""
 
 
 _NOTHING = Outcome(is_change=False)
@@ -133,29 +144,44 @@ def fold(state: State, event: Event) -> Outcome:
     """Take an event into the state."""
     if event.at_ms > state.now_ms:
         state.now_ms = event.at_ms
+    # What there is most of comes first: a case that does not match costs as much as many a step.
     match event:
         case JobSubmitted():
             outcome = _submit(state, event)
+        case WorkersStarted() | WorkersExited() | JobStarted() | CheckpointSaved() | TimerFired():
+            outcome = _move_all(state, event, state.addressed(event.job))
+            _forgive_nodes(state, event, outcome)
+        case _:
+            outcome = _fold_rare(state, event)
+    state.version += outcome.is_change
+    return outcome
+
+
+def _fold_rare(state: State, event: Event) -> Outcome:
+    match event:
         case HoldsSet(holds=holds):
             state.snapshot.hold(holds)
-            outcome = Outcome()
+            return Outcome()
         case NodeChanged():
             outcome = _hear_of_node(state, event)
             if outcome.is_change:
                 state.node_notes[event.node.name] = event.because
+            return outcome
         case NodeLost():
-            outcome = _lose_node(state, event)
+            return _lose_node(state, event)
         case RulesChanged():
-            outcome = _change_rules(state, event)
+            return _change_rules(state, event)
         case ClusterChanged(cluster=cluster):
-            outcome = _change_cluster(state, cluster, event.at_ms)
+            return _change_cluster(state, cluster, event.at_ms)
         case _:
             if isinstance(event, JobUpdated) and event.job in state.array_specs:
                 state.array_specs[event.job] = updated_spec(state.array_specs[event.job], event.changes)
             outcome = _move_all(state, event, state.addressed(event.job))
-            _tally_faults(state, event, outcome)
-    state.version += outcome.is_change
-    return outcome
+            if isinstance(event, StartFailed):
+                _blame_nodes(state, event, outcome)
+            else:
+                _forgive_nodes(state, event, outcome)
+            return outcome
 
 
 def _submit(state: State, event: JobSubmitted) -> Outcome:
@@ -183,17 +209,18 @@ def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
     outcome = _change_node(state, _as_wished(state, event))
     if before is None:
         return outcome
+    moves, commands = outcome.moves, outcome.commands
     if before.bad_gpus != event.node.bad_gpus:
-        outcome = outcome._replace(moves=_move_all(state, event, state.jobs_on(event.node.name)).moves)
+        moves = _move_all(state, event, state.jobs_on(event.node.name)).moves
     match before.state is NodeState.DOWN, event.node.state is NodeState.DOWN:
         case True, False:
-            outcome = outcome._replace(commands=state.kills_on(event.node.name))
+            commands = state.kills_on(event.node.name)
         case False, True:
             # What it is running now is lost next; what it was running at an earlier loss was killed when it came back.
             state.lost.pop(event.node.name, None)
         case _:
             pass
-    return outcome
+    return Outcome(moves, commands, is_change=outcome.is_change)
 
 
 def _as_wished(state: State, event: NodeChanged) -> Node:
@@ -205,7 +232,7 @@ def _as_wished(state: State, event: NodeChanged) -> Node:
         else:
             state.set_aside.pop(node.name, None)
     elif node.state is NodeState.READY and node.name in state.set_aside:
-        return replace(node, state=NodeState.DRAINED)
+        return changed(node, state=NodeState.DRAINED)
     return node
 
 
@@ -274,7 +301,7 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     node = state.nodes.get(event.node)
     if node is None:
         return _NOTHING
-    is_news = _change_node(state, replace(node, state=NodeState.DOWN)).is_change
+    is_news = _change_node(state, changed(node, state=NodeState.DOWN)).is_change
     outcome = _move_all(state, event, state.jobs_on(event.node))
     sent = (instruction for move in outcome.moves for instruction in move.instructions)
     kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
@@ -314,14 +341,16 @@ def _place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None
             state.patience.note(state.jobs[job], at_ms)
 
 
-def _tally_faults(state: State, event: JobEvent, outcome: Outcome) -> None:
-    """Count starts that failed against their nodes, and forgive nodes on which work went well."""
-    if isinstance(event, StartFailed):
-        for move in outcome.moves:
-            seated = occupied(move.before or move.after)
-            for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
-                state.node_faults[node] = state.node_faults.get(node, 0) + 1
-        return
+def _blame_nodes(state: State, event: StartFailed, outcome: Outcome) -> None:
+    """Count starts that failed against their nodes."""
+    for move in outcome.moves:
+        seated = occupied(move.before or move.after)
+        for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
+            state.node_faults[node] = state.node_faults.get(node, 0) + 1
+
+
+def _forgive_nodes(state: State, event: JobEvent, outcome: Outcome) -> None:
+    """Forget the faults of nodes on which work went well."""
     for move in outcome.moves if state.node_faults else ():
         if isinstance(event, CheckpointSaved) or move.after.state is JobState.SUCCEEDED:
             for worker in occupied(move.before or move.after):

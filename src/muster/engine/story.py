@@ -1,12 +1,12 @@
 """How a job got where it is: its part of the log, replayed and told line by line."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 from muster.core.lifecycle import created, transition
 from muster.model.events import ClusterChanged, Event, HoldsSet, JobSubmitted, NodeChanged, NodeLost, RulesChanged
 from muster.model.ids import JobId
 from muster.model.job import Job
+from muster.model.records import defaults
 
 _TOLD_ELSEWHERE = frozenset({"at_ms", "job", "spec", "workers"})
 """Fields that say nothing new, or too much for one line."""
@@ -52,8 +52,8 @@ def _is_addressed(event: Event, job: Job) -> bool:
 
 def _line(event: Event, outcome: str) -> str:
     details = (
-        f"{each.name}={getattr(event, each.name)}"
-        for each in fields(event)
-        if each.name not in _TOLD_ELSEWHERE and getattr(event, each.name) not in ("", (), None)
+        f"{name}={getattr(event, name)}"
+        for name, _ in defaults(type(event))
+        if name not in _TOLD_ELSEWHERE and getattr(event, name) not in ("", (), None)
     )
     return f"{event.at_ms:>15} ms  {type(event).__name__}({', '.join(details)})  {outcome}"

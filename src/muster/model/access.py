@@ -1,9 +1,9 @@
 """Who may do what: tokens and the roles they are bound to. A secret itself is never a value here, only its digest."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.model.ids import TeamPath, TokenId
+from muster.model.records import Record
 
 EVERY_TEAM = TeamPath("*")
 """Bound to it, a role holds on the whole cluster."""
@@ -19,16 +19,14 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(Record, frozen=True, kw_only=True):
     """A role on a team and all teams below it, or on `EVERY_TEAM`."""
 
     role: Role
     team: TeamPath = EVERY_TEAM
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Record, frozen=True, kw_only=True):
     """What lets somebody in."""
 
     id: TokenId

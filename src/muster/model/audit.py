@@ -1,10 +1,9 @@
 """Who did what: one entry for everything that somebody asked for."""
 
-from dataclasses import dataclass
+from muster.model.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
+class AuditEntry(Record, frozen=True, kw_only=True):
     """One thing that somebody did, or was not allowed to do."""
 
     at_ms: int

@@ -15,7 +15,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold, Why
-from muster.model.records import record
+from muster.model.records import Record
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
@@ -60,8 +60,7 @@ CONFIGURATION = "configuration"
 """Who changed it, where it was the configuration that Muster was started with."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobSubmitted:
+class JobSubmitted(Record, frozen=True, kw_only=True):
     """A job was admitted; with `spec.array` it stands for all tasks of the array."""
 
     at_ms: int
@@ -78,8 +77,7 @@ class JobSubmitted:
     """Of what was asked for under the key, to tell the same request from another one."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobUpdated:
+class JobUpdated(Record, frozen=True, kw_only=True):
     """Some of what a job asked for is different from now on."""
 
     at_ms: int
@@ -88,8 +86,7 @@ class JobUpdated:
     by: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobHeld:
+class JobHeld(Record, frozen=True, kw_only=True):
     """Its user asked that the job not start until released. What runs goes on running."""
 
     at_ms: int
@@ -97,8 +94,7 @@ class JobHeld:
     by: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobReleased:
+class JobReleased(Record, frozen=True, kw_only=True):
     """Its user let a held job go on."""
 
     at_ms: int
@@ -106,8 +102,7 @@ class JobReleased:
     by: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobCancelRequested:
+class JobCancelRequested(Record, frozen=True, kw_only=True):
     """Its user wants the job ended, whatever it is doing. Addressed to an array it means every task."""
 
     at_ms: int
@@ -115,8 +110,7 @@ class JobCancelRequested:
     by: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class DependencyMet:
+class DependencyMet(Record, frozen=True, kw_only=True):
     """A job that this one waits for ended the way it had to."""
 
     at_ms: int
@@ -124,8 +118,7 @@ class DependencyMet:
     dependency: JobId
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class DependencyFailed:
+class DependencyFailed(Record, frozen=True, kw_only=True):
     """A job that this one waits for ended another way: this one will never run."""
 
     at_ms: int
@@ -133,32 +126,28 @@ class DependencyFailed:
     dependency: JobId
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class TurnCame:
+class TurnCame(Record, frozen=True, kw_only=True):
     """An array may have one more task under way, and this is it."""
 
     at_ms: int
     job: JobId
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobStarved:
+class JobStarved(Record, frozen=True, kw_only=True):
     """A job that gave way to others has waited too long since it would have been served in order."""
 
     at_ms: int
     job: JobId
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class TimerFired:
+class TimerFired(Record, frozen=True, kw_only=True):
     """A moment that the job asked to be woken at has come. Too early a timer changes nothing."""
 
     at_ms: int
     job: JobId
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobStarted:
+class JobStarted(Record, frozen=True, kw_only=True):
     """The job got its GPUs, all of them; its workers are being started there."""
 
     at_ms: int
@@ -172,8 +161,7 @@ class JobStarted:
     """What the policy gives a job that does not say how long it needs to leave."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class EvictionOrdered:
+class EvictionOrdered(Record, frozen=True, kw_only=True):
     """The job must save itself and leave its GPUs to another."""
 
     at_ms: int
@@ -187,8 +175,7 @@ class EvictionOrdered:
     """GPU time since its last checkpoint when this was decided."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ResizeOrdered:
+class ResizeOrdered(Record, frozen=True, kw_only=True):
     """The elastic job goes on with these workers: who is not among them leaves, who is new joins."""
 
     at_ms: int
@@ -199,16 +186,14 @@ class ResizeOrdered:
     """Who needs what it gives up; None when it grows."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class HoldsSet:
+class HoldsSet(Record, frozen=True, kw_only=True):
     """These are the start promises from now on; all earlier ones are replaced."""
 
     at_ms: int
     holds: tuple[Hold, ...]
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class NodeChanged:
+class NodeChanged(Record, frozen=True, kw_only=True):
     """A node is new, or its state, devices or place are different now."""
 
     at_ms: int
@@ -217,8 +202,7 @@ class NodeChanged:
     by: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class NodeLost:
+class NodeLost(Record, frozen=True, kw_only=True):
     """A node is gone, and with it every process it ran."""
 
     at_ms: int
@@ -226,8 +210,7 @@ class NodeLost:
     because: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class RulesChanged:
+class RulesChanged(Record, frozen=True, kw_only=True):
     """An operator changed quotas, tiers, pools or the policy; all of them are as they stand here from now on."""
 
     at_ms: int
@@ -235,8 +218,7 @@ class RulesChanged:
     by: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ClusterChanged:
+class ClusterChanged(Record, frozen=True, kw_only=True):
     """These are all the nodes from now on, and the levels of their topology."""
 
     at_ms: int

@@ -6,12 +6,11 @@ one that is older than the newest it has seen for the job. A wake-up stays insid
 
 from muster.model.ids import JobId
 from muster.model.job import Cause, Placement
-from muster.model.records import record
+from muster.model.records import Record
 from muster.model.spec import JobSpec
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class StartWorkers:
+class StartWorkers(Record, frozen=True, kw_only=True):
     """Start these workers where they are placed, each once."""
 
     job: JobId
@@ -26,8 +25,7 @@ class StartWorkers:
     """How long they may run from now on; kept by whoever runs them while nobody tells it more. None means no limit."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class SignalStop:
+class SignalStop(Record, frozen=True, kw_only=True):
     """Tell these workers to save themselves and leave."""
 
     job: JobId
@@ -39,8 +37,7 @@ class SignalStop:
     cause: Cause
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class KillWorkers:
+class KillWorkers(Record, frozen=True, kw_only=True):
     """End these workers and everything they started, at once."""
 
     job: JobId
@@ -49,8 +46,7 @@ class KillWorkers:
     ranks: tuple[int, ...]
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class AskCheckpoint:
+class AskCheckpoint(Record, frozen=True, kw_only=True):
     """Ask the job to save itself and go on."""
 
     job: JobId
@@ -58,8 +54,7 @@ class AskCheckpoint:
     generation: int
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class WakeAt:
+class WakeAt(Record, frozen=True, kw_only=True):
     """Let the job know when this moment has come, with a `TimerFired`."""
 
     job: JobId

@@ -4,7 +4,7 @@ from collections import Counter
 from enum import StrEnum
 
 from muster.model.ids import JobId, NodeName
-from muster.model.records import record
+from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
@@ -65,8 +65,7 @@ class Cause(StrEnum):
         return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE)
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Worker:
+class Worker(Record, frozen=True, kw_only=True):
     """One worker and where it is placed."""
 
     rank: int
@@ -103,12 +102,8 @@ def _seat(worker: Worker) -> tuple[str, NodeName, tuple[int, ...], int | None]:
     return (worker.role, worker.node, worker.gpus, worker.share_milli)
 
 
-@record(frozen=True, kw_only=True)
-class RunningJob:
-    """What planning needs to know of a job that occupies GPUs.
-
-    It has no slots, so that `changed` can make the next one of it fast whenever the job saves itself.
-    """
+class RunningJob(Record, frozen=True, kw_only=True):
+    """What planning needs to know of a job that occupies GPUs."""
 
     id: JobId
     spec: JobSpec
@@ -127,8 +122,7 @@ class RunningJob:
     """False while an earlier change of its size is under way, and once one of its workers has exited."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class WaitingJob:
+class WaitingJob(Record, frozen=True, kw_only=True):
     """What planning needs to know of a job that wants to start."""
 
     id: JobId
@@ -150,12 +144,8 @@ class WaitingJob:
     """It gave way to others and then waited too long: now it may ask those whose turn is over."""
 
 
-@record(frozen=True, kw_only=True, eq=False)
-class Job:
-    """The whole record of one job, folded from its events by `core.lifecycle`.
-
-    It has no slots, so that `changed` can make the next record of it fast.
-    """
+class Job(Record, frozen=True, kw_only=True):
+    """The whole record of one job, folded from its events by `core.lifecycle`."""
 
     id: JobId
     spec: JobSpec
@@ -223,8 +213,3 @@ class Job:
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
     user: str = ""
     """Who submitted it."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Job) and self.__dict__ == other.__dict__
-
-    __hash__ = None  # type: ignore[assignment]

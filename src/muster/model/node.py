@@ -1,9 +1,9 @@
 """The machines: what each has, where it stands in the topology, and whether it may be used."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.model.ids import DEFAULT_POOL, GpuType, LevelName, NodeName, PoolName
+from muster.model.records import Record
 from muster.model.resources import UNTRACKED
 
 
@@ -25,8 +25,7 @@ class NodeState(StrEnum):
         return self in (NodeState.READY, NodeState.SUSPECT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Record, frozen=True, kw_only=True):
     """One machine."""
 
     name: NodeName
@@ -44,8 +43,7 @@ class Node:
     """Single devices that must not be used while the rest of the node may."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSpec:
+class ClusterSpec(Record, frozen=True, kw_only=True):
     """All machines and the names of the topology levels above them."""
 
     levels: tuple[LevelName, ...] = ()

@@ -5,7 +5,7 @@ from itertools import chain
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
-from muster.model.records import record
+from muster.model.records import Record
 
 
 class Why(StrEnum):
@@ -39,8 +39,7 @@ class ReasonCode(StrEnum):
     NEVER_FITS = "never_fits"
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(Record, frozen=True, kw_only=True):
     """One thing that keeps a job waiting."""
 
     code: ReasonCode
@@ -49,16 +48,14 @@ class Reason:
     """What would have to change, in the user's words."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Record, frozen=True, kw_only=True):
     """A gang that starts now, whole."""
 
     job: JobId
     workers: Placement
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Eviction:
+class Eviction(Record, frozen=True, kw_only=True):
     """A running job that is told to save itself and leave."""
 
     job: JobId
@@ -68,8 +65,7 @@ class Eviction:
     """GPU time since its last checkpoint."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Resize:
+class Resize(Record, frozen=True, kw_only=True):
     """A running elastic job that changes size."""
 
     job: JobId
@@ -90,8 +86,7 @@ class Basis(StrEnum):
     """Jobs that were told to leave and their grace periods."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Hold:
+class Hold(Record, frozen=True, kw_only=True):
     """A promise: this job starts on exactly these GPUs no later than `start_ms`."""
 
     job: JobId
@@ -108,8 +103,7 @@ class Hold:
         return tuple(dict.fromkeys(worker.node for worker in self.workers))
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Blocked:
+class Blocked(Record, frozen=True, kw_only=True):
     """Jobs that are alike in all that matters and did not start, with what stopped them first."""
 
     parts: tuple[tuple[JobId, ...], ...]
@@ -124,8 +118,7 @@ class Blocked:
         return tuple(chain.from_iterable(self.parts))
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Record, frozen=True, kw_only=True):
     """Everything one cycle decided."""
 
     version: int

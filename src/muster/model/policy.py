@@ -1,17 +1,16 @@
 """What an operator configures: tiers, pools and the policy. Data, so that it can be tried in simulation first."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
+from muster.model.records import Record
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tier:
+class Tier(Record, frozen=True, kw_only=True):
     """A class of urgency. Tiers are ranked by their place in the list, most urgent first."""
 
     name: TierName
@@ -29,8 +28,7 @@ DEFAULT_TIERS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class Pool(Record, frozen=True, kw_only=True):
     """A part of the cluster with its own rules of entry."""
 
     name: PoolName
@@ -80,8 +78,7 @@ class Packing(StrEnum):
     comparisons with them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Record, frozen=True, kw_only=True):
     """How the scheduler decides. The defaults are those of the live system."""
 
     order: Order = Order.FAIR

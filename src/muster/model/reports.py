@@ -3,13 +3,11 @@
 A module of its own, because a supervisor starts in a tenth of a second and would spend half of it on the others.
 """
 
-from dataclasses import dataclass
-
 from muster.model.ids import JobId
+from muster.model.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersStarted:
+class WorkersStarted(Record, frozen=True, kw_only=True):
     """The processes of these workers are alive."""
 
     at_ms: int
@@ -19,8 +17,7 @@ class WorkersStarted:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersExited:
+class WorkersExited(Record, frozen=True, kw_only=True):
     """The processes of these workers are gone, all in the same way."""
 
     at_ms: int
@@ -35,8 +32,7 @@ class WorkersExited:
     """A stop had reached them before: exit code 0 then means "saved", not "finished"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartFailed:
+class StartFailed(Record, frozen=True, kw_only=True):
     """These workers have no process: the engine underneath could not start them, or has never heard of them."""
 
     at_ms: int
@@ -47,8 +43,7 @@ class StartFailed:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointSaved:
+class CheckpointSaved(Record, frozen=True, kw_only=True):
     """The job saved itself completely; a later attempt can go on from here."""
 
     at_ms: int

@@ -3,9 +3,8 @@
 GPUs are counted in thousandths (`milli`), CPUs in thousandths, memory and disk in bytes.
 """
 
-from dataclasses import dataclass
-
 from muster.model.ids import GpuType
+from muster.model.records import Record
 
 GPU_MILLI = 1000
 """One whole GPU."""
@@ -14,8 +13,7 @@ UNTRACKED = 1 << 60
 """What a node has of a resource its owner did not state: never the reason why something does not fit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Record, frozen=True, kw_only=True):
     """What one worker needs, all of it on one node."""
 
     gpu_milli: int = 0

@@ -1,17 +1,15 @@
 """A whole situation as plain values: what a scenario file describes and what the invariant checker reads."""
 
-from dataclasses import dataclass
-
 from muster.model.ids import TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.node import ClusterSpec
 from muster.model.plan import Hold
 from muster.model.policy import DEFAULT_TIERS, Policy, Pool, Tier
+from muster.model.records import Record
 from muster.model.team import Team
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Record, frozen=True, kw_only=True):
     """What an operator may change while everything runs."""
 
     teams: tuple[Team, ...] = ()
@@ -22,8 +20,7 @@ class Rules:
     policy: Policy = Policy()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Record, frozen=True, kw_only=True):
     """A cluster, its rules, what runs and what waits, at one instant."""
 
     now_ms: int

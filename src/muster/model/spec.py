@@ -1,9 +1,9 @@
 """What a user asks for: the job file as a value, with every default already applied."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.model.ids import JobId, LevelName, TeamPath, TierName
+from muster.model.records import Record
 from muster.model.resources import Request
 
 DEFAULT_TEAM = TeamPath("default")
@@ -37,8 +37,7 @@ class DependencyWhen(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
+class Role(Record, frozen=True, kw_only=True):
     """One kind of worker in a gang."""
 
     name: str
@@ -55,16 +54,14 @@ class Role:
         return self.workers_max > self.workers_min
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parallelism:
+class Parallelism(Record, frozen=True, kw_only=True):
     """How the model is split; data parallel is what is left."""
 
     tensor: int = 1
     pipeline: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyWish:
+class TopologyWish(Record, frozen=True, kw_only=True):
     """Where in the topology tree a gang must or would rather stay."""
 
     within: LevelName | None = None
@@ -78,8 +75,7 @@ class TopologyWish:
         return submitted_ms + self.relax_after_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointSpec:
+class CheckpointSpec(Record, frozen=True, kw_only=True):
     """How the job saves itself; a job without one cannot resume."""
 
     path: str
@@ -90,40 +86,35 @@ class CheckpointSpec:
     """How long the job may take to save itself when told to leave."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Record, frozen=True, kw_only=True):
     """How often failures of the job's own are tried again; infrastructure faults are always retried."""
 
     limit: int = 0
     on: tuple[RetryCause, ...] = (RetryCause.ERROR, RetryCause.OOM)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependency:
+class Dependency(Record, frozen=True, kw_only=True):
     """Another job that must have ended in a given way first."""
 
     job: JobId
     when: DependencyWhen = DependencyWhen.SUCCEEDED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArraySpec:
+class ArraySpec(Record, frozen=True, kw_only=True):
     """`0-99%8`: one job per index, at most `concurrency` of them running at once."""
 
     indices: tuple[int, ...]
     concurrency: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interactive:
+class Interactive(Record, frozen=True, kw_only=True):
     """The first worker runs on a terminal that people attach to."""
 
     idle_timeout_ms: int
     """It is told to leave after so long without a key pressed or a character shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSpec:
+class JobSpec(Record, frozen=True, kw_only=True):
     """A whole job file."""
 
     name: str
@@ -181,8 +172,7 @@ class JobSpec:
         return next(role for role in self.roles if role.name == name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobChanges:
+class JobChanges(Record, frozen=True, kw_only=True):
     """What may be different about a job after it was submitted; None leaves it as it is."""
 
     priority: int | None = None

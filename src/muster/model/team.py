@@ -1,8 +1,7 @@
 """The team tree and its quotas."""
 
-from dataclasses import dataclass
-
 from muster.model.ids import GpuType, TeamPath
+from muster.model.records import Record
 
 ANY_TYPE = GpuType("*")
 """In a quota: the sum over all GPU types."""
@@ -11,8 +10,7 @@ Quota = tuple[tuple[GpuType, int], ...]
 """GPU thousandths per type, sorted by type."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Team:
+class Team(Record, frozen=True, kw_only=True):
     """One team. Its parent is named by its path."""
 
     path: TeamPath

@@ -1,14 +1,12 @@
 """A workload to replay: who submitted what, when, and how long it ran."""
 
-from dataclasses import dataclass, field
-
 from muster.model.ids import GpuType, JobId, TeamPath, TierName
+from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TEAM, DEFAULT_TIER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceJob:
+class TraceJob(Record, frozen=True, kw_only=True):
     """One job of a trace."""
 
     id: JobId
@@ -41,11 +39,10 @@ class TraceJob:
         return self.gpu_milli / GPU_MILLI
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Record, frozen=True, kw_only=True):
     """Jobs in the order of their submission."""
 
     name: str
     jobs: tuple[TraceJob, ...]
-    skipped: int = field(default=0, compare=False)
+    skipped: int = 0
     """Jobs of the source that are not here because it does not say how long they ran, or on what."""

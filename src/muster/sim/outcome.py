@@ -2,15 +2,14 @@
 
 from muster.model.ids import GpuType, NodeName
 from muster.model.job import JobState
-from muster.model.records import record
+from muster.model.records import Record
 from muster.model.trace import TraceJob
 
 GpusByType = tuple[tuple[GpuType, int], ...]
 """How many GPUs of each type a cluster has."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Stint:
+class Stint(Record, frozen=True, kw_only=True):
     """One stretch of time in which a job occupied its GPUs without interruption."""
 
     start_ms: int
@@ -20,8 +19,7 @@ class Stint:
     """One for each worker."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class JobOutcome:
+class JobOutcome(Record, frozen=True, kw_only=True):
     """What became of one job."""
 
     job: TraceJob
@@ -53,8 +51,7 @@ class JobOutcome:
         return None if self.first_start_ms is None else self.first_start_ms - self.job.submit_ms
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Record, frozen=True, kw_only=True):
     """The cluster between this moment and the next sample."""
 
     at_ms: int
@@ -68,8 +65,7 @@ class Sample:
     """Share of the free GPUs that a job drawn at random from the waiting and running ones could not use."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Replay:
+class Replay(Record, frozen=True, kw_only=True):
     """One trace under one policy."""
 
     policy: str

@@ -5,12 +5,12 @@ are alike share one spec: scheduling treats them as one class, and a replay need
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.node import Node
 from muster.model.policy import Policy
+from muster.model.records import changed
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
 from muster.model.trace import TraceJob
@@ -115,7 +115,7 @@ class Submissions:
 def _checkpoint(habits: Habits) -> CheckpointSpec:
     """A job's own file gives it the time that it needs to save itself and leave."""
     needed_ms = habits.save_cost_ms + habits.leave_ms
-    return CHECKPOINT if needed_ms <= CHECKPOINT.grace_ms else replace(CHECKPOINT, grace_ms=needed_ms)
+    return CHECKPOINT if needed_ms <= CHECKPOINT.grace_ms else changed(CHECKPOINT, grace_ms=needed_ms)
 
 
 def worker_count(gpu_milli: int, node_gpus: int) -> int:

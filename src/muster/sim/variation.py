@@ -11,6 +11,7 @@ from muster.model.errors import InvalidInput
 from muster.model.ids import NodeName
 from muster.model.limits import NODES_PER_CLUSTER
 from muster.model.node import ClusterSpec, Node
+from muster.model.records import changed
 from muster.model.trace import Trace
 from muster.sim.replay import Circumstances
 
@@ -44,8 +45,8 @@ def scaled_arrivals(trace: Trace, factor: Decimal) -> Trace:
     """The same jobs, coming so many times as fast."""
     if factor <= 0:
         raise InvalidInput(f"arrivals must be above 0, not {factor}: 2 lets jobs come twice as fast")
-    jobs = tuple(replace(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
-    return replace(trace, jobs=jobs)
+    jobs = tuple(changed(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
+    return changed(trace, jobs=jobs)
 
 
 def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
@@ -60,15 +61,15 @@ def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
         return cluster
     kinds: dict[Node, list[Node]] = {}
     for node in cluster.nodes:
-        kinds.setdefault(replace(node, name=NodeName(""), domains=()), []).append(node)
+        kinds.setdefault(changed(node, name=NodeName(""), domains=()), []).append(node)
     unit = len(cluster.nodes) // gcd(*(len(alike) for alike in kinds.values()))
     if count % unit:
         found = " and ".join(f"{len(alike)} {_kind_text(kind)}" for kind, alike in kinds.items())
         problem = f"the cluster has nodes of {len(kinds)} kinds ({found}), whose proportions {count} nodes cannot keep"
         raise InvalidInput(f"vary: {problem}; take multiples of {unit}")
     chosen = [node for alike in kinds.values() for node in _spread(alike, count * len(alike) // len(cluster.nodes))]
-    nodes = tuple(replace(node, name=NodeName(f"n{place}")) for place, node in enumerate(chosen, start=1))
-    return replace(cluster, nodes=nodes)
+    nodes = tuple(changed(node, name=NodeName(f"n{place}")) for place, node in enumerate(chosen, start=1))
+    return changed(cluster, nodes=nodes)
 
 
 def _spread(alike: Sequence[Node], count: int) -> list[Node]:

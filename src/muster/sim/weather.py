@@ -7,13 +7,13 @@ depends on what runs there, so two policies with one seed see the same weather.
 
 import heapq
 from collections.abc import Container, Iterable
-from dataclasses import replace
 from enum import Enum, auto
 from random import Random
 from typing import assert_never
 
 from muster.model.ids import NodeName, PoolName
 from muster.model.node import Node, NodeState
+from muster.model.records import changed
 from muster.sim.faults import FaultRates
 from muster.sim.training import PARTS
 from muster.sim.world import World
@@ -99,7 +99,7 @@ class Weather:
 
     def _return(self, world: World, at_ms: int, name: NodeName) -> None:
         self._spells[name] += 1
-        node = replace(world.nodes[name], state=NodeState.READY)
+        node = changed(world.nodes[name], state=NodeState.READY)
         world.change_node(node, because="repaired")
         self._start_clocks(at_ms, node)
 
@@ -117,10 +117,10 @@ class Weather:
                 return
             self._plan(at_ms + self._after(self._rates.repair), Incident.GPU_MENDED, name, gpu)
             bad = tuple(sorted((*node.bad_gpus, gpu)))
-            world.change_node(replace(node, bad_gpus=bad), because=f"GPU {gpu} failed")
+            world.change_node(changed(node, bad_gpus=bad), because=f"GPU {gpu} failed")
         else:
             good = tuple(each for each in node.bad_gpus if each != gpu)
-            world.change_node(replace(node, bad_gpus=good), because=f"GPU {gpu} was replaced")
+            world.change_node(changed(node, bad_gpus=good), because=f"GPU {gpu} was replaced")
 
     def _change_speed(self, world: World, at_ms: int, incident: Incident, name: NodeName, speed: int) -> None:
         if incident is Incident.SLOWS:
@@ -133,7 +133,7 @@ class Weather:
         """Nothing more is placed there, its jobs save themselves as late as they can, and the node is gone."""
         notice_ms, save_ms = self._rates.notice, world.habits.save_cost_ms
         if notice_ms:
-            world.change_node(replace(world.nodes[name], state=NodeState.DRAINING), because="will be reclaimed")
+            world.change_node(changed(world.nodes[name], state=NodeState.DRAINING), because="will be reclaimed")
         if notice_ms and notice_ms >= save_ms:
             self._plan(at_ms + notice_ms - save_ms, Incident.LAST_SAVE, name)
         self._plan(at_ms + notice_ms, Incident.RECLAIMED, name)

@@ -8,7 +8,6 @@ a save alone gives nobody a reason to plan.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import assert_never
 
 from muster.model.compiling import mypyc_attr
@@ -25,6 +24,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Placement
 from muster.model.node import Node, NodeState
+from muster.model.records import changed
 from muster.sim.agenda import Agenda, SaveClock
 from muster.sim.training import PARTS, Habits, Training
 
@@ -100,7 +100,7 @@ class World:
 
     def lose_node(self, name: NodeName, *, because: str = "lost") -> None:
         """Take a node away with all its processes."""
-        self._note(replace(self.nodes[name], state=NodeState.DOWN))
+        self._note(changed(self.nodes[name], state=NodeState.DOWN))
         self._slow.pop(name, None)
         self._reports.append(NodeLost(at_ms=self.now_ms, node=name, because=because))
         for training in self._on(name):

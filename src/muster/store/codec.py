@@ -7,7 +7,6 @@ What is stored outlives the code that wrote it. A field that a stored body does 
 that is no longer known is ignored; so a new field needs a default, and changing the meaning of one needs a new event.
 """
 
-from dataclasses import fields, replace
 from typing import TypeVar, get_args
 
 import msgspec
@@ -27,7 +26,6 @@ KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)
 _encode = msgspec.json.Encoder().encode
 _EVENTS = {name: msgspec.json.Decoder(kind) for name, kind in KINDS.items()}
 _JOB = msgspec.json.Decoder(Job)
-_JOB_FIELDS = len(fields(Job))
 _BINDINGS = msgspec.json.Decoder(tuple[Binding, ...])
 _PAIRS = msgspec.json.Decoder(Pairs)
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
@@ -53,10 +51,7 @@ def decode_event(kind: str, body: bytes) -> Event:
 
 def decode_job(body: bytes) -> Job:
     """The record that `body` was made from."""
-    job = _decoded(_JOB, body, "Job")
-    # A record has no slots: of a field that the body lacks, the decoder leaves the class's default to be found, which
-    # is enough to read it and not to compare it.
-    return job if len(job.__dict__) == _JOB_FIELDS else replace(job)
+    return _decoded(_JOB, body, "Job")
 
 
 def decode_bindings(body: bytes) -> tuple[Binding, ...]:

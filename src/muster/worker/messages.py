@@ -8,12 +8,12 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.records import REQUIRED, Record, defaults
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 
 WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
@@ -72,13 +72,8 @@ def _of_kind(kinds: Mapping[str, type], body: Mapping[str, Any]) -> object:
 
 def _fields(value: Any) -> dict[str, object]:
     return {
-        name: _plain(each) for name, default in _defaults(value.__class__) if (each := getattr(value, name)) != default
+        name: _plain(each) for name, default in defaults(value.__class__) if (each := getattr(value, name)) != default
     }
-
-
-@cache
-def _defaults(kind: type) -> tuple[tuple[str, object], ...]:
-    return tuple((each.name, each.default) for each in fields(kind))
 
 
 def _plain(value: Any) -> object:
@@ -86,7 +81,7 @@ def _plain(value: Any) -> object:
         return [_plain(each) for each in value]
     if isinstance(value, StrEnum):
         return value.value
-    return _fields(value) if is_dataclass(value) else value
+    return _fields(value) if isinstance(value, Record) else value
 
 
 @cache
@@ -100,8 +95,8 @@ def _decoder(kind: Any) -> Decode:
     if origin in (types.UnionType, typing.Union):
         inner = _decoder(next(each for each in args if each is not type(None)))
         return lambda value: None if value is None else inner(value)
-    if is_dataclass(kind):
-        return _record_decoder(typing.cast("type", kind))
+    if issubclass(kind, Record):
+        return _record_decoder(kind)
     if issubclass(kind, StrEnum):
         return typing.cast("Decode", kind)
     return _checked(kind)
@@ -115,9 +110,9 @@ def _tuple_decoder(args: tuple[Any, ...]) -> Decode:
     return lambda value: tuple([decode(each) for decode, each in zip(each_of, value, strict=True)])
 
 
-def _record_decoder(kind: type) -> Decode:
+def _record_decoder(kind: type[Record]) -> Decode:
     hints = typing.get_type_hints(kind)
-    known = [(each.name, _decoder(hints[each.name]), each.default is MISSING) for each in fields(kind)]
+    known = [(name, _decoder(hints[name]), default is REQUIRED) for name, default in defaults(kind)]
 
     def decode(value: Any) -> Any:
         given = {name: inner(value[name]) for name, inner, is_needed in known if is_needed or name in value}

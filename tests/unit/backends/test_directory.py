@@ -1,7 +1,5 @@
 """A command for a gang reaches the nodes that it means, and those that must know of it."""
 
-from dataclasses import replace
-
 from muster.backends.local.directory import Directory, Errand
 from muster.backends.local.ports import free_port
 from muster.model.events import WorkersExited
@@ -9,6 +7,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
 from muster.model.limits import MASTER_PORTS, SUPERVISOR_ENDED_JOBS
+from muster.model.records import changed
 from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
 
 
@@ -56,7 +55,7 @@ def test_ranks_of_which_nobody_knows_are_named() -> None:
     directory.route(start())
     assert directory.unplaced(stop(0, 5)) == (5,)
     assert directory.unplaced(start()) == ()
-    assert directory.unplaced(replace(stop(0), attempt=2)) == (0,)
+    assert directory.unplaced(changed(stop(0), attempt=2)) == (0,)
 
 
 def test_an_older_command_is_known_for_one() -> None:
@@ -70,7 +69,7 @@ def test_nodes_of_an_older_attempt_hear_of_the_newer() -> None:
     directory = a_directory()
     directory.route(start())
     assert ranks(directory.route(start(attempt=2, generation=3, size=1))) == {"n0": (0,), "n1": ()}
-    assert ranks(directory.route(replace(stop(0, generation=4), attempt=2))) == {"n0": (0,)}
+    assert ranks(directory.route(changed(stop(0, generation=4), attempt=2))) == {"n0": (0,)}
 
 
 def test_what_nodes_say_is_learnt_and_the_newest_attempt_counts() -> None:
@@ -78,7 +77,7 @@ def test_what_nodes_say_is_learnt_and_the_newest_attempt_counts() -> None:
     directory.learn(NodeName("n2"), JOB, 2, 7, 555, [0])
     directory.learn(NodeName("n1"), JOB, 1, 3, 444, [0, 1])
     assert directory.is_older(stop(0, generation=6))
-    errands = directory.route(replace(stop(0, generation=8), attempt=2))
+    errands = directory.route(changed(stop(0, generation=8), attempt=2))
     assert ranks(errands) == {"n2": (0,), "n1": ()}
     assert errands[0].port == 555
 

@@ -1,6 +1,6 @@
 """Jobs in every state, reached the way real ones reach it: by events."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from muster.core.lifecycle import created, transition
 from muster.model.events import (
@@ -21,6 +21,7 @@ from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import Instruction, KillWorkers, SignalStop, WakeAt
 from muster.model.job import Cause, Job, JobState, Placement, Worker
 from muster.model.plan import Why
+from muster.model.records import changed
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, Retry, RetryCause, Role
 
@@ -211,4 +212,4 @@ def wake(at_ms: int) -> WakeAt:
 
 
 def renumbered(workers: Placement) -> Placement:
-    return tuple(replace(worker, rank=rank) for rank, worker in enumerate(workers))
+    return tuple(changed(worker, rank=rank) for rank, worker in enumerate(workers))

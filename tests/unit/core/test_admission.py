@@ -1,7 +1,5 @@
 """Admission refuses what can never run, and nothing that only needs patience."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.core import offline
@@ -11,6 +9,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.errors import InvariantViolated
 from muster.model.ids import PoolName, TierName
 from muster.model.policy import HOUR_MS, Pool
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from tests.builders import a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
@@ -123,7 +122,7 @@ def test_offline_the_impossible_is_rejected_and_the_rest_planned() -> None:
 def test_offline_what_runs_does_not_decide_what_is_possible() -> None:
     scenario = a_scenario(flat(1), running=FULL, waiting=[waits("w", a_job(gpus=8))])
     assert decide(scenario).rejected == ()
-    assert decide(replace(scenario, running=())).rejected == ()
+    assert decide(changed(scenario, running=())).rejected == ()
 
 
 @pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")

@@ -1,7 +1,5 @@
 """Arrays: many tasks, one id, one progress, and a cap on how many go at once."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.core.arrays import ArrayTally, expand, failed_only, task_id
@@ -9,6 +7,7 @@ from muster.core.lifecycle import created
 from muster.model.events import JobSubmitted
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
+from muster.model.records import changed
 from muster.model.spec import ArraySpec, JobSpec
 from tests.unit.core.lifecycle_builders import a_spec
 
@@ -16,7 +15,7 @@ ARRAY = JobId("job-7")
 
 
 def an_array(*indices: int, concurrency: int | None = None) -> JobSpec:
-    return replace(a_spec(), env=(("A", "b"),), array=ArraySpec(indices=indices, concurrency=concurrency))
+    return changed(a_spec(), env=(("A", "b"),), array=ArraySpec(indices=indices, concurrency=concurrency))
 
 
 class Tasks:
@@ -32,7 +31,7 @@ class Tasks:
 
     def move(self, index: int, state: JobState) -> None:
         before = self.jobs[task_id(ARRAY, index)]
-        after = replace(before, state=state, awaits_turn=False)
+        after = changed(before, state=state, awaits_turn=False)
         self.tally.move(before, after)
         self.jobs[after.id] = after
 

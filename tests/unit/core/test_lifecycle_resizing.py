@@ -1,13 +1,12 @@
 """Elastic jobs change size while their attempt goes on; frameworks that heal lose a node and go on."""
 
-from dataclasses import replace
-
 from muster.core.lifecycle import due_ms, occupied, standing_commands, transition
 from muster.core.lifecycle.seats import reseat
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Cause, JobState, Worker
 from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
+from muster.model.records import changed
 from muster.model.spec import Launch
 from tests.unit.core.lifecycle_builders import (
     GRACE_MS,
@@ -115,14 +114,14 @@ def test_a_resize_waits_for_the_one_before_and_for_nobody_who_has_finished() -> 
 
 def test_a_resize_that_changes_nothing_or_everybody_is_none() -> None:
     job = four().job
-    moved = tuple(replace(worker, node=NodeName("elsewhere"), gpus=(worker.rank,)) for worker in a_gang(4))
+    moved = tuple(changed(worker, node=NodeName("elsewhere"), gpus=(worker.rank,)) for worker in a_gang(4))
     for workers in (a_gang(4), moved, ()):
         assert transition(job, resize(workers)) == (job, ())
 
 
 def test_nobody_joins_on_a_device_that_somebody_is_leaving() -> None:
     job = four().job
-    taken_over = replace(a_gang(4)[3], gpus=(0, 1))
+    taken_over = changed(a_gang(4)[3], gpus=(0, 1))
     assert transition(job, resize((*a_gang(3), taken_over))) == (job, ())
 
 
@@ -203,6 +202,6 @@ def test_a_cancelled_job_forgets_the_alarm_of_its_leavers() -> None:
 
 def test_workers_with_equal_seats_are_told_apart_by_their_number() -> None:
     cpu = tuple(Worker(rank=rank, role="worker", node=NodeName("n0")) for rank in range(3))
-    job = replace(four().job, workers=cpu, next_rank=3)
+    job = changed(four().job, workers=cpu, next_rank=3)
     change = reseat(job, renumbered(cpu[:2]))
     assert (change.kept, change.leaving, change.joining) == (cpu[:2], cpu[2:], ())

@@ -1,7 +1,5 @@
 """From the start of a gang to the end of an attempt, with the exact instructions on the way."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.core.lifecycle import due_ms, occupied, transition
@@ -16,6 +14,7 @@ from muster.model.limits import (
     START_PAUSE_MS,
     START_TIMEOUT_MS,
 )
+from muster.model.records import changed
 from muster.model.spec import CheckpointSpec, RetryCause
 from tests.unit.core.lifecycle_builders import (
     GRACE_MS,
@@ -192,11 +191,11 @@ def test_reports_of_another_attempt_or_generation_are_ignored() -> None:
     job = running().job
     event = exits(job, code=1)
     for stale in (
-        replace(event, attempt=2),
-        replace(event, attempt=0),
-        replace(event, generation=0),
-        replace(event, generation=job.generation + 1),
-        replace(event, ranks=(7,)),
+        changed(event, attempt=2),
+        changed(event, attempt=0),
+        changed(event, generation=0),
+        changed(event, generation=job.generation + 1),
+        changed(event, ranks=(7,)),
     ):
         assert transition(job, stale) == (job, ())
 

@@ -1,7 +1,5 @@
 """Before a job has GPUs: dependencies, turns, its user's wish, and being cancelled there."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.core.lifecycle import created, due_ms, standing_commands, transition
@@ -19,6 +17,7 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Cause, JobState
 from muster.model.node import Node
+from muster.model.records import changed
 from muster.model.spec import ArraySpec
 from tests.unit.core.lifecycle_builders import (
     JOB,
@@ -119,9 +118,9 @@ def test_a_start_that_is_not_the_next_one_is_ignored() -> None:
     job = submitted()
     good = start(job)
     for event in (
-        replace(good, attempt=2),
-        replace(good, generation=5),
-        replace(good, workers=()),
+        changed(good, attempt=2),
+        changed(good, generation=5),
+        changed(good, workers=()),
     ):
         assert transition(job, event) == (job, ())
     held = submitted(held=True)
@@ -129,7 +128,7 @@ def test_a_start_that_is_not_the_next_one_is_ignored() -> None:
 
 
 def test_an_array_becomes_its_tasks_and_those_beyond_the_cap_wait_for_their_turn() -> None:
-    spec = replace(a_spec(), array=ArraySpec(indices=(3, 4, 9), concurrency=2))
+    spec = changed(a_spec(), array=ArraySpec(indices=(3, 4, 9), concurrency=2))
     tasks = created(JobSubmitted(at_ms=5, job=JOB, spec=spec))
     assert [(task.id, task.array_index, task.state) for task in tasks] == [
         ("job-1.3", 3, JobState.QUEUED),
@@ -141,6 +140,6 @@ def test_an_array_becomes_its_tasks_and_those_beyond_the_cap_wait_for_their_turn
 
 
 def test_an_event_for_the_array_reaches_its_tasks() -> None:
-    spec = replace(a_spec(), array=ArraySpec(indices=(0, 1)))
+    spec = changed(a_spec(), array=ArraySpec(indices=(0, 1)))
     task = created(JobSubmitted(at_ms=5, job=JOB, spec=spec))[1]
     assert transition(task, cancel())[0].state is JobState.CANCELLED

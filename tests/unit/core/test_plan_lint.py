@@ -1,6 +1,5 @@
 """Every rule of the linter fires on a plan made to break it, and a good plan passes."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from muster.model.ids import JobId, NodeName, PoolName
 from muster.model.job import Worker
 from muster.model.plan import Eviction, Plan, Resize, Start, Why
 from muster.model.policy import Pool
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 
@@ -82,7 +82,7 @@ def test_what_planning_makes_passes() -> None:
 
 
 def test_a_plan_for_another_version_is_not_even_looked_at() -> None:
-    made = replace(starts([("n9", (0, 1))]), version=7)
+    made = changed(starts([("n9", (0, 1))]), version=7)
     assert problems(made) == "plan was made for version 7, the snapshot is at 0"
 
 
@@ -93,7 +93,7 @@ BAD: list[tuple[str, Plan]] = [
     ("r is decided twice", evicts("r", "r")),
     (
         "r is decided twice",
-        replace(evicts("r"), resizes=resizes([("n1", range(4)), ("n1", range(4, 8))]).resizes),
+        changed(evicts("r"), resizes=resizes([("n1", range(4)), ("n1", range(4, 8))]).resizes),
     ),
     ("x starts but does not wait", starts([("n2", (0, 1))], job="x")),
     ("idle starts but does not wait", starts([("n2", (0,))], job="idle")),

@@ -1,7 +1,5 @@
 """A plan becomes events, whole, if the world is still as it was planned for."""
 
-from dataclasses import replace
-
 from muster.engine.apply import Applied, Dropped, apply
 from muster.engine.state import State, fold
 from muster.model.events import (
@@ -15,6 +13,7 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId
 from muster.model.plan import Eviction, Hold, Plan, Resize, Start, Why
+from muster.model.records import changed
 from tests.builders import a_job
 from tests.unit.engine.world import a_small_cluster, seats
 
@@ -58,7 +57,7 @@ def dropped(plan: Plan, state: State, *problems: str) -> Dropped:
 
 def test_a_start_carries_the_limits_that_hold_for_it() -> None:
     state = a_state()
-    plan = replace(a_plan(state), starts=(Start(job=QUEUED, workers=THERE),))
+    plan = changed(a_plan(state), starts=(Start(job=QUEUED, workers=THERE),))
     assert applied(plan, state) == (
         JobStarted(
             at_ms=NOW_MS,
@@ -75,7 +74,7 @@ def test_a_start_carries_the_limits_that_hold_for_it() -> None:
 def test_an_eviction_carries_its_deadline_and_its_reason() -> None:
     state = a_state()
     eviction = Eviction(job=RUNNING, for_job=QUEUED, why=Why.RECLAIM, lost_gpu_ms=7)
-    assert applied(replace(a_plan(state), evictions=(eviction,)), state) == (
+    assert applied(changed(a_plan(state), evictions=(eviction,)), state) == (
         EvictionOrdered(
             at_ms=NOW_MS,
             job=RUNNING,
@@ -91,29 +90,29 @@ def test_an_eviction_carries_its_deadline_and_its_reason() -> None:
 def test_a_resize_is_ordered_once() -> None:
     state = a_state()
     resize = Resize(job=RUNNING, from_workers=2, to_workers=1, workers=HERE[:1], for_job=QUEUED)
-    plan = replace(a_plan(state), resizes=(resize,))
+    plan = changed(a_plan(state), resizes=(resize,))
     (order,) = applied(plan, state)
     assert order == ResizeOrdered(at_ms=NOW_MS, job=RUNNING, attempt=1, workers=HERE[:1], for_job=QUEUED)
     fold(state, order)
-    assert applied(replace(plan, version=state.snapshot.version), state) == ()
+    assert applied(changed(plan, version=state.snapshot.version), state) == ()
 
 
 def test_promises_are_written_only_when_they_change() -> None:
     state = a_state()
     hold = Hold(job=QUEUED, start_ms=9, workers=THERE, made_ms=1)
-    plan = replace(a_plan(state), holds=(hold,))
+    plan = changed(a_plan(state), holds=(hold,))
     (order,) = applied(plan, state)
     assert order == HoldsSet(at_ms=NOW_MS, holds=(hold,))
     fold(state, order)
-    assert applied(replace(plan, version=state.snapshot.version), state) == ()
-    start = replace(plan, version=state.snapshot.version, holds=(), starts=(Start(job=QUEUED, workers=THERE),))
+    assert applied(changed(plan, version=state.snapshot.version), state) == ()
+    start = changed(plan, version=state.snapshot.version, holds=(), starts=(Start(job=QUEUED, workers=THERE),))
     assert [type(event) for event in applied(start, state)] == [JobStarted]
 
 
 def test_everything_happens_in_the_order_in_which_it_makes_sense() -> None:
     state = a_state()
     hold = Hold(job=JobId("job-3"), start_ms=9, workers=HERE, made_ms=1)
-    plan = replace(
+    plan = changed(
         a_plan(state),
         starts=(Start(job=QUEUED, workers=THERE),),
         evictions=(Eviction(job=RUNNING, for_job=QUEUED, why=Why.TIER, lost_gpu_ms=0),),
@@ -124,7 +123,7 @@ def test_everything_happens_in_the_order_in_which_it_makes_sense() -> None:
 
 def test_a_plan_for_another_version_is_dropped_and_worth_making_again() -> None:
     state = a_state()
-    outcome = dropped(replace(a_plan(state), version=0), state)
+    outcome = dropped(changed(a_plan(state), version=0), state)
     assert outcome.is_stale
     assert outcome.reasons == (f"made from version 0, and the state is at {state.snapshot.version}",)
 
@@ -137,7 +136,7 @@ def test_a_plan_with_problems_is_dropped() -> None:
 
 def test_a_plan_that_takes_jobs_for_what_they_are_not_is_dropped() -> None:
     state = a_state()
-    plan = replace(
+    plan = changed(
         a_plan(state),
         starts=(Start(job=RUNNING, workers=THERE),),
         evictions=(Eviction(job=QUEUED, for_job=RUNNING, why=Why.TIER, lost_gpu_ms=0),),

@@ -1,7 +1,6 @@
 """What people change while everything runs: the terms of a job, the rules, the cluster."""
 
 import pickle
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from muster.model.ids import JobId, NodeName, TierName
 from muster.model.job import Cause, Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.policy import DEFAULT_TIERS, MINUTE_MS, Policy, Tier
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import ArraySpec, JobChanges
 from muster.store.memory import MemoryLog
@@ -208,7 +208,7 @@ def test_a_job_says_how_the_worker_ended_by_which_it_failed() -> None:
 def test_a_node_that_was_drained_stays_drained_when_it_is_lost_and_comes_back() -> None:
     world = World()
     node = world.engine.state.nodes[NodeName("n1")]
-    world.engine.observe(NodeChanged(at_ms=0, node=replace(node, state=NodeState.DRAINING), by="ada"))
+    world.engine.observe(NodeChanged(at_ms=0, node=changed(node, state=NodeState.DRAINING), by="ada"))
     assert world.engine.state.nodes[node.name].state is NodeState.DRAINED
     world.backend.lose_node(node.name)
     world.settle()

@@ -26,6 +26,7 @@ from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import NodeState
 from muster.model.plan import Plan, ReasonCode, Start
 from muster.model.policy import MINUTE_MS
+from muster.model.records import changed
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen, JobSpec, Retry
 from tests.builders import a_job, a_team
 from tests.unit.engine.world import FOREVER, PlannedByHand, World, a_small_cluster, seats
@@ -119,7 +120,7 @@ def test_what_admission_refuses_leaves_no_trace() -> None:
 
 def test_a_dependency_on_nothing_is_refused() -> None:
     world = World()
-    spec = replace(a_job(), depends_on=(Dependency(job=JobId("prep")),))
+    spec = changed(a_job(), depends_on=(Dependency(job=JobId("prep")),))
     answer = world.engine.submit(spec, 0)
     assert isinstance(answer, Rejected)
     assert answer.code is ReasonCode.DEPENDENCY
@@ -130,10 +131,10 @@ def test_dependencies_that_have_ended_already_count() -> None:
     world = World()
     prep = world.submit(a_job(), DONE)
     world.run(until_ms=HOUR_MS)
-    met = world.submit(replace(a_job(), depends_on=(Dependency(job=prep),)))
+    met = world.submit(changed(a_job(), depends_on=(Dependency(job=prep),)))
     assert world.state_of(met) is JobState.QUEUED
     on_failure = Dependency(job=prep, when=DependencyWhen.FAILED)
-    doomed = world.submit(replace(a_job(), depends_on=(on_failure,)))
+    doomed = world.submit(changed(a_job(), depends_on=(on_failure,)))
     assert world.state_of(doomed) is JobState.CANCELLED
     assert world.engine.job(doomed).cause is Cause.DEPENDENCY
 
@@ -141,7 +142,7 @@ def test_dependencies_that_have_ended_already_count() -> None:
 def test_a_pipeline_runs_in_order() -> None:
     world = World()
     prep = world.submit(a_job(), DONE)
-    train = world.submit(replace(a_job(), depends_on=(Dependency(job=prep),)), DONE)
+    train = world.submit(changed(a_job(), depends_on=(Dependency(job=prep),)), DONE)
     world.settle()
     assert world.state_of(train) is JobState.BLOCKED
     world.run(until_ms=HOUR_MS)
@@ -152,8 +153,8 @@ def test_a_pipeline_is_let_in_whole_whatever_the_order_of_its_jobs() -> None:
     world = World()
     prep, train, evaluate = JobId("prep"), JobId("train"), JobId("eval")
     specs = {
-        evaluate: replace(a_job(), depends_on=(Dependency(job=train),)),
-        train: replace(a_job(), depends_on=(Dependency(job=prep),)),
+        evaluate: changed(a_job(), depends_on=(Dependency(job=train),)),
+        train: changed(a_job(), depends_on=(Dependency(job=prep),)),
         prep: a_job(),
     }
     assert world.engine.submit_all(specs, 0) == (Submitted(job=prep), Submitted(job=train), Submitted(job=evaluate))
@@ -169,8 +170,8 @@ def test_a_pipeline_is_let_in_whole_whatever_the_order_of_its_jobs() -> None:
 def test_a_pipeline_with_a_flaw_is_refused_whole(waits_for: str, problem: str) -> None:
     world = World()
     specs = {
-        JobId("a"): replace(a_job(), depends_on=(Dependency(job=JobId(waits_for)),)),
-        JobId("b"): replace(a_job(), depends_on=(Dependency(job=JobId("a")),)),
+        JobId("a"): changed(a_job(), depends_on=(Dependency(job=JobId(waits_for)),)),
+        JobId("b"): changed(a_job(), depends_on=(Dependency(job=JobId("a")),)),
     }
     answer = world.engine.submit_all(specs, 0)
     assert isinstance(answer, Rejected)
@@ -188,7 +189,7 @@ def test_ids_are_given_in_order_and_may_be_brought_along() -> None:
 
 def test_an_array_must_have_tasks() -> None:
     with pytest.raises(InvalidInput, match="between 1 and"):
-        World().engine.submit(replace(a_job(), array=ArraySpec(indices=())), 0)
+        World().engine.submit(changed(a_job(), array=ArraySpec(indices=())), 0)
 
 
 def test_a_held_job_starts_when_it_is_released() -> None:
@@ -229,7 +230,7 @@ def test_nobody_can_wish_anything_for_a_job_that_does_not_exist() -> None:
 
 def test_an_array_keeps_its_cap_and_shows_one_progress() -> None:
     world = World()
-    spec = replace(a_job(), array=ArraySpec(indices=tuple(range(5)), concurrency=2))
+    spec = changed(a_job(), array=ArraySpec(indices=tuple(range(5)), concurrency=2))
     array = world.submit(spec, DONE)
     world.settle()
     assert world.engine.progress(array).counts == ((JobState.BLOCKED, 3), (JobState.RUNNING, 2))
@@ -242,7 +243,7 @@ def test_an_array_keeps_its_cap_and_shows_one_progress() -> None:
 
 def test_only_the_failed_tasks_of_an_array_are_run_again() -> None:
     world = World()
-    array = world.submit(replace(a_job(), array=ArraySpec(indices=(3, 4, 5))), DONE)
+    array = world.submit(changed(a_job(), array=ArraySpec(indices=(3, 4, 5))), DONE)
     world.backend.script(JobId(f"{array}.4"), BROKEN)
     world.run(until_ms=HOUR_MS)
     assert world.engine.progress(array).state is JobState.FAILED
@@ -255,7 +256,7 @@ def test_only_the_failed_tasks_of_an_array_are_run_again() -> None:
 
 def test_a_failing_job_is_tried_again_and_given_up() -> None:
     world = World()
-    job = world.submit(replace(a_job(), retry=Retry(limit=2)), BROKEN)
+    job = world.submit(changed(a_job(), retry=Retry(limit=2)), BROKEN)
     world.run(until_ms=HOUR_MS)
     record = world.engine.job(job)
     assert (record.state, record.attempt, record.retries_used) == (JobState.FAILED, 3, 2)
@@ -290,7 +291,7 @@ def test_a_gpu_that_went_bad_costs_no_retry() -> None:
     job = world.submit(a_job(workers=2, gpus=1), BROKEN, DONE)
     world.settle()
     node = world.engine.job(job).workers[0].node
-    broken = replace(world.engine.state.nodes[node], bad_gpus=world.engine.job(job).workers[0].gpus)
+    broken = changed(world.engine.state.nodes[node], bad_gpus=world.engine.job(job).workers[0].gpus)
     world.engine.observe(NodeChanged(at_ms=world.now_ms, node=broken, because="it fell off the bus"))
     world.run(2 * HOUR_MS)
     after = world.engine.job(job)
@@ -350,7 +351,7 @@ def test_a_drained_node_gets_nothing_new() -> None:
 
 def _drain(world: World) -> NodeChanged:
     node = world.engine.state.nodes[NodeName("n1")]
-    return NodeChanged(at_ms=world.now_ms, node=replace(node, state=NodeState.DRAINING), because="maintenance")
+    return NodeChanged(at_ms=world.now_ms, node=changed(node, state=NodeState.DRAINING), because="maintenance")
 
 
 def test_a_restarted_engine_knows_everything_and_goes_on() -> None:
@@ -432,7 +433,7 @@ def test_reports_that_are_no_news_are_counted_as_such() -> None:
 
 def test_the_story_of_a_job_is_told_from_the_log() -> None:
     world = World()
-    job = world.submit(replace(a_job(), retry=Retry(limit=1)), BROKEN)
+    job = world.submit(changed(a_job(), retry=Retry(limit=1)), BROKEN)
     other = world.submit(a_job(), DONE)
     world.run(until_ms=MINUTE_MS)
     world.engine.hold(job, MINUTE_MS)
@@ -454,7 +455,7 @@ def test_the_story_of_a_job_is_told_from_the_log() -> None:
 
 def test_the_log_alone_gives_the_same_state() -> None:
     world = World()
-    world.submit(replace(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1), retry=Retry(limit=1)), BROKEN)
+    world.submit(changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1), retry=Retry(limit=1)), BROKEN)
     world.submit(a_job(workers=2, checkpoint=True), Script(run_ms=HOUR_MS, saves=True))
     world.run(until_ms=30 * MINUTE_MS)
     world.backend.lose_node(NodeName("n1"))
@@ -499,7 +500,7 @@ def test_a_job_that_was_promised_a_distant_start_preempts_once_its_victim_has_ru
 
 
 def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_start() -> None:
-    scenario = replace(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
+    scenario = changed(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
     world = World(scenario)
     borrower = world.submit(a_job(gpus=2, team="cv"), FOREVER)
     world.settle()

@@ -1,13 +1,12 @@
 """A job that gave way is not kept waiting for ever: it is written down as starved, and then asks for room itself."""
 
-from dataclasses import replace
-
 from muster.core.entitlements import Entitlements
 from muster.engine.patience import Patience
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Job, JobState
 from muster.model.limits import PATIENCE_LOOK_MS, PATIENCE_MS
 from muster.model.policy import HOUR_MS
+from muster.model.records import changed
 from muster.model.team import Team
 from tests.builders import a_job
 
@@ -31,14 +30,14 @@ def test_waiting_counts_from_when_the_job_was_due_and_running_does_not() -> None
     patience = Patience(1_000, Entitlements((), 1_000))
     job = a_record("j")
     submit(patience, job, 0)
-    running = replace(job, state=JobState.RUNNING)
-    back = replace(job, state=JobState.QUEUED, attained_gpu_ms=GPU_MS, requeued=True)
+    running = changed(job, state=JobState.RUNNING)
+    back = changed(job, state=JobState.QUEUED, attained_gpu_ms=GPU_MS, requeued=True)
     assert patience.follow(running, back, 4 * HOUR_MS) == []
     spent_ms = PATIENCE_MS + 4 * HOUR_MS
     assert patience.timers.next_ms == spent_ms
     assert not patience.is_spent(back, spent_ms - 1)
     assert patience.is_spent(back, spent_ms)
-    assert not patience.is_spent(replace(back, starved=True), spent_ms)
+    assert not patience.is_spent(changed(back, starved=True), spent_ms)
     assert not patience.is_spent(running, spent_ms)
 
 
@@ -48,7 +47,7 @@ def test_a_job_is_not_due_while_those_before_it_fill_the_cluster() -> None:
     submit(patience, first, 0)
     assert patience.follow(None, second, 5) == []
     assert not patience.is_spent(second, 10 * PATIENCE_MS)
-    ended = replace(first, state=JobState.SUCCEEDED, ended_ms=HOUR_MS)
+    ended = changed(first, state=JobState.SUCCEEDED, ended_ms=HOUR_MS)
     assert patience.follow(first, ended, HOUR_MS) == ["b"]
     patience.note(second, HOUR_MS)
     assert patience.timers.next_ms == HOUR_MS + PATIENCE_MS
@@ -67,12 +66,12 @@ def declared(*weights: tuple[str, int]) -> Patience:
 
 def test_where_teams_were_declared_patience_begins_when_the_share_would_have_been_enough() -> None:
     patience = declared(("t", 1000))
-    job = replace(a_record("j"), spec=a_job(gpus=2, team="t"))
+    job = changed(a_record("j"), spec=a_job(gpus=2, team="t"))
     submit(patience, job, 0)
-    other = replace(a_record("other"), spec=a_job(gpus=2, team="t"))
+    other = changed(a_record("other"), spec=a_job(gpus=2, team="t"))
     submit(patience, other, 0)
-    back = replace(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
-    patience.follow(replace(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
+    back = changed(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
+    patience.follow(changed(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
     spent_ms = PATIENCE_MS + 8 * HOUR_MS  # on one of two GPUs, four hours on two of them take eight
     assert patience.timers.next_ms == spent_ms
     assert not patience.is_spent(back, spent_ms - 1)
@@ -81,14 +80,14 @@ def test_where_teams_were_declared_patience_begins_when_the_share_would_have_bee
 
 def test_who_has_patience_left_because_shares_have_changed_is_looked_at_again() -> None:
     patience = declared(("t", 1000))
-    job = replace(a_record("j"), spec=a_job(gpus=2, team="t"))
+    job = changed(a_record("j"), spec=a_job(gpus=2, team="t"))
     submit(patience, job, 0)
-    back = replace(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
-    patience.follow(replace(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
+    back = changed(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
+    patience.follow(changed(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
     first_look_ms = PATIENCE_MS + 4 * HOUR_MS  # alone, it was due both GPUs
     assert patience.timers.next_ms == first_look_ms
     for name in ("b", "c", "d"):
-        patience.follow(None, replace(a_record(name, submitted_ms=5 * HOUR_MS), spec=a_job(team="t")), 5 * HOUR_MS)
+        patience.follow(None, changed(a_record(name, submitted_ms=5 * HOUR_MS), spec=a_job(team="t")), 5 * HOUR_MS)
     assert patience.timers.pop_due(first_look_ms) == "j"
     assert not patience.is_spent(back, first_look_ms)
     patience.look_again(back, first_look_ms)
@@ -98,11 +97,11 @@ def test_who_has_patience_left_because_shares_have_changed_is_looked_at_again() 
 
 def test_a_job_that_waits_again_and_again_is_looked_at_once() -> None:
     patience = declared(("t", 1000))
-    job = replace(a_record("j"), spec=a_job(gpus=2, team="t"))
+    job = changed(a_record("j"), spec=a_job(gpus=2, team="t"))
     submit(patience, job, 0)
     for hours in range(1, 20):
-        back = replace(job, state=JobState.QUEUED, attained_gpu_ms=2 * hours * HOUR_MS, requeued=True)
-        patience.follow(replace(job, state=JobState.RUNNING), back, hours * HOUR_MS)
+        back = changed(job, state=JobState.QUEUED, attained_gpu_ms=2 * hours * HOUR_MS, requeued=True)
+        patience.follow(changed(job, state=JobState.RUNNING), back, hours * HOUR_MS)
     now_ms = PATIENCE_MS + 19 * HOUR_MS - 1
     while patience.timers.pop_due(now_ms) is not None:
         assert not patience.is_spent(back, now_ms)

@@ -1,7 +1,5 @@
 """Folding events: jobs, arrays, nodes and the scheduling snapshot stay in step."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.engine.state import State, fold
@@ -27,6 +25,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState, Placement
 from muster.model.node import NodeState
 from muster.model.plan import Hold, Why
+from muster.model.records import changed
 from muster.model.spec import ArraySpec, Dependency, JobSpec
 from tests.builders import a_job, a_node, a_scenario, flat, waits
 from tests.unit.engine.world import a_small_cluster, seats
@@ -199,7 +198,7 @@ def test_an_array_is_there_once_its_tasks_are() -> None:
             super().__setitem__(job, record)
 
     state.jobs = Watched()
-    fold(state, submitted(replace(a_job(), array=ArraySpec(indices=(0, 1)))))
+    fold(state, submitted(changed(a_job(), array=ArraySpec(indices=(0, 1)))))
     assert seen == [False, False]
     assert JOB in state.arrays
     assert JOB in state.array_specs
@@ -207,10 +206,10 @@ def test_an_array_is_there_once_its_tasks_are() -> None:
 
 def test_an_array_knows_the_sums_over_its_tasks() -> None:
     state = State(a_small_cluster())
-    fold(state, submitted(replace(a_job(), array=ArraySpec(indices=(0, 1, 2)))))
+    fold(state, submitted(changed(a_job(), array=ArraySpec(indices=(0, 1, 2)))))
     task = JobId("job-1.0")
     fold(state, JobHeld(at_ms=1, job=JobId("job-1.2")))
-    fold(state, replace(started(seats(("n1", 0))), job=task))
+    fold(state, changed(started(seats(("n1", 0))), job=task))
     tally = state.arrays[JOB]
     assert (list(tally.running), tally.first_started_ms, tally.held) == ([task], 1_000, 1)
     fold(state, NodeLost(at_ms=61_000, node=NodeName("n1"), because="gone"))
@@ -222,7 +221,7 @@ def test_an_array_knows_the_sums_over_its_tasks() -> None:
 
 
 def test_of_an_array_only_tasks_that_had_their_turn_are_shown_to_planning() -> None:
-    spec = replace(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
+    spec = changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
     state = a_state(JobSubmitted(at_ms=0, job=JOB, spec=spec))
     assert [job.id for job in state.snapshot.scenario(0).waiting] == ["job-1.0"]
     assert state.addressed(JOB) == ("job-1.0", "job-1.1", "job-1.2")
@@ -242,5 +241,5 @@ def test_events_for_nobody_change_nothing() -> None:
 
 def test_dependents_are_remembered() -> None:
     prep = Dependency(job=JobId("prep"))
-    state = a_state(submitted(replace(a_job(), depends_on=(prep,)), unmet=(JobId("prep"),)))
+    state = a_state(submitted(changed(a_job(), depends_on=(prep,)), unmet=(JobId("prep"),)))
     assert state.dependents == {"prep": {JOB: (prep,)}}

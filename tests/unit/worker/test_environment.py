@@ -1,12 +1,11 @@
 """Each framework finds in its environment what it expects."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Placement, Worker
+from muster.model.records import changed
 from muster.model.resources import Request
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, Role
 from muster.worker.environment import Place, environment, hostfile, inherited
@@ -116,9 +115,9 @@ def test_each_framework_finds_its_own_names(launch: Launch, expected: dict[str, 
 
 
 def test_a_worker_without_gpus_sees_none_and_one_with_a_share_knows_it() -> None:
-    none = replace(GANG[0], gpus=())
+    none = changed(GANG[0], gpus=())
     assert environment(a_start(), none, PLACE)["CUDA_VISIBLE_DEVICES"] == ""
-    shared = replace(GANG[0], gpus=(3,), share_milli=250)
+    shared = changed(GANG[0], gpus=(3,), share_milli=250)
     found = environment(a_start(), shared, PLACE)
     assert (found["CUDA_VISIBLE_DEVICES"], found["MUSTER_GPU_SHARE"]) == ("3", "0.250")
 

@@ -1,12 +1,11 @@
 """Commands and reports arrive as they were sent, also from another version."""
 
-from dataclasses import replace
-
 import pytest
 
 from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
+from muster.model.records import changed
 from muster.model.resources import Request
 from muster.model.spec import (
     ArraySpec,
@@ -22,7 +21,7 @@ from muster.model.spec import (
 from muster.worker.messages import BadMessage, command, encoded, line, parsed, report
 from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
 
-FULL = replace(
+FULL = changed(
     a_spec(),
     launch=Launch.JAX,
     env=(("A", "b"), ("C", "")),
@@ -35,7 +34,7 @@ FULL = replace(
     array=ArraySpec(indices=(1, 2)),
     tags=(("a", "b"),),
     interactive=Interactive(idle_timeout_ms=1),
-    roles=(replace(a_spec().roles[0], request=Request(gpu_milli=250, throughput=())),),
+    roles=(changed(a_spec().roles[0], request=Request(gpu_milli=250, throughput=())),),
 )
 
 COMMANDS = [
@@ -66,7 +65,7 @@ def test_a_report_arrives_as_it_was_sent(sent: WorkersExited) -> None:
 def test_what_a_newer_version_adds_is_passed_over_and_what_it_leaves_out_has_its_default() -> None:
     body = encoded(EXIT)
     del body["oom"]
-    assert report({**body, "new": [1]}) == replace(EXIT, oom=False)
+    assert report({**body, "new": [1]}) == changed(EXIT, oom=False)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Nodes: what there is, and setting one aside."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -20,6 +19,7 @@ from muster.model.access import EVERY_TEAM
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import NodeChanged
 from muster.model.ids import NodeName
+from muster.model.records import changed
 
 router = APIRouter(tags=["nodes"])
 
@@ -59,8 +59,8 @@ async def drain_node(caller: MayChange, node: NodePath, body: Because | None = N
         is_empty = not engine.state.jobs_on(name)
         state = model.NodeState.DRAINED if is_empty else model.NodeState.DRAINING
         if known.state not in (model.NodeState.DRAINED, model.NodeState.DRAINING):
-            changed = replace(known, state=state)
-            engine.observe(NodeChanged(at_ms=now_ms, node=changed, because=reason or "drained", by=caller.name))
+            node = changed(known, state=state)
+            engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason or "drained", by=caller.name))
 
     await change(caller, "nodes.drain", name, drain, reason=reason)
     return _shown(caller, name)
@@ -76,8 +76,8 @@ async def undrain_node(caller: MayChange, node: NodePath, body: Because | None =
     def undrain(engine: Engine, now_ms: int) -> None:
         known = _present(engine, name)
         if known.state is not model.NodeState.READY:
-            changed = replace(known, state=model.NodeState.READY)
-            engine.observe(NodeChanged(at_ms=now_ms, node=changed, because=reason, by=caller.name))
+            node = changed(known, state=model.NodeState.READY)
+            engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason, by=caller.name))
 
     await change(caller, "nodes.undrain", name, undrain, reason=reason)
     return _shown(caller, name)

@@ -1,7 +1,6 @@
 """Tiers, pools and the policy: whole lists, written as in a scenario file."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -16,6 +15,7 @@ from muster.formats.document import Document, Problems
 from muster.formats.references import read_references
 from muster.formats.rules_document import policy_document, pools_document, teams_document, tiers_document
 from muster.model.access import EVERY_TEAM
+from muster.model.records import changed
 from muster.model.scenario import Rules
 
 router = APIRouter(tags=["rules"])
@@ -33,7 +33,7 @@ async def show_tiers(caller: Sees) -> list[schemas.Tier]:
 @router.put("/v1/tiers", operation_id="put_tiers", summary="Replace the tiers", responses=CHANGED)
 async def put_tiers(caller: MayChange, body: schemas.NewTiers) -> list[schemas.Tier]:
     """Put other tiers in force. One that still has jobs cannot go."""
-    await _put(caller, "tiers", body.root, lambda rules, read: replace(rules, tiers=read.tiers))
+    await _put(caller, "tiers", body.root, lambda rules, read: changed(rules, tiers=read.tiers))
     return await show_tiers(caller)
 
 
@@ -46,7 +46,7 @@ async def show_pools(caller: Sees) -> dict[str, schemas.Pool]:
 @router.put("/v1/pools", operation_id="put_pools", summary="Replace the pools", responses=CHANGED)
 async def put_pools(caller: MayChange, body: schemas.NewPools) -> dict[str, schemas.Pool]:
     """Put other pools in force. What runs goes on where it is."""
-    await _put(caller, "pools", body.root, lambda rules, read: replace(rules, pools=read.pools))
+    await _put(caller, "pools", body.root, lambda rules, read: changed(rules, pools=read.pools))
     return await show_pools(caller)
 
 
@@ -59,7 +59,7 @@ async def show_policy(caller: Sees) -> schemas.Policy:
 @router.put("/v1/policy", operation_id="put_policy", summary="Replace the policy", responses=CHANGED)
 async def put_policy(caller: MayChange, body: schemas.NewPolicy) -> schemas.Policy:
     """Put another policy in force from the next cycle on."""
-    await _put(caller, "policy", body.root, lambda rules, read: replace(rules, policy=read.policy))
+    await _put(caller, "policy", body.root, lambda rules, read: changed(rules, policy=read.policy))
     return await show_policy(caller)
 
 

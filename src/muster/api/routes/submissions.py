@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -31,6 +30,7 @@ from muster.formats.wire import closest
 from muster.model.errors import Conflict, InvalidInput, NeverRuns
 from muster.model.ids import JobId
 from muster.model.plan import ReasonCode
+from muster.model.records import changed
 from muster.model.scenario import Rules
 from muster.model.spec import DEFAULT_TEAM, JobSpec
 
@@ -170,7 +170,7 @@ def _submitted_again(engine: Engine, job: JobId, now_ms: int, by: str) -> Submit
 async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
     state = caller.deps.control.state
     _check_team(spec, state.snapshot.rules)
-    trial = await caller.services.outlook.trial(replace(spec, array=None, depends_on=()), _unmet(spec, state))
+    trial = await caller.services.outlook.trial(changed(spec, array=None, depends_on=()), _unmet(spec, state))
     for refusal in trial.decision.rejected:
         if refusal.job == CANDIDATE:
             raise NeverRuns(refusal.code, refusal.message)

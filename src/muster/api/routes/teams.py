@@ -1,6 +1,5 @@
 """Teams: what each was given and uses, and giving it more or less."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -22,6 +21,7 @@ from muster.model import team as model
 from muster.model.access import EVERY_TEAM
 from muster.model.errors import Conflict, NotFound
 from muster.model.ids import TeamPath
+from muster.model.records import changed
 from muster.model.scenario import Rules
 
 router = APIRouter(tags=["rules"])
@@ -65,7 +65,7 @@ async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
         rules = engine.rules
         others = [each for each in rules.teams if each.path != team]
         teams = _read([*others, model.Team(path=team)], team, wanted)
-        engine.change_rules(replace(rules, teams=teams), now_ms, by=caller.name)
+        engine.change_rules(changed(rules, teams=teams), now_ms, by=caller.name)
 
     await change(caller, "teams.put", team, put, reason=body.reason)
     return _shown(caller, team)
@@ -90,7 +90,7 @@ async def delete_team(caller: MayChange, path: PathOfTeam) -> Response:
         teams = tuple(each for each in rules.teams if each.path != team)
         if not teams:
             raise Conflict(f"{team} is the last team; without any, every team exists and none is limited")
-        engine.change_rules(replace(rules, teams=teams), now_ms, by=caller.name)
+        engine.change_rules(changed(rules, teams=teams), now_ms, by=caller.name)
 
     await change(caller, "teams.delete", team, delete)
     return Response(status_code=204)

@@ -5,13 +5,14 @@ is known wherever it matters.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.limits import SUPERVISOR_ENDED_JOBS
+from muster.model.records import changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +117,9 @@ def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
     """What one node is to hear of a command."""
     match command:
         case StartWorkers():
-            return replace(command, workers=tuple(worker for worker in command.workers if worker.node == node))
+            return changed(command, workers=tuple(worker for worker in command.workers if worker.node == node))
         case SignalStop() | KillWorkers():
-            return replace(command, ranks=tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
+            return changed(command, ranks=tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
         case AskCheckpoint():
             return command
         case _:

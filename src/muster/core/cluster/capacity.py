@@ -7,7 +7,6 @@ structure every decision reads, and the profiler asked for it.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from muster.core.cluster.slots import SlotView
 from muster.core.cluster.states import Ask, FreeStates, Hardware
@@ -18,15 +17,21 @@ from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 
 
-class NodeUse(NamedTuple):
-    """What one job occupies on one node."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class NodeUse:
+    """What one job occupies on one node. Nobody changes one."""
 
-    node: int
-    devices: tuple[tuple[int, int], ...]
-    """(device number, thousandths) pairs."""
-    cpu_milli: int
-    memory_bytes: int
-    disk_bytes: int
+    __slots__ = ("cpu_milli", "devices", "disk_bytes", "memory_bytes", "node")
+
+    def __init__(
+        self, node: int, devices: tuple[tuple[int, int], ...], cpu_milli: int, memory_bytes: int, disk_bytes: int
+    ) -> None:
+        self.node = node
+        self.devices = devices
+        """(device number, thousandths) pairs."""
+        self.cpu_milli = cpu_milli
+        self.memory_bytes = memory_bytes
+        self.disk_bytes = disk_bytes
 
 
 def per_device(uses: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -5,10 +5,11 @@ the attempt: a late report can then only be about the process that it names.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.model.ids import NodeName
 from muster.model.job import Job, Placement, Worker
+from muster.model.records import changed
 from muster.model.resources import GPU_MILLI
 
 _Seat = tuple[str, NodeName, tuple[int, ...], int | None]
@@ -95,7 +96,7 @@ def reseat(job: Job, wanted: Placement) -> Reseating:
     return Reseating(
         kept=tuple(sorted(kept, key=_rank)),
         leaving=tuple(leaving),
-        joining=tuple(replace(worker, rank=rank) for rank, worker in enumerate(newcomers, start=job.next_rank)),
+        joining=tuple(changed(worker, rank=rank) for rank, worker in enumerate(newcomers, start=job.next_rank)),
     )
 
 

@@ -3,12 +3,11 @@
 Sent with the generation the job has, so a backend that did hear does nothing but report again.
 """
 
-from dataclasses import replace
-
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
 from muster.core.lifecycle.timing import left_ms
 from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Job, JobState
+from muster.model.records import changed
 
 
 def standing_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
@@ -28,7 +27,7 @@ def standing_kill(job: Job, kill: KillWorkers) -> KillWorkers | None:
 
     Nobody says whether the first one arrived: a node that only hung goes on with what it ran.
     """
-    return replace(kill, generation=job.generation) if job.attempt == kill.attempt else None
+    return changed(kill, generation=job.generation) if job.attempt == kill.attempt else None
 
 
 def _start(job: Job, now_ms: int) -> StartWorkers:

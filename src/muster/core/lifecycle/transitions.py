@@ -28,10 +28,9 @@ from muster.model.events import (
     ResizeOrdered,
     RulesChanged,
     StartFailed,
-    StopEvent,
     TimerFired,
     TurnCame,
-    WorkerEvent,
+    WaitingEvent,
     WorkersExited,
     WorkersStarted,
 )
@@ -45,6 +44,14 @@ _NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
 
 _BLANK = Job(id=JobId(""), spec=_NO_FILE, state=JobState.QUEUED, submitted_ms=0)
 """What every record is made from: filling in a few fields costs less than setting all of them."""
+
+_AttemptEvent = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved | EvictionOrdered | ResizeOrdered
+"""Is about one attempt of a job; too late for it, it says nothing."""
+
+_RareEvent = (
+    JobSubmitted | JobUpdated | WaitingEvent | JobCancelRequested | EvictionOrdered | StartFailed | ResizeOrdered
+)
+"""What does not happen to most jobs."""
 
 
 def created(event: JobSubmitted) -> tuple[Job, ...]:
@@ -93,7 +100,18 @@ def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
 
 
 def _step(job: Job, event: Event) -> Step:
+    # What there is most of comes first: a case that does not match costs as much as many a step.
     match event:
+        case WorkersStarted():
+            return gang.workers_started(job, event) if _is_of_now(event, job) else (job, ())
+        case WorkersExited():
+            return gang.workers_exited(job, event) if _is_of_now(event, job) else (job, ())
+        case JobStarted():
+            return gang.start(job, event) if _is_addressed(event, job) else (job, ())
+        case CheckpointSaved():
+            return gang.checkpoint_saved(job, event) if _is_of_now(event, job) else (job, ())
+        case TimerFired():
+            return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
         case NodeLost():
             return gang.node_lost(job, event)
         case NodeChanged():
@@ -101,23 +119,21 @@ def _step(job: Job, event: Event) -> Step:
         case HoldsSet() | RulesChanged() | ClusterChanged():
             return job, ()
         case _:
-            return _own_step(job, event) if _concerns(event, job) else (job, ())
+            return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
 
 
-def _own_step(job: Job, event: JobEvent) -> Step:
+def _rare_step(job: Job, event: _RareEvent) -> Step:
     match event:
         case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
             return reconsider(job, event), ()
-        case JobCancelRequested() | EvictionOrdered() | TimerFired():
-            return _stop(job, event)
-        case WorkersStarted() | WorkersExited() | StartFailed():
-            return _hear_of_workers(job, event)
-        case JobStarted():
-            return gang.start(job, event)
+        case JobCancelRequested():
+            return stopping.cancel(job, event)
+        case EvictionOrdered():
+            return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
+        case StartFailed():
+            return gang.start_failed(job, event) if _is_of_now(event, job) else (job, ())
         case ResizeOrdered():
-            return gang.resize(job, event)
-        case CheckpointSaved():
-            return gang.checkpoint_saved(job, event)
+            return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():
             return updating.update(job, event), ()
         case JobSubmitted():
@@ -126,41 +142,14 @@ def _own_step(job: Job, event: JobEvent) -> Step:
             assert_never(event)
 
 
-def _stop(job: Job, event: StopEvent) -> Step:
-    match event:
-        case JobCancelRequested():
-            return stopping.cancel(job, event)
-        case EvictionOrdered():
-            return stopping.evict(job, event)
-        case TimerFired():
-            return stopping.wake(job, event.at_ms)
-        case _:
-            assert_never(event)
+def _is_addressed(event: JobEvent, job: Job) -> bool:
+    """True when the event is for the job or for its array."""
+    return event.job in (job.id, job.array_parent)
 
 
-def _hear_of_workers(job: Job, event: WorkerEvent) -> Step:
-    match event:
-        case WorkersStarted():
-            return gang.workers_started(job, event)
-        case WorkersExited():
-            return gang.workers_exited(job, event)
-        case StartFailed():
-            return gang.start_failed(job, event)
-        case _:
-            assert_never(event)
-
-
-def _concerns(event: JobEvent, job: Job) -> bool:
-    """True when the event is addressed to the job or its array and, if it is about an attempt, to the present one."""
-    if event.job not in (job.id, job.array_parent):
-        return False
-    match event:
-        case (
-            EvictionOrdered() | ResizeOrdered() | WorkersStarted() | WorkersExited() | StartFailed() | CheckpointSaved()
-        ):
-            return job.state.holds_resources and event.attempt == job.attempt
-        case _:
-            return True
+def _is_of_now(event: _AttemptEvent, job: Job) -> bool:
+    """True when the event is for the job and about its present attempt."""
+    return _is_addressed(event, job) and job.state.holds_resources and event.attempt == job.attempt
 
 
 def _waiting(job: Job) -> Job:

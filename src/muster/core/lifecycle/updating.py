@@ -1,7 +1,5 @@
 """What a job asked for is different from now on. Only what changes nothing about its size or place can change."""
 
-from dataclasses import replace
-
 from muster.model.events import JobUpdated
 from muster.model.job import Job
 from muster.model.records import changed
@@ -22,7 +20,7 @@ def update(job: Job, event: JobUpdated) -> Job:
 
 def updated_spec(spec: JobSpec, changes: JobChanges) -> JobSpec:
     """The job file with the changes in it."""
-    return replace(
+    return changed(
         spec,
         priority=spec.priority if changes.priority is None else changes.priority,
         tier=spec.tier if changes.tier is None else changes.tier,

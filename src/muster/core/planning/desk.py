@@ -5,7 +5,6 @@ Everything here is a fork of the snapshot or belongs to the plan; the snapshot i
 
 from bisect import bisect_left, insort
 from collections.abc import ItemsView, Iterable, Iterator
-from dataclasses import dataclass
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.footprint import demand_of_running
@@ -22,28 +21,30 @@ from muster.model.plan import Basis, Blocked, Eviction, Hold, ReasonCode, Resize
 from muster.model.spec import JobSpec
 
 
-@dataclass(slots=True, kw_only=True)
 class Promise:
     """A hold that stands in this cycle, with what is needed to keep it."""
 
-    hold: Hold
-    tier: int
-    team: TeamPath
-    footprint: Footprint
-    choice: Choice
-    end_ms: int
-    """When its job is gone at the latest, should it start as promised."""
+    def __init__(
+        self, *, hold: Hold, tier: int, team: TeamPath, footprint: Footprint, choice: Choice, end_ms: int
+    ) -> None:
+        self.hold = hold
+        self.tier = tier
+        self.team = team
+        self.footprint = footprint
+        self.choice = choice
+        self.end_ms = end_ms
+        """When its job is gone at the latest, should it start as promised."""
 
 
-@dataclass(slots=True, kw_only=True)
 class Begun:
     """A job that this plan starts; it may still grow before the plan is done."""
 
-    job: WaitingJob
-    gang: Gang
-    choice: Choice
-    seating: Seating
-    end_ms: int
+    def __init__(self, *, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating, end_ms: int) -> None:
+        self.job = job
+        self.gang = gang
+        self.choice = choice
+        self.seating = seating
+        self.end_ms = end_ms
 
 
 class Desk:
@@ -318,4 +319,4 @@ class Desk:
 
     def starts(self) -> tuple[Start, ...]:
         """The gangs that start, in the order in which they were decided."""
-        return tuple(Start(job=job_id, workers=begun.seating.workers) for job_id, begun in self.begun.items())
+        return tuple([Start(job=job_id, workers=begun.seating.workers) for job_id, begun in self.begun.items()])

@@ -1,6 +1,5 @@
 """What was promised before: kept, started when its time or its luck has come, or given up with a reason."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
@@ -13,6 +12,7 @@ from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
 from muster.model.plan import Eviction, Hold, Why
+from muster.model.records import changed
 
 
 class _Kept(NamedTuple):
@@ -115,7 +115,7 @@ def _is_overdue(desk: Desk, job: RunningJob) -> bool:
 
 
 def _moved(hold: Hold, start_ms: int) -> Hold:
-    return replace(hold, start_ms=start_ms, moved_because="a job outstays its time on the promised GPUs")
+    return changed(hold, start_ms=start_ms, moved_because="a job outstays its time on the promised GPUs")
 
 
 def _send_away_overdue(desk: Desk, entry: _Kept) -> None:
@@ -201,6 +201,6 @@ def _postpone_overdue(desk: Desk, kept: list[_Kept]) -> None:
         promise = desk.promises.get(entry.hold.job)
         if promise is not None and promise.hold.start_ms < desk.now_ms:
             desk.retract(entry.hold.job)
-            hold = replace(promise.hold, start_ms=desk.now_ms, moved_because="it could not start at its time")
+            hold = changed(promise.hold, start_ms=desk.now_ms, moved_because="it could not start at its time")
             limit_ms = desk.setting.limit_ms(entry.job.spec)
             desk.keep(hold, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)

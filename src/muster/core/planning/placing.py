@@ -5,7 +5,6 @@ so neighbours in a ring are neighbours in the network.
 """
 
 from bisect import bisect_left
-from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse, per_device
 from muster.core.cluster.slots import SlotView
@@ -19,11 +18,14 @@ Seats = list[tuple[int, int]]
 """(node number, workers) pairs."""
 
 
-class Seating(NamedTuple):
+class Seating:
     """A whole gang on exact devices, and what that occupies."""
 
-    workers: Placement
-    footprint: Footprint
+    __slots__ = ("footprint", "workers")
+
+    def __init__(self, workers: Placement, footprint: Footprint) -> None:
+        self.workers = workers
+        self.footprint = footprint
 
 
 def place(capacity: Capacity, gang: Gang, choice: Choice, widest: int, first: tuple[int, ...] = ()) -> Seating | None:
@@ -207,7 +209,7 @@ def seat(
         uses.append(
             NodeUse(
                 node,
-                per_device((device, milli) for gpus in devices for device in gpus),
+                per_device([(device, milli) for gpus in devices for device in gpus]),
                 count * ask.cpu_milli,
                 count * ask.memory_bytes,
                 count * ask.disk_bytes,

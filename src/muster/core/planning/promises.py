@@ -29,11 +29,12 @@ class Opening(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """At this time the capacity that a sweeping gang sees changes."""
+    """At this time the capacity that a sweeping gang sees changes. Before its last field no two are alike."""
 
     at_ms: int
     frees: bool
     order: str
+    is_promised: bool
     footprint: Footprint
 
 
@@ -89,15 +90,15 @@ def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool
 
 def _steps(desk: Desk, limit_ms: int, relaxes_ms: int) -> Iterator[_Step]:
     """Everything that opens or closes GPUs for a job of this length, in time order."""
-    ends = (_Step(end_ms, True, job_id, desk.footprint(job_id)) for end_ms, job_id in desk.ends)
+    ends = (_Step(end_ms, True, job_id, False, desk.footprint(job_id)) for end_ms, job_id in desk.ends)
     changes: list[_Step] = []
     if relaxes_ms > desk.now_ms:
-        changes.append(_Step(relaxes_ms, True, "", ()))
+        changes.append(_Step(relaxes_ms, True, "", True, ()))
     for job_id, promise in desk.promises.items():
         closes_ms = promise.hold.start_ms - limit_ms
         if closes_ms >= desk.now_ms:
-            changes.append(_Step(closes_ms + 1, False, job_id, promise.footprint))
-        changes.append(_Step(promise.end_ms, True, job_id, promise.footprint))
+            changes.append(_Step(closes_ms + 1, False, job_id, True, promise.footprint))
+        changes.append(_Step(promise.end_ms, True, job_id, True, promise.footprint))
     return merge(ends, sorted(changes))
 
 

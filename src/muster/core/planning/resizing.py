@@ -1,7 +1,6 @@
 """Changing the size of running elastic jobs: giving workers up for a gang that waits, taking more on when idle."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from muster.model.ids import JobId
 from muster.model.job import Placement, RunningJob, Worker, beyond
 from muster.model.limits import GROWTHS_PER_CYCLE
 from muster.model.plan import Resize
+from muster.model.records import changed
 from muster.model.spec import JobSpec, Role
 
 
@@ -44,7 +44,7 @@ def keep_after_all(desk: Desk, job_id: JobId, workers: Placement) -> None:
         return
     kept = _renumbered(beyond(job.workers, gone))
     desk.projected.charge(job.spec.team, demand_of_running(job.spec, workers, desk.setting.tree))
-    desk.resizes[job_id] = replace(resize, to_workers=len(kept), workers=kept)
+    desk.resizes[job_id] = changed(resize, to_workers=len(kept), workers=kept)
 
 
 def given_up(job: RunningJob, kept: Placement) -> Placement:
@@ -54,7 +54,7 @@ def given_up(job: RunningJob, kept: Placement) -> Placement:
 
 def _renumbered(workers: Placement) -> Placement:
     """The same workers with ranks that have no gaps, in the order they had."""
-    return tuple(replace(worker, rank=rank) for rank, worker in enumerate(workers))
+    return tuple(changed(worker, rank=rank) for rank, worker in enumerate(workers))
 
 
 class _Growing(NamedTuple):

@@ -1,13 +1,13 @@
 """Letting things happen: users, operators, machines and the engine's own process."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from muster.engine.engine import Submitted
 from muster.model.errors import Conflict
 from muster.model.ids import JobId
 from muster.model.node import Node, NodeState
 from muster.model.policy import MINUTE_MS
+from muster.model.records import changed
 from muster.sim.campaign.circumstances import SPOT
 from muster.sim.campaign.schedule import Deed, Happening
 from muster.sim.campaign.trial import Broken, Trial
@@ -64,7 +64,7 @@ class Deeds:
         for node in tuple(trial.engine.state.nodes.values()):
             self._down.pop(node.name, None)
             trial.ground.slow(node.name, PARTS)
-            trial.ground.change(replace(node, state=NodeState.READY, bad_gpus=()), "made good")
+            trial.ground.change(changed(node, state=NodeState.READY, bad_gpus=()), "made good")
         for job in tuple(trial.engine.state.jobs):
             trial.engine.release(job, trial.now_ms)
         trial.history.held.clear()
@@ -78,7 +78,7 @@ class Deeds:
         spec = submission.spec
         known = tuple(each for each in spec.depends_on if trial.engine.state.state_of(each.job) is not None)
         answer = trial.engine.submit(
-            replace(spec, depends_on=known), trial.now_ms, job=submission.job, held=submission.held
+            changed(spec, depends_on=known), trial.now_ms, job=submission.job, held=submission.held
         )
         if isinstance(answer, Submitted):
             self._expect(answer.job, happening)
@@ -148,21 +148,21 @@ class Deeds:
             del self._down[name]
             nodes = self._trial.engine.state.nodes
             node = next(each for each in nodes.values() if each.name == name)
-            self._trial.ground.change(replace(node, state=NodeState.READY), "returned")
+            self._trial.ground.change(changed(node, state=NodeState.READY), "returned")
 
     def _drain(self, happening: Happening) -> None:
-        self._change(replace(self._node(happening), state=NodeState.DRAINING), "maintenance")
+        self._change(changed(self._node(happening), state=NodeState.DRAINING), "maintenance")
 
     def _undrain(self, happening: Happening) -> None:
-        self._change(replace(self._node(happening), state=NodeState.READY), "maintenance is over")
+        self._change(changed(self._node(happening), state=NodeState.READY), "maintenance is over")
 
     def _break_gpu(self, happening: Happening) -> None:
         node = self._node(happening)
         gpu = happening.pick % node.gpus
-        self._change(replace(node, bad_gpus=tuple(sorted({*node.bad_gpus, gpu}))), "a GPU failed")
+        self._change(changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, gpu}))), "a GPU failed")
 
     def _mend_gpu(self, happening: Happening) -> None:
-        self._change(replace(self._node(happening), bad_gpus=()), "GPUs were replaced")
+        self._change(changed(self._node(happening), bad_gpus=()), "GPUs were replaced")
 
     def _slow(self, happening: Happening) -> None:
         if self._node(happening).name not in self._down:
@@ -173,7 +173,7 @@ class Deeds:
         spot = [node for node in self._trial.engine.state.nodes.values() if node.pool == SPOT]
         if spot:
             node = spot[happening.pick % len(spot)]
-            self._change(replace(node, state=NodeState.DRAINING), "will be reclaimed")
+            self._change(changed(node, state=NodeState.DRAINING), "will be reclaimed")
             self._trial.pass_time(self._trial.now_ms + NOTICE_MS)
             self._lose(node)
 

@@ -4,7 +4,6 @@
 which process sits where, and whether a job has really done its work.
 """
 
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from muster.backends.base import Backend
@@ -14,6 +13,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Worker
 from muster.model.node import Node, NodeState
+from muster.model.records import changed
 from muster.sim.campaign.workload import Submission
 from muster.sim.training import Training
 from muster.sim.world import World
@@ -143,7 +143,7 @@ class Gangs(World):
         if len(there) == len(command.workers) or command.generation < training.generation:
             super().send(command)
         elif there and command.attempt > training.attempt:
-            super().send(replace(command, workers=there))
+            super().send(changed(command, workers=there))
             self._break(training, there)
 
     def seats(self) -> tuple[Seat, ...]:

@@ -1,7 +1,6 @@
 """Tokens in a table: digests of secrets, never a secret."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
@@ -10,6 +9,7 @@ from muster.model.access import Token
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, Corrupted, NotFound
 from muster.model.ids import TokenId
+from muster.model.records import changed
 from muster.store.codec import decode_bindings, decode_names, encode
 from muster.store.sql.audit_trail import add_entries
 from muster.store.sql.database import Database
@@ -53,7 +53,7 @@ class SqlTokenStore:
                 raise NotFound(f"there is no token {token}")
             found = self._token(row)
             if found.revoked_ms is None:
-                found = replace(found, revoked_ms=at_ms)
+                found = changed(found, revoked_ms=at_ms)
                 connection.execute(update(table).where(table.c.id == token).values(_row(found)))
             self._audit(connection, audit)
         return found

@@ -1,6 +1,5 @@
 """Holds: when and where, what may run in front of them, and what becomes of them in later cycles."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from muster.model.job import RunningJob
 from muster.model.limits import HOLDS, OVERDUE_MARGIN_MS, STARVING_PER_CYCLE
 from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, seats, started
@@ -309,9 +309,9 @@ def test_many_promises_at_different_times_still_let_short_jobs_in_front() -> Non
 def test_a_gang_that_waits_for_its_rack_is_promised_the_rack_or_a_later_wider_place() -> None:
     running = [busy("r1-n1", hours=2), busy("r1-n2", job_id="r2", hours=4)]
     patient = waits("w", a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=9 * HOUR_MS), hours_ago=1)
-    hasty = replace(patient, spec=a_job(gpus=8, workers=2, prefer="rack"))
+    hasty = changed(patient, spec=a_job(gpus=8, workers=2, prefer="rack"))
     cluster = racks(2, 2)
-    cluster = replace(cluster, nodes=cluster.nodes[:3])
+    cluster = changed(cluster, nodes=cluster.nodes[:3])
     assert promised(a_scenario(cluster, running=running, waiting=[patient])) == {"w": (3 * HOUR_MS, ("r1-n1", "r1-n2"))}
     assert promised(a_scenario(cluster, running=running, waiting=[hasty])) == {"w": (HOUR_MS, ("r1-n1", "r2-n1"))}
 

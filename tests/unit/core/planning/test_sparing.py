@@ -1,10 +1,10 @@
 """Nobody leaves in vain: victims who turn out not to be needed may stay, whoever asked for them and why."""
 
-from dataclasses import replace
 from typing import Any
 
 from muster.checker import violations
 from muster.model.policy import HOUR_MS
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, resized
@@ -45,8 +45,8 @@ def test_a_limit_that_a_promise_uses_up_does_not_keep_it_where_it_is() -> None:
 
 def test_a_gang_that_accepts_other_gpus_takes_those_that_cost_nobody_his_place() -> None:
     """One role could have its GPU from the second victim, or the free one of another type."""
-    trainer = replace(a_job(gpus=4, gpu_type="a100").roles[0], name="trainer")
-    loader = replace(a_job(gpus=1, gpu_type=("a100", "h100")).roles[0], name="loader")
+    trainer = changed(a_job(gpus=4, gpu_type="a100").roles[0], name="trainer")
+    loader = changed(a_job(gpus=1, gpu_type=("a100", "h100")).roles[0], name="loader")
     scenario = a_scenario(
         a_cluster(a_node("n1", gpus=5, gpu_type="a100"), a_node("n2", gpus=1)),
         running=[

@@ -1,6 +1,5 @@
 """Taking turns: who has run longer than most gives way to those of its tier that never ran, and only to them."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import with_dues
@@ -189,7 +189,7 @@ def test_where_teams_were_declared_who_is_ahead_of_its_share_gives_way_first() -
         teams=(a_team("calm"), a_team("busy")),
     )
     assert told_with_dues(scenario) == ["large"]
-    assert told_with_dues(replace(scenario, teams=())) == ["small"]
+    assert told_with_dues(changed(scenario, teams=())) == ["small"]
 
 
 def test_who_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:

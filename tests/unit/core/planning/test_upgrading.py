@@ -1,6 +1,5 @@
 """Moving jobs that can resume to a faster GPU type that has come free while nobody waits, when the move pays."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType, JobId, PoolName, TeamPath, TierName
 from muster.model.job import RunningJob
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised
@@ -62,7 +62,7 @@ def test_nobody_moves_to_a_type_that_the_job_does_not_accept() -> None:
 
 
 def test_the_policy_may_forbid_it() -> None:
-    assert evicted(slow_only(policy=replace(KNOWN, consolidation=False))) == []
+    assert evicted(slow_only(policy=changed(KNOWN, consolidation=False))) == []
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_the_policy_may_forbid_it() -> None:
     ids=["cannot resume", "never saved itself", "not preemptible", "its tier is not", "leaves", "began just now"],
 )
 def test_nobody_moves_who_may_not_be_told_to_leave(job: RunningJob) -> None:
-    assert evicted(slow_only(job, policy=replace(KNOWN, restart_cost_ms=0))) == []
+    assert evicted(slow_only(job, policy=changed(KNOWN, restart_cost_ms=0))) == []
 
 
 def test_a_move_must_save_more_than_it_costs() -> None:
     """Three quarters of an hour saved; twice what a restart costs, or three times."""
-    dear = replace(KNOWN, restart_cost_ms=20 * MINUTE_MS)
+    dear = changed(KNOWN, restart_cost_ms=20 * MINUTE_MS)
     assert len(evicted(slow_only(policy=dear))) == 1
-    assert evicted(slow_only(policy=replace(dear, consolidation_gain_milli=3000))) == []
+    assert evicted(slow_only(policy=changed(dear, consolidation_gain_milli=3000))) == []
 
 
 def test_what_was_not_saved_counts_as_cost() -> None:
@@ -98,7 +98,7 @@ def test_who_is_about_to_reach_its_limit_stays() -> None:
 
 def test_all_the_time_that_a_job_has_run_counts() -> None:
     """Half an hour in this attempt, four hours before."""
-    policy = replace(KNOWN, restart_cost_ms=20 * MINUTE_MS)
+    policy = changed(KNOWN, restart_cost_ms=20 * MINUTE_MS)
     assert evicted(slow_only(on_slow(hours_ago=0.5), policy=policy)) == []
     assert len(evicted(slow_only(on_slow(hours_ago=0.5, attained_gpu_ms=16 * HOUR_MS), policy=policy))) == 1
 
@@ -148,7 +148,7 @@ def test_two_moves_do_not_share_what_a_limit_leaves_for_one() -> None:
 
 
 def test_a_team_loses_no_more_jobs_in_an_hour_than_it_may() -> None:
-    policy = replace(KNOWN, preemptions_per_team_hour=2)
+    policy = changed(KNOWN, preemptions_per_team_hour=2)
     told = ((TeamPath("default"), 1),)
     running = [on_slow("a"), on_slow("b", first=4)]
     assert len(evicted(a_scenario(FAST_AND_SLOW, running=running, policy=policy, recent_preemptions=told))) == 1
@@ -177,7 +177,7 @@ def test_a_plan_is_made_again_when_a_move_may_begin_to_pay() -> None:
     wake_ms = planned(slow_only(job)).wake_ms
     assert wake_ms is not None
     assert 800_000 < wake_ms - job.started_ms < 802_000
-    assert evicted(replace(slow_only(replace(job, checkpointed_ms=wake_ms)), now_ms=wake_ms)) != []
+    assert evicted(changed(slow_only(changed(job, checkpointed_ms=wake_ms)), now_ms=wake_ms)) != []
 
 
 def test_a_save_calls_for_a_plan_where_faster_gpus_are_free() -> None:

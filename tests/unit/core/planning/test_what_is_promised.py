@@ -1,11 +1,10 @@
 """Promises: consistent with one another in GPUs, quota and topology."""
 
-from dataclasses import replace
-
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, Policy
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import (
     NOW_MS,
@@ -104,7 +103,7 @@ def test_a_promised_gang_of_shares_waits_until_its_gpu_has_room_for_all_of_them(
         flat(1, gpus=1),
         running=[runs("r", a_job(gpus=0.5, hours=2), [("n1", (0,))], hours_ago=1)],
         waiting=[waits("w", shares)],
-        holds=[replace(hold, workers=tuple(replace(worker, share_milli=500) for worker in hold.workers))],
+        holds=[changed(hold, workers=tuple(changed(worker, share_milli=500) for worker in hold.workers))],
     )
     assert not planned(scenario).starts
 
@@ -144,7 +143,7 @@ def test_a_soft_wish_that_relaxes_before_anything_ends_is_promised_that_moment()
 
 def test_the_cycle_comes_back_when_the_first_of_equal_wishes_relaxes_whoever_is_ahead() -> None:
     wish = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
-    waiting = [waits("ahead", replace(wish, priority=90), hours_ago=0.5), waits("older", wish, hours_ago=1.5)]
+    waiting = [waits("ahead", changed(wish, priority=90), hours_ago=0.5), waits("older", wish, hours_ago=1.5)]
     made = planned(a_scenario(racks(2, 1), waiting=waiting, policy=Policy(hold_depth=0)))
     assert made.wake_ms == NOW_MS + HOUR_MS // 2
 

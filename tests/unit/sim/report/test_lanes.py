@@ -1,9 +1,9 @@
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from muster.model.ids import NodeName
+from muster.model.records import changed
 from muster.sim.report.busiest import Window
 from muster.sim.report.lanes import Bar, bars
 from tests.unit.sim.report.made_up import GPUS_PER_NODE, HOUR_MS, a_replay, a_trace_job, an_outcome
@@ -37,7 +37,7 @@ def test_bars_are_cut_to_the_window_and_others_left_out() -> None:
 def test_a_gang_has_a_bar_on_each_node_as_high_as_its_gpus_there() -> None:
     outcome = an_outcome(a_trace_job(0, gpus=12))
     nodes = tuple(NodeName(each) for each in ("b", "a", "b"))
-    spread = replace(outcome, stints=(replace(outcome.stints[0], nodes=nodes),))
+    spread = changed(outcome, stints=(changed(outcome.stints[0], nodes=nodes),))
     assert [(bar.node, bar.lanes) for bar in bars([spread], DAY)] == [("a", 4), ("b", 8)]
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from muster.model.ids import TeamPath
 from muster.model.job import JobState
+from muster.model.records import changed
 from muster.model.team import Team
 from muster.sim.measures import measures
 from muster.sim.outcome import Replay
@@ -241,7 +241,7 @@ def test_teams_have_their_weight_beside_what_they_got(page: Page, tmp_path: Path
 
 
 def test_a_job_that_failed_did_not_finish(tmp_path: Path) -> None:
-    failed = replace(an_outcome(a_trace_job(0)), state=JobState.FAILED)
+    failed = changed(an_outcome(a_trace_job(0)), state=JobState.FAILED)
     page = report([replay_of([failed, an_outcome(a_trace_job(1))])], tmp_path)
     assert "1 of 2 jobs finish" in page.text
 

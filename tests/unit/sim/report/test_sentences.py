@@ -1,6 +1,6 @@
 from collections.abc import Sequence
-from dataclasses import replace
 
+from muster.model.records import changed
 from muster.sim.outcome import JobOutcome
 from muster.sim.report.contender import Contender
 from muster.sim.report.pairs import pair
@@ -38,7 +38,7 @@ def test_jobs_that_wait_a_day_longer_are_counted_with_the_worst() -> None:
 
 
 def test_waits_after_the_first_start_count_too() -> None:
-    started_at_once = [replace(each, first_start_ms=0) for each in waits_h(0, 44)]
+    started_at_once = [changed(each, first_start_ms=0) for each in waits_h(0, 44)]
     text = said(waits_h(0, 0), started_at_once)
     assert "1 job waits more than 24 h longer in all, the worst by 44 h." in text
     assert "No job waits" not in text
