@@ -20,21 +20,12 @@ from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import place
 from muster.core.planning.search import Allowance, Sacrifice
+from muster.core.planning.standing import AHEAD, EVEN, standing
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.core.run_times import began_ms
 from muster.model.ids import JobId
-from muster.model.job import RunningJob
 from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
 from muster.model.plan import Why
-
-AHEAD, BEHIND, EVEN = 0, 1, 2
-"""How a job stands to what it is due, in the order in which jobs are asked."""
-
-AHEAD_PART = 4
-"""Who is ahead by this part of the time that was fair, and by a turn, can wait: shares change while it does."""
-
-BEHIND_PART = 1000
-"""A delay by less than this part of the time that was fair is none."""
 
 
 class Turns:
@@ -81,7 +72,7 @@ class Turns:
         for _, job_id in snapshot.turns[:until]:
             job = snapshot.running[job_id]
             if may_be_stopped(desk, job):
-                self._standings[job_id] = self._standing(job)
+                self._standings[job_id] = standing(desk, job)
                 found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(job_id)
         for jobs in found.values():
             jobs.sort(key=self._who_is_asked_first)
@@ -91,21 +82,6 @@ class Turns:
         """By standing, then who had most GPU time."""
         job = self._desk.snapshot.running[job_id]
         return self._standings[job_id], (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
-
-    def _standing(self, job: RunningJob) -> int:
-        """How a job stands; ahead, like everybody, where nobody said what is due.
-
-        On which GPUs it was before it started here is not remembered: then it was as fast as usual.
-        """
-        now_ms, snapshot = self._desk.now_ms, self._desk.snapshot
-        ran_ms = job.started_ms - began_ms(job) + snapshot.paces.at_usual_speed_ms(job.id, now_ms - job.started_ms)
-        fair_ms = snapshot.entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, ran_ms, now_ms)
-        if fair_ms is None:
-            return AHEAD
-        lived_ms = now_ms - job.submitted_ms
-        if lived_ms + fair_ms // AHEAD_PART + (snapshot.turn_ms or 0) < fair_ms:
-            return AHEAD
-        return BEHIND if lived_ms > fair_ms + fair_ms // BEHIND_PART else EVEN
 
 
 def one_makes_room(

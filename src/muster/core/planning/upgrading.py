@@ -5,14 +5,13 @@ knows: it is taken to have as much before it as it has behind it, and moves if t
 costs by the factor that holds for all moves. It only ever moves to faster GPUs, so nobody moves to and fro.
 """
 
-from collections.abc import Iterator
-
 from muster.core.footprint import gpu_milli_of
 from muster.core.gang import Choice
 from muster.core.pace import Pace
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.promises import quota_allows
+from muster.core.planning.standing import lateness_milli
 from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
 from muster.core.run_times import began_ms
 from muster.model.job import RunningJob
@@ -22,7 +21,7 @@ from muster.model.resources import GPU_MILLI
 
 
 def upgrade(desk: Desk) -> None:
-    """Move those who have run longest first, each to the fastest type that has room and pays.
+    """Move who is latest first, each to the fastest type that has room and pays.
 
     Nobody moves while somebody waits, or while those who moved last are on their way.
     """
@@ -33,12 +32,20 @@ def upgrade(desk: Desk) -> None:
             return
 
 
-def _slow(desk: Desk) -> Iterator[tuple[RunningJob, Pace]]:
-    """Jobs that would run faster elsewhere and can be told to leave without losing all they did, longest run first."""
-    running, slow = desk.snapshot.running, desk.snapshot.paces.slow
-    for _, job_id in desk.snapshot.turns:
-        if job_id in slow and running[job_id].checkpointed_ms is not None and may_be_stopped(desk, running[job_id]):
-            yield running[job_id], slow[job_id]
+def _slow(desk: Desk) -> list[tuple[RunningJob, Pace]]:
+    """Jobs that may find faster GPUs and can be told to leave without losing all they did.
+
+    Those come first that are latest by what they are due, then those that have run longest.
+    """
+    running, slow, free = desk.snapshot.running, desk.snapshot.paces.slow, desk.horizons.closed
+    found = [
+        (running[job_id], slow[job_id])
+        for _, job_id in desk.snapshot.turns
+        if job_id in slow and running[job_id].checkpointed_ms is not None and slow[job_id].may_find_room(free)
+    ]
+    able = [(job, pace) for job, pace in found if may_be_stopped(desk, job)]
+    able.sort(key=lambda entry: -lateness_milli(desk, entry[0]))
+    return able
 
 
 def _move(desk: Desk, job: RunningJob, pace: Pace) -> bool:
