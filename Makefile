@@ -31,11 +31,14 @@ test: services lint ## Everything: linters, types, contracts, all tests, coverag
 	$(ON_WHEEL) $(QUICK_ON_COMPILED)
 
 services: ## Install what the tests need beside Python, or say what is missing
-	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then :; \
+	@missing=""; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
+	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
+	if [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
 	else \
-		echo "The tests start a PostgreSQL server of their own, and there is none: apt install postgresql" >&2; exit 1; \
+		echo "The tests start a PostgreSQL server and a browser of their own. Missing: apt install$$missing" >&2; exit 1; \
 	fi
 
 compiler: ## Install what compiling needs, or say what is missing
