@@ -10,6 +10,7 @@ import typer
 from muster.cli.options import Output
 from muster.model.errors import InvalidInput
 from muster.model.policy import Packing
+from muster.sim.quantity import Quantity
 
 if TYPE_CHECKING:
     from muster.policies import NamedPolicy
@@ -67,7 +68,10 @@ Arrivals = Annotated[str, typer.Option(metavar="FACTOR", help="Let jobs come so 
 First = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs.")]
 Vary = Annotated[
     str | None,
-    typer.Option(metavar="KEY=A..B:STEP", help="One replay for each value of nodes, arrivals or restart_cost."),
+    typer.Option(
+        metavar="KEY=A..B:STEP",
+        help=f"One replay for each value of {', '.join(Quantity)}; it counts instead of the other option.",
+    ),
 ]
 Packed = Annotated[
     Packing | None,
@@ -150,7 +154,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=len(setup.trace.jobs))
         made = replay(
-            setup.trace,
+            setup.arriving,
             setup.cluster,
             policy,
             setup.circumstances,
