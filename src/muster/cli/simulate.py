@@ -145,7 +145,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from muster.cli.simulation_notes import tell_limits
+    from muster.cli.simulation_notes import tell_replay
     from muster.sim.replay import replay
 
     console = Console(stderr=True)
@@ -160,34 +160,8 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
             setup.circumstances,
             progress=lambda done, _: bar.update(task, completed=done),
         )
-    _tell_rejections(made, what)
-    _tell_unfinished(made, what)
-    tell_limits(made, what)
+    tell_replay(made, what)
     return made
-
-
-def _tell_rejections(made: "Replay", what: str) -> None:
-    from muster.sim.timeline import is_rejected
-
-    rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
-    if rejected == len(made.outcomes):
-        raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
-    if rejected:
-        others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
-        told = f"{what}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
-        typer.echo(f"muster: {told}{others}", err=True)
-
-
-def _tell_unfinished(made: "Replay", what: str) -> None:
-    """Say how many jobs the times leave out; those that were cancelled or rejected are told elsewhere."""
-    from muster.model.job import JobState
-    from muster.sim.timeline import is_rejected
-
-    left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
-    unfinished = sum(not is_rejected(each) for each in left_out)
-    if unfinished:
-        told = f"{unfinished} of {len(made.outcomes)} jobs did not finish, and no completion time counts them"
-        typer.echo(f"muster: {what}: {told}", err=True)
 
 
 def _print(rows: list[dict[str, Any]], varied: tuple[str, float] | None, output: Output) -> None:
@@ -208,6 +182,7 @@ def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
 
 def _write_report(results: Results, rows: list[dict[str, Any]], path: Path, base: "Setup", about: "About") -> None:
     from muster.cli.simulation_facts import sweep
+    from muster.cli.simulation_notes import tell_report
     from muster.sim.report import write_report
 
     try:
@@ -222,4 +197,4 @@ def _write_report(results: Results, rows: list[dict[str, Any]], path: Path, base
         )
     except OSError as error:
         raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None
-    typer.echo(f"muster: the report is in {path}", err=True)
+    tell_report(path)
