@@ -86,9 +86,11 @@ class Snapshot:
         self.queue = WaitingQueue(self.setting)
 
     @classmethod
-    def of(cls, scenario: Scenario) -> "Snapshot":
-        """Index a whole situation."""
+    def of(cls, scenario: Scenario, entitlements: Entitlements | None = None) -> "Snapshot":
+        """Index a whole situation. What jobs are due is copied from whoever kept it; a scenario does not tell it."""
         made = cls(scenario)
+        if entitlements is not None:
+            made.entitlements = entitlements.copy()
         for team, gpu_ms in scenario.usage:
             made.ledger.remember(team, gpu_ms, scenario.now_ms)
         for team, count in scenario.recent_preemptions:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from muster.checker import violations
+from muster.core.offline import decide
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
@@ -190,6 +191,19 @@ def test_where_teams_were_declared_who_is_ahead_of_its_share_gives_way_first() -
     )
     assert told_with_dues(scenario) == ["large"]
     assert told_with_dues(changed(scenario, teams=())) == ["small"]
+
+
+def test_a_situation_as_plain_values_is_decided_alike_where_what_is_due_comes_with_it() -> None:
+    scenario = full(
+        of_team("small", "calm", "n1", range(2), hours_ago=90),
+        of_team("large", "busy", "n1", range(2, 6), hours_ago=9),
+        of_team("other", "busy", "n1", range(6, 8), hours_ago=9),
+        waiting=[waits("new", a_job(gpus=1, team="busy"))],
+        teams=(a_team("calm"), a_team("busy")),
+    )
+    known = decide(scenario, with_dues(scenario).entitlements)
+    assert [eviction.job for eviction in known.plan.evictions] == ["large"]
+    assert [eviction.job for eviction in decide(scenario).plan.evictions] == ["small"]
 
 
 def test_who_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:
