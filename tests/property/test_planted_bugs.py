@@ -236,15 +236,15 @@ def promises_are_not_told(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_linter_does_not_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan_lint, "_wrong_jobs", lambda *_: iter(()))
+    patch.setattr(plan_lint, "_wrong_jobs", lambda *_: [])
 
 
 def the_linter_does_not_look_at_gangs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan_lint, "_wrong_size", lambda *_: iter(()))
+    patch.setattr(plan_lint, "_wrong_size", lambda *_: [])
 
 
 def the_linter_does_not_look_at_promises(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan_lint, "_wrong_holds", lambda *_: iter(()))
+    patch.setattr(plan_lint, "_wrong_holds", lambda *_: [])
 
 
 PLANTED: tuple[tuple[Plant, Check], ...] = (

@@ -274,13 +274,13 @@ def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
     aged_ms = job.submitted_ms - spec.priority * policy.ageing_ms
     name = natural(job.id)
     match policy.order:
-        case Order.SHORTEST:
-            duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
-            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, name, job.id)
-        case Order.LEAST_ATTAINED:
-            return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
         case Order.FAIR | Order.FIFO:
             if band_of(job, policy) == BACKGROUND:
                 # Who has had least goes on first: the others have shown that they take long.
                 return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
             return (aged_ms, 0, 0, name, job.id)
+        case Order.SHORTEST:
+            duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
+            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, name, job.id)
+        case Order.LEAST_ATTAINED:
+            return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)

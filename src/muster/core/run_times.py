@@ -78,34 +78,45 @@ class RunTimes:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class _Window:
-    """The latest run times of one group, in the order they came and sorted."""
+    """The latest run times of one group in the order they came, and sorted from the first time somebody asks on."""
 
     __slots__ = ("_latest", "_sorted")
 
     def __init__(self) -> None:
         self._latest: deque[int] = deque()
-        self._sorted: list[int] = []
+        self._sorted: list[int] | None = None
 
     def add(self, run_ms: int) -> None:
-        if len(self._latest) == RUN_TIME_WINDOW:
-            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
-        self._latest.append(run_ms)
-        insort(self._sorted, run_ms)
+        latest, known = self._latest, self._sorted
+        gone = latest.popleft() if len(latest) == RUN_TIME_WINDOW else None
+        latest.append(run_ms)
+        if known is not None:
+            if gone is not None:
+                del known[bisect_left(known, gone)]
+            insort(known, run_ms)
 
     def copy(self) -> "_Window":
         made = _Window()
-        made._latest, made._sorted = self._latest.copy(), self._sorted.copy()
+        made._latest = self._latest.copy()
+        made._sorted = None if self._sorted is None else self._sorted.copy()
         return made
 
     def longer_than(self, ran_ms: int) -> int:
         """How many of them ran longer."""
-        return len(self._sorted) - bisect_right(self._sorted, ran_ms)
+        known = self._in_order()
+        return len(known) - bisect_right(known, ran_ms)
 
     def quantile(self, permille: int, ran_ms: int) -> int:
         """The nearest-rank quantile of those that ran longer, in thousandths."""
-        first = bisect_right(self._sorted, ran_ms)
-        count = len(self._sorted) - first
-        return self._sorted[first + max(-(-count * permille // 1000) - 1, 0)]
+        known = self._in_order()
+        first = bisect_right(known, ran_ms)
+        return known[first + max(-(-(len(known) - first) * permille // 1000) - 1, 0)]
+
+    def _in_order(self) -> list[int]:
+        # Most groups are never asked: only what is asked about is kept sorted.
+        if self._sorted is None:
+            self._sorted = sorted(self._latest)
+        return self._sorted
 
 
 def run_ms(spec: JobSpec, gpu_ms: int) -> int:

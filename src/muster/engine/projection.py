@@ -1,11 +1,17 @@
 """Keeps the scheduling snapshot in step with the record of one job."""
 
+from typing import Final
+
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
 
 LEAVER = "/leaving"
 """How the ids of workers end that an elastic job gave up and that are still leaving."""
+
+_SUCCEEDED: Final = JobState.SUCCEEDED
+_CHECKPOINTING: Final = JobState.CHECKPOINTING
+"""Looked up once: every event asks for them."""
 
 
 def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
@@ -66,14 +72,14 @@ def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> Non
             snapshot.start(_running_entry(after, at_ms))
         case True, False:
             snapshot.finish(after.id)
-            if after.state is JobState.SUCCEEDED:
+            if after.state is _SUCCEEDED:
                 snapshot.learn(after.spec, after.attained_gpu_ms)
             _mirror_given_up(snapshot, before, after)
         case True, True:
             _mirror_running(snapshot, before, after)
         case _:
             pass
-    if after.state is JobState.CHECKPOINTING and before.state is not JobState.CHECKPOINTING:
+    if after.state is _CHECKPOINTING and before.state is not _CHECKPOINTING:
         snapshot.preempted(after.spec.team, at_ms)
 
 

@@ -19,8 +19,12 @@ REQUIRED = NODEFAULT
 """In place of a default, where there is none."""
 
 
-class Record(Struct, frozen=True, kw_only=True):
-    """A value with named fields. Two of one type with the same fields are the same value."""
+class Record(Struct, frozen=True, kw_only=True, gc=False):
+    """A value with named fields. Two of one type with the same fields are the same value.
+
+    Its fields are numbers, texts, members of enums, other records, and tuples of these. Nothing of that can lead back
+    to it, so the collector of cyclic garbage is not told of records.
+    """
 
 
 @cache

@@ -151,7 +151,7 @@ def timeline(
 
 def is_rejected(outcome: JobOutcome) -> bool:
     """True for a job that was never let in."""
-    return outcome.state is JobState.FAILED and outcome.end_ms is None
+    return outcome.end_ms is None and outcome.state is JobState.FAILED
 
 
 def _changes(outcomes: Sequence[JobOutcome]) -> dict[int, list[int]]:

@@ -35,6 +35,8 @@ def _attained_gpu_ms(job: Job, until_ms: int) -> int:
 def _after(job: Job, cause: Cause, at_ms: int) -> Job:
     """What becomes of a job whose attempt ended for this cause."""
     match cause:
+        case Cause.COMPLETED:  # most attempts end well, and each case that is passed over costs a look-up
+            return _ended(job, JobState.SUCCEEDED, cause, at_ms)
         case Cause.PREEMPTED:
             return _requeued(changed(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
         case Cause.NODE_FAILURE | Cause.START_FAILURE:
@@ -43,8 +45,6 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
             return _after_failure(job, cause, at_ms)
         case Cause.CANCELLED | Cause.DEPENDENCY:
             return _ended(job, JobState.CANCELLED, cause, at_ms)
-        case Cause.COMPLETED:
-            return _ended(job, JobState.SUCCEEDED, cause, at_ms)
         case _:
             assert_never(cause)
 

@@ -3,6 +3,8 @@
 A gang has succeeded when all of its workers ended well by themselves. When one fails the others are told to leave.
 """
 
+from typing import Final
+
 from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
 from muster.core.lifecycle.stopping import Step, abandon
@@ -22,17 +24,22 @@ from muster.model.job import Cause, Job, JobState, Placement
 from muster.model.records import changed
 from muster.model.spec import Launch
 
-_ACTIVE = (JobState.STARTING, JobState.RUNNING)
+_QUEUED: Final = JobState.QUEUED
+_STARTING: Final = JobState.STARTING
+_RUNNING: Final = JobState.RUNNING
+"""Looked up once: every start asks for them."""
+
+_ACTIVE: Final = (_STARTING, _RUNNING)
 
 
 def start(job: Job, event: JobStarted) -> Step:
     """Begin a new attempt on the given GPUs, if this is the next one and the job waits for it."""
     is_next = (event.attempt, event.generation) == (job.attempt + 1, job.generation + 1)
-    if job.state is not JobState.QUEUED or not is_next or not event.workers:
+    if job.state is not _QUEUED or not is_next or not event.workers:
         return job, ()
     after = changed(
         job,
-        state=JobState.STARTING,
+        state=_STARTING,
         attempt=event.attempt,
         generation=event.generation,
         attempt_generation=event.generation,
@@ -80,7 +87,7 @@ def start_failed(job: Job, event: StartFailed) -> Step:
     ranks = current_ranks(job, event.ranks, event.generation)
     if not ranks:
         return job, ()
-    are_newcomers = job.state is JobState.RUNNING and not any(rank in job.ready_ranks for rank in ranks)
+    are_newcomers = job.state is _RUNNING and not any(rank in job.ready_ranks for rank in ranks)
     if are_newcomers and _is_enough_without(job, ranks):
         return _done_without(job, ranks, event.at_ms), ()
     after = _without(job, ranks, event.at_ms)
@@ -94,7 +101,7 @@ def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
     saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
     newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
     saved = changed(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
-    if job.state is JobState.RUNNING:
+    if job.state is _RUNNING:
         return changed(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
     return saved, ()
 
@@ -213,7 +220,7 @@ def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:
         return False
     if not any(worker.rank in lost for worker in job.workers):
         return True
-    return job.spec.launch is Launch.TORCHFT and job.state is JobState.RUNNING and _is_enough_without(job, lost)
+    return job.spec.launch is Launch.TORCHFT and job.state is _RUNNING and _is_enough_without(job, lost)
 
 
 def _is_enough_without(job: Job, ranks: tuple[int, ...]) -> bool:
@@ -264,9 +271,9 @@ def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
 
 def _up_when_complete(job: Job, at_ms: int) -> Job:
     """A gang whose every worker is up, or was, runs; from here it is no longer a victim put back in the queue."""
-    if job.state is not JobState.STARTING:
+    if job.state is not _STARTING:
         return job
     up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))
     if up < len(job.workers):
         return job
-    return changed(job, state=JobState.RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))
+    return changed(job, state=_RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))

@@ -3,13 +3,17 @@
 All of it follows from the job's record, so that timers survive a restart without being stored.
 """
 
+from typing import Final
+
 from muster.core.checkpoints import NO_FAILURES, FailureRecord, save_interval_ms
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS
 from muster.model.resources import GPU_MILLI
 
-_RUNNING, _STARTING, _BLOCKED = JobState.RUNNING, JobState.STARTING, JobState.BLOCKED
+_RUNNING: Final = JobState.RUNNING
+_STARTING: Final = JobState.STARTING
+_BLOCKED: Final = JobState.BLOCKED
 """Looked up once: every event asks when its job is due, and finding these costs more than the rest of the answer."""
 
 

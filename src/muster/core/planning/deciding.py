@@ -50,7 +50,7 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         starts=desk.starts(),
         evictions=tuple(desk.evictions.values()),
         resizes=tuple(desk.resizes.values()),
-        holds=tuple(promise.hold for promise in desk.promises.values()),
+        holds=tuple([promise.hold for promise in desk.promises.values()]),
         blocked=tuple(desk.blocked),
         wake_ms=wake_ms(desk),
     )
