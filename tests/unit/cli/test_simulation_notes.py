@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,20 +6,21 @@ from muster.cli import simulate, simulation_notes
 from muster.cli.simulation_notes import tell_replay, tell_skipped
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
+from muster.model.records import changed
 from muster.model.trace import Trace
 from muster.sim.outcome import JobOutcome
 from tests.unit.sim.report.made_up import a_trace_job, an_outcome, replay_of
 
 
 def outcomes(*states: JobState, rejected: int = 0) -> list[JobOutcome]:
-    ended = [replace(an_outcome(a_trace_job(place)), state=state) for place, state in enumerate(states)]
-    refused = replace(an_outcome(a_trace_job(), wait_ms=None), state=JobState.FAILED)
+    ended = [changed(an_outcome(a_trace_job(place)), state=state) for place, state in enumerate(states)]
+    refused = changed(an_outcome(a_trace_job(), wait_ms=None), state=JobState.FAILED)
     return ended + [refused] * rejected
 
 
 def told(capsys: pytest.CaptureFixture[str], *states: JobState, rejected: int = 0, reasons: int = 1) -> list[str]:
     made = replay_of(outcomes(*states, rejected=rejected))
-    tell_replay(replace(made, rejections=tuple(f"reason {number}" for number in range(reasons))), "fifo")
+    tell_replay(changed(made, rejections=tuple(f"reason {number}" for number in range(reasons))), "fifo")
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err.splitlines()

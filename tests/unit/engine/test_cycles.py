@@ -1,7 +1,5 @@
 """When the engine plans, what becomes of a plan, and who leaves for whom."""
 
-from dataclasses import replace
-
 from muster.backends.fake import Script
 from muster.engine.apply import Applied, Dropped
 from muster.model.events import EvictionOrdered
@@ -9,6 +7,7 @@ from muster.model.job import JobState
 from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.plan import Plan, Start
 from muster.model.policy import MINUTE_MS
+from muster.model.records import changed
 from tests.builders import a_job, a_team
 from tests.unit.engine.world import FOREVER, PlannedByHand, World, a_small_cluster, seats
 
@@ -98,7 +97,7 @@ def test_a_job_that_was_promised_a_distant_start_preempts_once_its_victim_has_ru
 
 
 def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_start() -> None:
-    scenario = replace(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
+    scenario = changed(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
     world = World(scenario)
     borrower = world.submit(a_job(gpus=2, team="cv"), FOREVER)
     world.settle()

@@ -1,7 +1,5 @@
 """What a new engine makes of the log, and of commands that were lost."""
 
-from dataclasses import replace
-
 from muster.backends.fake import Script
 from muster.engine.state import State, fold
 from muster.model.events import JobStarted
@@ -9,6 +7,7 @@ from muster.model.ids import NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import JobState
 from muster.model.policy import MINUTE_MS
+from muster.model.records import changed
 from muster.model.spec import ArraySpec, Retry
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World
@@ -67,7 +66,7 @@ def test_a_stop_for_a_gang_that_was_never_started_ends_it() -> None:
 
 def test_the_log_alone_gives_the_same_state() -> None:
     world = World()
-    world.submit(replace(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1), retry=Retry(limit=1)), BROKEN)
+    world.submit(changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1), retry=Retry(limit=1)), BROKEN)
     world.submit(a_job(workers=2, checkpoint=True), Script(run_ms=HOUR_MS, saves=True))
     world.run(until_ms=30 * MINUTE_MS)
     world.backend.lose_node(NodeName("n1"))

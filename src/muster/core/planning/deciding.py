@@ -10,7 +10,7 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
 from muster.core.planning.sparing import spare_again
-from muster.core.planning.upgrading import upgrade
+from muster.core.planning.upgrading import upgrade, upgrade_late
 from muster.core.planning.waking import wake_ms
 from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import BACKGROUND, Fortune, JobClass
@@ -85,6 +85,8 @@ class _TierCycle:
             bands.setdefault(group.band, []).append(group)
         waiting = sorted(bands)
         for band in waiting:
+            if band == BACKGROUND:
+                upgrade_late(self._desk, self._tier)
             if not self._run_band(band, bands[band]):
                 behind = [group for later in waiting if later > band for group in bands[later]]
                 self._desk.block([(group, group.ids) for group in behind], ReasonCode.HELD_BY_OTHERS)

@@ -1,4 +1,6 @@
-"""Moving jobs that can resume to a faster GPU type that has come free while nobody waits.
+"""Moving jobs that can resume to a faster GPU type that has come free.
+
+Where nobody waits everybody may move. Who is late by what its team is due comes before jobs of its tier that gave way.
 
 A job that came when only slow GPUs were free would stay on them for the rest of its days. How long that will be nobody
 knows: it is taken to have as much before it as it has behind it, and moves if that would then save more than the move
@@ -25,11 +27,28 @@ def upgrade(desk: Desk) -> None:
 
     Nobody moves while somebody waits, or while those who moved last are on their way.
     """
-    if not desk.snapshot.paces.slow or desk.blocked or desk.promises:
-        return
-    for job, pace in _slow(desk):
-        if _move(desk, job, pace) and len(desk.promises) >= UPGRADES_PER_CYCLE:
+    if desk.snapshot.paces.slow and not desk.blocked and not desk.promises:
+        _move_some(desk, _slow(desk))
+
+
+def upgrade_late(desk: Desk, tier: int) -> None:
+    """Move those of a tier who are late, before others of it who gave way get the GPUs.
+
+    Those were to wait a while, and find the slow GPUs good enough.
+    """
+    if desk.snapshot.paces.slow and not desk.blocked:
+        ranks = desk.setting.tier_rank
+        late = [(job, pace) for job, pace in _slow(desk) if lateness_milli(desk, job) > GPU_MILLI]
+        _move_some(desk, [(job, pace) for job, pace in late if ranks[job.spec.tier] == tier])
+
+
+def _move_some(desk: Desk, jobs: list[tuple[RunningJob, Pace]]) -> None:
+    """Move as many as may be on their way at a time."""
+    left = UPGRADES_PER_CYCLE - sum(job_id in desk.snapshot.running for job_id in desk.promises)
+    for job, pace in jobs:
+        if left <= 0:
             return
+        left -= _move(desk, job, pace)
 
 
 def _slow(desk: Desk) -> list[tuple[RunningJob, Pace]]:
