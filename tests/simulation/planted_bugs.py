@@ -63,7 +63,7 @@ def reports_are_not_fenced(patch: Patch) -> None:
         return tuple(rank for rank in sorted(dict.fromkeys(ranks)) if rank in alive)
 
     patch.setattr(gang, "current_ranks", current_ranks)
-    patch.setattr(transitions, "_concerns", lambda event, job: event.job in (job.id, job.array_parent))
+    patch.setattr(transitions, "_is_of_now", transitions._is_addressed)
 
 
 def a_repeated_exit_counts_again(patch: Patch) -> None:

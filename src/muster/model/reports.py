@@ -1,6 +1,6 @@
 """What a node says of the workers it runs: the part of the events that a supervisor has to know.
 
-A module of its own, because a supervisor starts in a tenth of a second and would spend half of it on the others.
+A module of its own, because a supervisor starts in a tenth of a second and knows nothing of the others.
 """
 
 from muster.model.ids import JobId

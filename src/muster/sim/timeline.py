@@ -157,28 +157,28 @@ def is_rejected(outcome: JobOutcome) -> bool:
 def _changes(outcomes: Sequence[JobOutcome]) -> dict[int, list[int]]:
     """For each moment: how many more GPU thousandths are used, jobs wait, and GPU thousandths they ask for."""
     changes: dict[int, list[int]] = {}
-    for at_ms, used, jobs, waiting in _each_change(outcomes):
-        entry = changes.get(at_ms)
-        if entry is None:
-            changes[at_ms] = [used, jobs, waiting]
-        else:
-            entry[0] += used
-            entry[1] += jobs
-            entry[2] += waiting
-    return changes
-
-
-def _each_change(outcomes: Sequence[JobOutcome]) -> Iterator[tuple[int, int, int, int]]:
     for outcome in outcomes:
         if is_rejected(outcome):
             continue
         milli = outcome.job.gpu_milli
-        yield outcome.job.submit_ms, 0, 1, milli
+        _change(changes, outcome.job.submit_ms, 0, 1, milli)
         for stint in outcome.stints:
-            yield stint.start_ms, stint.gpu_milli, -1, -milli
-            yield stint.end_ms, -stint.gpu_milli, 1, milli
+            used = stint.gpu_milli
+            _change(changes, stint.start_ms, used, -1, -milli)
+            _change(changes, stint.end_ms, -used, 1, milli)
         if outcome.end_ms is not None:
-            yield outcome.end_ms, 0, -1, -milli
+            _change(changes, outcome.end_ms, 0, -1, -milli)
+    return changes
+
+
+def _change(changes: dict[int, list[int]], at_ms: int, used: int, jobs: int, waiting: int) -> None:
+    entry = changes.get(at_ms)
+    if entry is None:
+        changes[at_ms] = [used, jobs, waiting]
+    else:
+        entry[0] += used
+        entry[1] += jobs
+        entry[2] += waiting
 
 
 def _moments(changes: Iterable[int], node_history: Sequence[tuple[int, Node]]) -> list[int]:

@@ -1,7 +1,7 @@
 """Events and records as JSON bytes and back, driven by the types of the model.
 
-msgspec, because it writes and reads these dataclasses in less than half the time pydantic takes (JobSubmitted 4 + 6
-against 8 + 15 µs, JobStarted 3 + 5 against 5 + 11 µs) and needs nothing but their annotations.
+msgspec, because the records of the model are made of it: it writes and reads them in a quarter of the time that
+pydantic takes (JobSubmitted 1 + 2 against 8 + 15 µs, JobStarted 1 + 3 against 5 + 11 µs).
 
 What is stored outlives the code that wrote it. A field that a stored body does not have gets its default, and one
 that is no longer known is ignored; so a new field needs a default, and changing the meaning of one needs a new event.

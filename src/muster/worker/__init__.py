@@ -18,5 +18,6 @@
     trees          everything a worker started, and its end
     cgroups        limits, and the surest way to know a tree
 
-Knows `model` and the standard library; starts in a tenth of a second and stays small, as there is one per node.
+Knows `model` and the standard library; starts in a tenth of a second and stays small, as there is one per node. What
+records are made of (msgspec) is a sixth of that time and a quarter of its memory.
 """

@@ -5,15 +5,34 @@ import json
 import pytest
 
 from muster.model.errors import TooNew
-from muster.model.events import CheckpointSaved, JobSubmitted
-from muster.model.ids import JobId
-from muster.model.job import Job, JobState
+from muster.model.events import CheckpointSaved, JobStarted, JobSubmitted
+from muster.model.ids import JobId, NodeName
+from muster.model.job import Job, JobState, Worker
 from muster.store.codec import decode_event, decode_job, encode
 from tests.builders import a_job
 
 
 def without(body: bytes, *names: str) -> bytes:
     return json.dumps({key: value for key, value in json.loads(body).items() if key not in names}).encode()
+
+
+def test_what_is_stored_keeps_its_form() -> None:
+    # Whoever changes this changes what logs of earlier days are read as, and the hash chain over them.
+    seats = (Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1)),)
+    started = JobStarted(
+        at_ms=7,
+        job=JobId("job-1"),
+        attempt=1,
+        generation=2,
+        workers=seats,
+        max_duration_ms=60_000,
+        stop_grace_ms=30_000,
+    )
+    assert encode(started) == (
+        b'{"at_ms":7,"job":"job-1","attempt":1,"generation":2,'
+        b'"workers":[{"rank":0,"role":"worker","node":"n1","gpus":[0,1],"share_milli":null}],'
+        b'"max_duration_ms":60000,"stop_grace_ms":30000}'
+    )
 
 
 def test_a_field_that_an_older_body_does_not_have_gets_its_default() -> None:
