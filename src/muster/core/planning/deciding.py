@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from muster.core.planning.changing_places import change_places
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.desk import Desk
 from muster.core.planning.keeping import keep_promises, promises_by_tier
@@ -224,7 +225,7 @@ class _TierCycle:
                 continue
             seating = place(desk.horizons.until(end_ms), group.gang, choice, widest, first)
             if seating is not None:
-                if not self._preemption.change_places(group, job, number, widest):
+                if not change_places(desk, self._preemption, group, job, number, widest):
                     desk.begin(job, group.gang, choice, seating)
                 return None, ""
             code, detail = ReasonCode.CAPACITY, ""

@@ -6,7 +6,6 @@ cycle. Elastic jobs are shrunk before anybody is stopped.
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice
-from muster.core.pace import usual_speed_milli
 from muster.core.planning.claims import NOBODY, Claims, Rights
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import fits, place
@@ -78,13 +77,13 @@ class Preemption:
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
             if waited_for is not None and self._is_sound(group, choice, waited_for, before_ms):
-                self._carry_out(group, job, choice, waited_for)
+                self.carry_out(group, job, choice, waited_for)
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights(group, choice), group, number, choice, widest)
                 if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                    self._carry_out(group, job, choice, sacrifice)
+                    self.carry_out(group, job, choice, sacrifice)
                     return True
         return in_turn and self._take_turn(group, job, widest, before_ms)
 
@@ -94,7 +93,7 @@ class Preemption:
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._in_turn(group, number, choice, widest, whom)
                 if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                    self._carry_out(group, job, choice, sacrifice)
+                    self.carry_out(group, job, choice, sacrifice)
                     return True
         return False
 
@@ -113,30 +112,15 @@ class Preemption:
             asked = [BY_TURN, STARVED_BY_TURN]
         return [whom for whom in asked if self._whose_turn_is_over(group.tier, whom)]
 
-    def change_places(self, group: JobClass, job: WaitingJob, number: int, widest: int) -> bool:
-        """Have those who are ahead leave faster GPUs to a gang that would begin on slow ones, in the way `number`.
+    def may_change_places(self, group: JobClass) -> bool:
+        """True when the class has never run and there are jobs whose turn is over that it may ask."""
+        return group.band == FRESH and self._desk.preemptors < self._most and BY_TURN in self._turns_open_to(group)
 
-        Only to one that has never run, and only what is slower than its share would be is slow. True when some were
-        found and the gang was promised their GPUs.
-        """
-        choices = group.gang.choices
-        speed_milli = choices[number].speed_milli
-        if choices[0].speed_milli <= speed_milli or self._desk.preemptors >= self._most:
-            return False
-        if (
-            group.band != FRESH
-            or BY_TURN not in self._turns_open_to(group)
-            or speed_milli >= usual_speed_milli(group.gang, self._desk.setting)
-        ):
-            return False
-        for faster, choice in enumerate(choices[:number]):
-            if choice.speed_milli <= speed_milli:
-                continue
-            sacrifice = self._in_turn(group, faster, choice, widest, AHEAD_BY_TURN)
-            if sacrifice is not None and self._is_sound(group, choice, sacrifice, None):
-                self._carry_out(group, job, choice, sacrifice)
-                return True
-        return False
+    def of_those_ahead(self, group: JobClass, number: int, choice: Choice, widest: int) -> Sacrifice | None:
+        """How jobs that are ahead of what they are due can make room for a gang, if it is enough to wait for them."""
+        waited_for = self._without_victims(group, choice, widest)
+        sacrifice = waited_for or self._in_turn(group, number, choice, widest, AHEAD_BY_TURN)
+        return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, None) else None
 
     def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, whom: int) -> Sacrifice | None:
         if not self.quota_allows(group, choice):
@@ -359,7 +343,7 @@ class Preemption:
             self.claims.call_roll()
         return (True, group.tier, lent)
 
-    def _carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
+    def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
         """Tell the victims, and promise the gang their GPUs for when they are gone."""
         desk = self._desk
         desk.preemptors += 1

@@ -8,7 +8,8 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType
 from muster.model.job import RunningJob
-from muster.model.policy import HOUR_MS, Policy
+from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
 from tests.unit.core.outcomes import evicted, nodes_used, promised, started, with_dues
@@ -63,6 +64,28 @@ def test_gpus_as_fast_as_a_share_of_all_would_be_are_not_slow() -> None:
     )
     assert evicted(scenario) == []
     assert nodes_used(scenario, "new") == ["m"]
+
+
+def test_nobody_leaves_for_one_that_would_save_less_than_a_restart_costs() -> None:
+    """Eight GPUs for five minutes each. On one slow GPU it takes thrice as long again as on a fast one."""
+    long = changed(a_job(gpus=1), expected_duration_ms=22 * MINUTE_MS)
+    short = changed(a_job(gpus=1), expected_duration_ms=21 * MINUTE_MS)
+    assert evicted(fast_are_taken(waiting=[waits("new", long)])) == [("old", "new", "turn")]
+    assert evicted(fast_are_taken(waiting=[waits("new", short)])) == []
+
+
+def test_how_long_a_job_will_run_is_learnt_from_those_like_it() -> None:
+    snapshot = Snapshot.of(fast_are_taken())
+    for _ in range(8):
+        snapshot.run_times.learn(a_job(gpus=1), MINUTE_MS)
+    assert plan(snapshot, NOW_MS).evictions == ()
+
+
+def test_a_job_waits_for_fast_gpus_that_others_are_leaving_anyway() -> None:
+    leaving = on_fast("gone", range(4), leaving_by_ms=NOW_MS + MINUTE_MS)
+    scenario = fast_are_taken(leaving, on_fast("old", range(4, 8)))
+    assert evicted(scenario) == []
+    assert promised(scenario) == {"new": (MINUTE_MS, ("f",))}
 
 
 def test_who_ran_before_begins_where_there_is_room() -> None:
