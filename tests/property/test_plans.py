@@ -52,7 +52,7 @@ def test_planning_twice_gives_the_same_plan_and_changes_nothing(scenario: Scenar
 
 
 @examples(200)
-@given(situations(waiting_max=1, policy=MIXED), EARLY_EXITS)
+@given(situations(policy=MIXED), EARLY_EXITS)
 def test_moves_to_faster_gpus_break_no_rule(scenario: Scenario, exits: Sequence[int]) -> None:
     event(f"moves for itself: {any(entry.job == entry.for_job for entry in planned(scenario).evictions)}")
     check_lint_is_clean(scenario)

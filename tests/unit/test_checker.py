@@ -280,13 +280,43 @@ MIXED = a_cluster(a_node("f", gpu_type="h100"), a_node("s", gpu_type="k80"))
 KNOWN = Policy(throughput=((GpuType("k80"), 500),))
 
 
-def a_move(*, origin: str = "s", to: str = "f", policy: Policy = KNOWN, waiting: Any = ()) -> tuple[str, ...]:
+def a_move(
+    *, origin: str = "s", to: str = "f", policy: Policy = KNOWN, waiting: Any = (), promised: Any = (), **fields: Any
+) -> tuple[str, ...]:
     """What is wrong with moving a job that has run for an hour and has just saved itself."""
     job = runs("v", a_job(gpus=8, checkpoint=True), [(origin, range(8))], saved_hours_ago=0)
-    scenario = a_scenario(MIXED, running=[job], waiting=waiting, policy=policy)
+    scenario = a_scenario(MIXED, running=[job], waiting=[*waiting, *promised], policy=policy, **fields)
     hold = a_hold("v", [(to, range(8))], in_hours=0.1, basis=Basis.DEPARTURES)
+    moves = evicts("v", "v", hold, why=Why.CONSOLIDATION, lost_gpu_ms=0)
+    others = tuple(a_hold(each.id, [(origin, range(8))], in_hours=200) for each in promised)
     blocked = tuple(Blocked(parts=((each.id,),), code=ReasonCode.CAPACITY) for each in waiting)
-    return violations(scenario, changed(evicts("v", "v", hold, why=Why.CONSOLIDATION, lost_gpu_ms=0), blocked=blocked))
+    return violations(scenario, changed(moves, holds=(*moves.holds, *others), blocked=blocked))
+
+
+def gave_way(**fields: Any) -> WaitingJob:
+    spec = a_job(gpus=8, workers=2, checkpoint=True, tier=fields.pop("tier", "standard"))
+    return waits("w", spec, requeued=True, attained_gpu_ms=HOUR_MS, **fields)
+
+
+DUE = {"teams": [a_team("default")]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_noticed"),
+    [
+        ({"waiting": (gave_way(),)} | DUE, False),
+        ({"waiting": (gave_way(tier="exploratory"),)} | DUE, False),
+        ({"waiting": (gave_way(),)}, True),
+        ({"waiting": (gave_way(starved=True),)} | DUE, True),
+        ({"waiting": (gave_way(tier="production"),)} | DUE, True),
+        ({"waiting": (waits("w", a_job(gpus=8, workers=2)),)} | DUE, True),
+        ({"waiting": (gave_way(),), "policy": changed(KNOWN, turns=False)} | DUE, True),
+        ({"promised": (waits("w", a_job(gpus=8)),)}, True),
+    ],
+    ids=["gave way", "of a lower tier", "no dues", "starved", "of a higher tier", "never ran", "no turns", "promised"],
+)
+def test_who_moves_while_others_wait_must_come_before_them(fields: dict[str, Any], is_noticed: bool) -> None:
+    assert any("somebody waits" in found for found in a_move(**fields)) is is_noticed
 
 
 def test_a_job_may_move_for_itself_to_faster_gpus() -> None:

@@ -29,15 +29,21 @@ def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, hold: Hold
     elif not _pays(facts, eviction, victim, before_milli, after_milli):
         yield "it gains less than the move costs"
     blocked = [job for entry in facts.plan.blocked for job in entry.jobs]
-    if any(_comes_before(facts, facts.waiting[job], victim) for job in blocked):
+    promised = [job for job in facts.holds if job in facts.waiting]
+    if any(_comes_before(facts, facts.waiting[job], victim) for job in blocked) or (promised and not _by_due(facts)):
         yield "it takes for itself what somebody waits for"
 
 
 def _comes_before(facts: Facts, waiting: WaitingJob, mover: RunningJob) -> bool:
-    """Everybody, but who gave way before one of its own or a higher tier, where it is known what jobs are due."""
+    """Everybody, but lower tiers and who gave way before one of its own, where it is known what jobs are due."""
     rank, own = facts.rank(waiting.spec), facts.rank(mover.spec)
     gave_way = bool(waiting.attained_gpu_ms) and not waiting.starved
-    return not facts.scenario.teams or rank < own or (rank == own and not gave_way)
+    return not _by_due(facts) or rank < own or (rank == own and not gave_way)
+
+
+def _by_due(facts: Facts) -> bool:
+    """True where jobs take turns by what they are due: who is late may move while others wait."""
+    return bool(facts.scenario.teams) and facts.scenario.policy.takes_turns
 
 
 def _speed_milli(facts: Facts, spec: JobSpec, workers: Placement) -> int:

@@ -137,10 +137,11 @@ def _by_type(
     roles: tuple[Role, ...], parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting
 ) -> Iterator[Choice]:
     accepted = [_accepted_types(role.request, setting) for role in roles]
+    takes_shared = _takes_shared(roles, setting)
     for types in islice(product(*accepted), TYPE_CHOICES):
         asks = tuple(
-            _ask(role.request, gpu_type, pools, takes_shared=_takes_shared(role.request, part.workers, setting))
-            for role, part, gpu_type in zip(roles, parts, types, strict=True)
+            _ask(role.request, gpu_type, pools, takes_shared=takes_shared)
+            for role, gpu_type in zip(roles, types, strict=True)
         )
         speeds = [
             _speed_milli(role.request, gpu_type, setting)
@@ -158,10 +159,14 @@ def _accepted_types(request: Request, setting: Setting) -> tuple[GpuType | None,
     return tuple(gpu_type for gpu_type in request.gpu_types if gpu_type in setting.gpu_types)
 
 
-def _takes_shared(request: Request, workers: int, setting: Setting) -> bool:
-    """False for what is too large for a node, where nodes are packed as elsewhere: it gets empty ones."""
-    node_milli = setting.tree.largest_node_gpus * GPU_MILLI
-    return setting.policy.packing is not Packing.BEST_FIT or workers * request.gpu_milli <= node_milli
+def _takes_shared(roles: tuple[Role, ...], setting: Setting) -> bool:
+    """False for a gang that is too large for a node, where nodes are packed as elsewhere: it gets empty ones.
+
+    Only if all its workers are alike and as many as ever: others would be in their own way.
+    """
+    if setting.policy.packing is not Packing.BEST_FIT or len(roles) > 1 or roles[0].workers_min < roles[0].workers_max:
+        return True
+    return roles[0].workers_min * roles[0].request.gpu_milli <= setting.tree.largest_node_gpus * GPU_MILLI
 
 
 def _ask(request: Request, gpu_type: GpuType | None, pools: tuple[PoolName, ...], *, takes_shared: bool) -> Ask:

@@ -33,6 +33,8 @@ class Paces:
         """Those that can resume and would run faster elsewhere."""
         self._of_usual_milli: dict[JobId, int] = {}
         """Their speeds, in thousandths of the usual one, where it is another."""
+        self.content_with_less: dict[JobId, None] = {}
+        """Those that could also run on slower GPUs than they have."""
 
     def follow(self, job: RunningJob, setting: Setting) -> None:
         """A job runs where it does from now on."""
@@ -46,6 +48,8 @@ class Paces:
         speed_milli, usual_milli = here[0].speed_milli, usual_speed_milli(gang, setting)
         if speed_milli != usual_milli:
             self._of_usual_milli[job.id] = speed_milli * GPU_MILLI // usual_milli
+        if any(choice.speed_milli < speed_milli for choice in gang.choices):
+            self.content_with_less[job.id] = None
         before = gang.choices[: gang.choices.index(here[0])]
         faster = tuple(choice for choice in before if choice.speed_milli > speed_milli)
         if faster and setting.policy.consolidation and job.spec.can_resume and job.leaving_by_ms is None:
@@ -54,6 +58,7 @@ class Paces:
     def forget(self, job_id: JobId) -> None:
         """A job no longer runs there."""
         self.slow.pop(job_id, None)
+        self.content_with_less.pop(job_id, None)
         self._of_usual_milli.pop(job_id, None)
 
     def at_usual_speed_ms(self, job_id: JobId, ran_ms: int) -> int:
@@ -66,12 +71,15 @@ def usual_speed_milli(gang: Gang, setting: Setting) -> int:
 
     That is what it would have of a share of the cluster: so many GPUs of every type.
     """
-    weighed = [
-        (choice.speed_milli, sum(setting.gpus_of_type.get(ask.gpu_type, 0) for ask in choice.asks if ask.gpu_type))
-        for choice in gang.choices
-    ]
+    weighed = [(choice.speed_milli, _gpus_for(choice, setting)) for choice in gang.choices]
     gpus = sum(count for _, count in weighed)
     return max(sum(speed_milli * count for speed_milli, count in weighed) // gpus, 1) if gpus else GPU_MILLI
+
+
+def _gpus_for(choice: Choice, setting: Setting) -> int:
+    """All GPUs of the types and pools of one way to serve a gang."""
+    kinds = [(pool, ask.gpu_type) for ask in choice.asks if ask.gpu_type is not None for pool in ask.pools]
+    return sum(setting.gpus.get(kind, 0) for kind in kinds)
 
 
 def has_slots(capacity: Capacity, gang: Gang, choice: Choice) -> bool:

@@ -15,7 +15,7 @@ class Setting:
 
     __slots__ = (
         "gpu_types",
-        "gpus_of_type",
+        "gpus",
         "is_strict",
         "policy",
         "pool_names",
@@ -34,11 +34,12 @@ class Setting:
         self.is_strict = policy.is_strict
         """Asked for at every event."""
         self.pool_names: tuple[PoolName, ...] = tuple(sorted(dict.fromkeys(node.pool for node in tree.nodes)))
-        self.gpus_of_type: dict[GpuType, int] = {}
+        self.gpus: dict[tuple[PoolName, GpuType], int] = {}
         for node in tree.nodes:
             if node.gpus:
-                self.gpus_of_type[node.gpu_type] = self.gpus_of_type.get(node.gpu_type, 0) + node.gpus
-        self.gpu_types: tuple[GpuType, ...] = tuple(sorted(self.gpus_of_type))
+                kind = (node.pool, node.gpu_type)
+                self.gpus[kind] = self.gpus.get(kind, 0) + node.gpus
+        self.gpu_types: tuple[GpuType, ...] = tuple(sorted({gpu_type: None for _, gpu_type in self.gpus}))
 
     def tier(self, name: TierName) -> Tier:
         """The tier called `name`; admission has made sure that it exists."""

@@ -135,6 +135,15 @@ class Snapshot:
         """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow or run faster."""
         return not (self.queue.class_of or self.holds or self.elastic or self.paces.slow)
 
+    @property
+    def may_upgrade(self) -> bool:
+        """True when jobs on slow GPUs may move: nobody waits, or only who gave way, where it is known what is due."""
+        if not self.paces.slow:
+            return False
+        return not self.queue.class_of or (
+            bool(self._teams) and all(group.band == BACKGROUND for group in self.queue.classes())
+        )
+
     def reconsider(self) -> None:
         """What the last plan found out does not hold: it was not carried out."""
         self.releases += 1
@@ -236,7 +245,7 @@ class Snapshot:
 
         On a full cluster most exits end here.
         """
-        if self.holds or self.elastic or (self.paces.slow and not self.queue.class_of):
+        if self.holds or self.elastic or self.may_upgrade:
             return False
         if self.setting.is_strict:
             front = self.queue.front()
@@ -284,7 +293,7 @@ class Snapshot:
         if job_id in self.elastic:
             self.elastic[job_id] = job
         pace = self.paces.slow.get(job_id)
-        if pace is not None and not self.queue.class_of and pace.may_find_room(self.capacity):
+        if pace is not None and self.may_upgrade and pace.may_find_room(self.capacity):
             self.news += 1
 
     def resizable(self, job_id: JobId, can_resize: bool) -> None:

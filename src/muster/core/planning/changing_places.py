@@ -4,11 +4,9 @@ The other can go on where it would have begun, and has run longer than most jobs
 be hours to the one that comes. Slow is what is slower than a share of the cluster would be.
 """
 
-from muster.core.gang import Choice
 from muster.core.pace import usual_speed_milli
 from muster.core.planning.desk import Desk
 from muster.core.planning.preemption import Preemption
-from muster.core.planning.search import Sacrifice
 from muster.core.queueing import JobClass
 from muster.model.job import WaitingJob
 from muster.model.resources import GPU_MILLI
@@ -17,7 +15,10 @@ from muster.model.resources import GPU_MILLI
 def change_places(
     desk: Desk, preemption: Preemption, group: JobClass, job: WaitingJob, number: int, widest: int
 ) -> bool:
-    """Find faster GPUs for a gang that could begin in the way `number`; true when it was promised some."""
+    """Find faster GPUs for a gang that could begin in the way `number`; true when it was promised some.
+
+    It must get on by more than it waits for them, and save more GPU time than the others lose.
+    """
     choices = group.gang.choices
     slow = choices[number]
     if choices[0].speed_milli <= slow.speed_milli:
@@ -25,13 +26,15 @@ def change_places(
     usual_milli = usual_speed_milli(group.gang, desk.setting)
     if slow.speed_milli >= usual_milli or not preemption.may_change_places(group):
         return False
-    run_ms = _expected_run_ms(desk, job)
+    work = _expected_run_ms(desk, job) * usual_milli
     for faster, fast in enumerate(choices[:number]):
         if fast.speed_milli <= slow.speed_milli:
             continue
-        sacrifice = preemption.of_those_ahead(group, faster, fast, widest)
-        if sacrifice is not None and _pays(sacrifice, group, run_ms * usual_milli, slow, fast):
+        saved_ms = work // slow.speed_milli - work // fast.speed_milli
+        sacrifice = preemption.of_those_ahead(group, faster, fast, widest, before_ms=desk.now_ms + saved_ms)
+        if sacrifice is not None and saved_ms * group.gpu_milli // GPU_MILLI > sacrifice.cost:
             preemption.carry_out(group, job, fast, sacrifice)
+            preemption.changing[job.id] = None
             return True
     return False
 
@@ -43,9 +46,3 @@ def _expected_run_ms(desk: Desk, job: WaitingJob) -> int:
     snapshot = desk.snapshot
     learnt_ms = snapshot.run_times.quantile_ms(job.spec, 500)
     return learnt_ms if learnt_ms is not None else snapshot.turn_ms or 0
-
-
-def _pays(sacrifice: Sacrifice, group: JobClass, work: int, slow: Choice, fast: Choice) -> bool:
-    """True when the gang saves more GPU time than the others lose; `work` is what it does in a time at a speed."""
-    saved_ms = work // slow.speed_milli - work // fast.speed_milli
-    return saved_ms * group.gpu_milli // GPU_MILLI > sacrifice.cost

@@ -166,33 +166,36 @@ def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
     """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
     end_ms = desk.now_ms + desk.setting.limit_ms(job.spec)
     widest = desk.widest(entry.gang, job.spec, job.submitted_ms)
-    seating: Seating | None
+    found: tuple[Choice, Seating] | None
     if (
         desk.free.holds(entry.footprint)
         and is_free_for(desk, job.id, entry.footprint, desk.now_ms, end_ms)
         and desk.setting.tree.are_together(widest, [use.node for use in entry.footprint])
     ):
-        seating = Seating(entry.hold.workers, entry.footprint)
+        found = entry.choice, Seating(entry.hold.workers, entry.footprint)
     else:
-        seating = _elsewhere(desk, entry, widest, end_ms)
-    if seating is None:
+        found = _elsewhere(desk, entry, widest, end_ms)
+    if found is None:
         return
+    choice, seating = found
     promise = desk.retract(job.id)
-    if desk.breaks_quota_promise(job.spec.team, entry.choice, end_ms) is None:
-        desk.begin(job, entry.gang, entry.choice, seating)
+    if desk.quota_refusal(job.spec.team, choice, end_ms) is None:
+        desk.begin(job, entry.gang, choice, seating)
     else:
         desk.restore(promise)
 
 
-def _elsewhere(desk: Desk, entry: _Kept, widest: int, end_ms: int) -> Seating | None:
-    """Any seats for the gang, those of its own promise among them."""
+def _elsewhere(desk: Desk, entry: _Kept, widest: int, end_ms: int) -> tuple[Choice, Seating] | None:
+    """Any seats for the gang, those of its own promise among them; where that was put off, also on other GPUs."""
+    put_off = entry.hold.moved_because or entry.hold.start_ms < desk.now_ms
+    ways = dict.fromkeys((entry.choice, *entry.gang.choices)) if put_off else (entry.choice,)
     capacity = desk.horizons.until(end_ms)
     mark = capacity.mark()
     if desk.horizons.reserves(entry.hold.start_ms, end_ms):
         capacity.give(entry.footprint)
-    seating = place(capacity, entry.gang, entry.choice, widest)
+    seatings = [(choice, place(capacity, entry.gang, choice, widest)) for choice in ways]
     capacity.rollback(mark)
-    return seating
+    return next(((choice, seating) for choice, seating in seatings if seating is not None), None)
 
 
 def _postpone_overdue(desk: Desk, kept: list[_Kept]) -> None:

@@ -1,4 +1,4 @@
-"""One pipeline for tiers and for quota reclaim: who may ask for victims, and what is done with them.
+"""One pipeline for tiers, quota reclaim and turns: who may ask for victims, and what is done with them.
 
 A job that was itself preempted and waits again never asks, so one preemption cannot cause another, and there is no
 cycle. Elastic jobs are shrunk before anybody is stopped.
@@ -56,6 +56,8 @@ class Preemption:
         """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
+        self.changing: dict[JobId, None] = {}
+        """Jobs that were promised faster GPUs than they could have begun on."""
 
     def may_ask(self, group: JobClass) -> bool:
         """True when there may be somebody whom the class can have leave because of its tier or its team's guarantee."""
@@ -113,23 +115,29 @@ class Preemption:
         return [whom for whom in asked if self._whose_turn_is_over(group.tier, whom)]
 
     def may_change_places(self, group: JobClass) -> bool:
-        """True when the class has never run and there are jobs whose turn is over that it may ask."""
-        return group.band == FRESH and self._desk.preemptors < self._most and BY_TURN in self._turns_open_to(group)
+        """True when the class has never run, and somebody's turn was over when the cycle began."""
+        is_fresh = group.band == FRESH and group.may_preempt
+        return is_fresh and self._desk.preemptors < self._most and self._turns.anybody
 
-    def of_those_ahead(self, group: JobClass, number: int, choice: Choice, widest: int) -> Sacrifice | None:
-        """How jobs that are ahead of what they are due can make room for a gang, if it is enough to wait for them."""
-        waited_for = self._without_victims(group, choice, widest)
+    def of_those_ahead(
+        self, group: JobClass, number: int, choice: Choice, widest: int, before_ms: int
+    ) -> Sacrifice | None:
+        """How a gang has room before a time if jobs leave that are ahead of what they are due, or others anyway."""
+        waited_for = self._in_what_comes_free(group, choice, widest)
         sacrifice = waited_for or self._in_turn(group, number, choice, widest, AHEAD_BY_TURN)
-        return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, None) else None
+        return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms) else None
 
     def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, whom: int) -> Sacrifice | None:
-        if not self.quota_allows(group, choice):
+        rights: _Key = (True, group.tier, whom)
+        if (rights, group.gang_number, number, widest) in self._hopeless or not self.quota_allows(group, choice):
             return None
+        # First, because it strikes off those who were told to leave last.
+        departed = self.departed()
         jobs = self._whose_turn_is_over(group.tier, whom)
-        alone = one_makes_room(self._turns, jobs, self.departed(), group.gang, choice, widest, self._allowance)
+        alone = one_makes_room(self._turns, jobs, departed, group.gang, choice, widest, self._allowance)
         if alone is not None:
             return alone
-        return self._cheapest((True, group.tier, whom), group, number, choice, widest)
+        return self._cheapest(rights, group, number, choice, widest)
 
     def _whose_turn_is_over(self, tier: int, whom: int) -> list[JobId]:
         if whom == AHEAD_BY_TURN:
@@ -144,10 +152,11 @@ class Preemption:
 
     def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
         """What a gang that may ask others to leave gets when it only waits for those who were told to already."""
-        departed = self.departed()
         may_ask = self._shrinking(group, choice) or self._stopping(group, choice) or self._turns_open_to(group)
-        if not may_ask:
-            return None
+        return self._in_what_comes_free(group, choice, widest) if may_ask else None
+
+    def _in_what_comes_free(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
+        departed = self.departed()
         if not fits(departed, group.gang, choice, widest) or not self.quota_allows(group, choice):
             return None
         seating = place(departed, group.gang, choice, widest)

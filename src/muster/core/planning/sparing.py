@@ -163,7 +163,11 @@ def _could_sit(
         scratch.give(other.footprint)
     scratch.take(stays)
     could = all(
-        any(fits(scratch, gang, choice, gang.widest) for choice in gang.choices if not _is_slower(choice, other))
+        any(
+            fits(scratch, gang, choice, gang.widest)
+            for choice in gang.choices
+            if not _is_slower(preemption, choice, other)
+        )
         for other, gang in ((other, desk.snapshot.queue.class_of[other.hold.job].gang) for other in moving)
     )
     scratch.rollback(mark)
@@ -222,7 +226,7 @@ def _seat_somehow(
         if reclaims and choice.demand != promise.choice.demand:
             # Its team took back GPUs of a type: it may not be owed as many of another.
             continue
-        if _is_slower(choice, promise):
+        if _is_slower(preemption, choice, promise):
             continue
         if fits(scratch, group.gang, choice, widest) and preemption.quota_allows(group, choice):
             seating = place(scratch, group.gang, choice, widest)
@@ -231,6 +235,6 @@ def _seat_somehow(
     return None
 
 
-def _is_slower(choice: Choice, promise: Promise) -> bool:
-    """True for a way to serve a gang that it was made room for to avoid."""
-    return choice.speed_milli < promise.choice.speed_milli
+def _is_slower(preemption: Preemption, choice: Choice, promise: Promise) -> bool:
+    """True for a way to serve a gang that it changes places to avoid."""
+    return promise.hold.job in preemption.changing and choice.speed_milli < promise.choice.speed_milli

@@ -14,6 +14,9 @@ AHEAD_PART = 4
 BEHIND_PART = 1000
 """A delay by less than this part of the time that was fair is none."""
 
+SETTLED_PART = 4
+"""Who has been where it is for this part of all the time that it has run is settled."""
+
 
 def standing(desk: Desk, job: RunningJob) -> int:
     """How a job stands; ahead, like everybody, where nobody said what is due."""
@@ -24,6 +27,15 @@ def standing(desk: Desk, job: RunningJob) -> int:
     if lived_ms + fair_ms // AHEAD_PART + (desk.snapshot.turn_ms or 0) < fair_ms:
         return AHEAD
     return BEHIND if lived_ms > fair_ms + fair_ms // BEHIND_PART else EVEN
+
+
+def is_settled(desk: Desk, job: RunningJob) -> bool:
+    """True when a job may leave fast GPUs again: so one that moves to and fro is asked ever more rarely.
+
+    What it is due sees to that where it is known: after slow GPUs it takes ever longer to get ahead again.
+    """
+    lived_here_ms, ran_ms = desk.now_ms - job.started_ms, desk.now_ms - began_ms(job)
+    return lived_here_ms * SETTLED_PART >= ran_ms or _fair_ms(desk, job) is not None
 
 
 def lateness_milli(desk: Desk, job: RunningJob) -> int:

@@ -16,11 +16,12 @@ let it.
 from bisect import bisect_right
 
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.states import Ask
 from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import place
 from muster.core.planning.search import Allowance, Sacrifice
-from muster.core.planning.standing import AHEAD, EVEN, standing
+from muster.core.planning.standing import AHEAD, EVEN, is_settled, standing
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.core.run_times import began_ms
 from muster.model.ids import JobId
@@ -48,9 +49,17 @@ class Turns:
         return self._over.get((tier, starved), []) if self.anybody and self._over is not None else []
 
     def ahead(self, tier: int) -> list[JobId]:
-        """Those of them that have not starved and are ahead of what they are due."""
+        """Those that may leave their GPUs to a job that would begin on slower ones.
+
+        They have not starved, are ahead of what they are due, could go on on slower ones, and have been where they are
+        for long.
+        """
         jobs = self.over(tier, starved=False)
-        return jobs[: bisect_right(jobs, AHEAD, key=lambda job_id: self._standings[job_id])]
+        ahead = jobs[: bisect_right(jobs, AHEAD, key=lambda job_id: self._standings[job_id])]
+        running, paces = self._desk.snapshot.running, self._desk.snapshot.paces
+        return [
+            job_id for job_id in ahead if job_id in paces.content_with_less and is_settled(self._desk, running[job_id])
+        ]
 
     def victim(self, job_id: JobId) -> Victim:
         """One whose turn is over as a victim; who was never kept waiting costs more than any few others."""
@@ -96,11 +105,14 @@ def one_makes_room(
     """The first of these jobs who makes room for a gang by leaving alone; None when nobody does."""
     if len(gang.parts) > 1 or gang.parts[0].workers > 1:
         return None
-    needed = choice.asks[0].gpu_milli
-    for job_id in jobs[:TURNS_TRIED]:
+    ask, tried = choice.asks[0], 0
+    for job_id in jobs:
         victim = turns.victim(job_id)
-        if not _could_hold(departed, victim, needed) or allowance(victim.job.spec.team) <= 0:
+        if not _could_hold(departed, victim, ask) or allowance(victim.job.spec.team) <= 0:
             continue
+        tried += 1
+        if tried > TURNS_TRIED:
+            return None
         mark = departed.mark()
         departed.give(victim.footprint)
         seating = place(departed, gang, choice, widest)
@@ -110,10 +122,12 @@ def one_makes_room(
     return None
 
 
-def _could_hold(departed: Capacity, victim: Victim, needed_milli: int) -> bool:
-    """True when one of the victim's nodes would have enough free GPUs without it, of whatever type."""
+def _could_hold(departed: Capacity, victim: Victim, ask: Ask) -> bool:
+    """True when one of the victim's nodes would have enough free GPUs of the right type without it."""
     for use in victim.footprint:
-        freed_milli = sum(milli for _, milli in use.devices)
-        if departed.free_on(use.node) + freed_milli >= needed_milli:
+        if ask.gpu_type is not None and departed.tree.nodes[use.node].gpu_type != ask.gpu_type:
+            continue
+        freed_milli = sum([milli for _, milli in use.devices])
+        if departed.free_on(use.node) + freed_milli >= ask.gpu_milli:
             return True
     return False

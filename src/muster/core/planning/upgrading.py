@@ -4,7 +4,8 @@ Where nobody waits everybody may move. Who is late by what its team is due comes
 
 A job that came when only slow GPUs were free would stay on them for the rest of its days. How long that will be nobody
 knows: it is taken to have as much before it as it has behind it, and moves if that would then save more than the move
-costs by the factor that holds for all moves. It only ever moves to faster GPUs, so nobody moves to and fro.
+costs by the factor that holds for all moves. It only ever moves to faster GPUs. Who has to leave these to a job that
+comes (changing_places.py) is asked ever more rarely, so nobody moves to and fro for ever.
 """
 
 from muster.core.footprint import gpu_milli_of
@@ -32,14 +33,14 @@ def upgrade(desk: Desk) -> None:
 
 
 def upgrade_late(desk: Desk, tier: int) -> None:
-    """Move those of a tier who are late, before others of it who gave way get the GPUs.
+    """Move those of a tier and above who are late, before others of it who gave way get the GPUs.
 
     Those were to wait a while, and find the slow GPUs good enough.
     """
     if desk.snapshot.paces.slow and not desk.blocked:
         ranks = desk.setting.tier_rank
-        late = [(job, pace) for job, pace in _slow(desk) if lateness_milli(desk, job) > GPU_MILLI]
-        _move_some(desk, [(job, pace) for job, pace in late if ranks[job.spec.tier] == tier])
+        able = [(job, pace) for job, pace in _slow(desk) if ranks[job.spec.tier] <= tier]
+        _move_some(desk, [(job, pace) for job, pace in able if lateness_milli(desk, job) > GPU_MILLI])
 
 
 def _move_some(desk: Desk, jobs: list[tuple[RunningJob, Pace]]) -> None:

@@ -21,6 +21,7 @@ def wake_ms(desk: Desk) -> int | None:
         times += _next_to_be_asked(desk)
     else:
         times += [job.started_ms + desk.policy.min_runtime_ms for job in desk.snapshot.elastic.values()]
+    if not someone_waits or desk.snapshot.may_upgrade:
         times += next_upgrades(desk)
     if desk.has_more_to_do:
         times.append(desk.now_ms + NEXT_CYCLE_MS)

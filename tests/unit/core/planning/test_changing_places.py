@@ -8,10 +8,11 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType
 from muster.model.job import RunningJob
+from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, runs, waits
 from tests.unit.core.outcomes import evicted, nodes_used, promised, started, with_dues
 
 FAST_AND_SLOW = a_cluster(a_node("f", gpu_type="h100"), a_node("s", gpu_type="k80"))
@@ -53,6 +54,50 @@ def test_a_job_begins_on_slow_gpus_when_nobody_has_had_its_turn_on_fast_ones() -
     scenario = fast_are_taken(on_fast(hours_ago=1))
     assert evicted(scenario) == []
     assert nodes_used(scenario, "new") == ["s"]
+
+
+def test_two_who_come_at_once_do_not_get_the_same_gpus() -> None:
+    scenario = fast_are_taken(waiting=[waits(f"new{number}", a_job(gpus=1)) for number in range(3)])
+    made = plan(Snapshot.of(scenario), NOW_MS)
+    assert [eviction.job for eviction in made.evictions] == ["old"]
+    assert len({hold.workers[0].gpus for hold in made.holds}) == len(made.holds) == 3
+    assert violations(scenario, made) == ()
+
+
+def test_who_moved_to_fast_gpus_is_asked_ever_more_rarely_to_leave_them() -> None:
+    """Twelve hours before this attempt: a quarter of all it has run is over after four hours of it."""
+    attained_gpu_ms = 8 * 12 * HOUR_MS
+    assert evicted(fast_are_taken(on_fast(hours_ago=3.9, attained_gpu_ms=attained_gpu_ms))) == []
+    assert len(evicted(fast_are_taken(on_fast(hours_ago=4, attained_gpu_ms=attained_gpu_ms)))) == 1
+
+
+def test_who_accepts_no_slower_gpus_stays() -> None:
+    assert evicted(fast_are_taken(on_fast(spec={"gpu_type": "h100"}))) == []
+
+
+def test_nobody_waits_longer_for_fast_gpus_than_they_save() -> None:
+    """By what is known it runs for a turn, and would get on by 3 hours 45 minutes."""
+    for grace_ms, asked in ((4 * HOUR_MS, 0), (3 * HOUR_MS, 1)):
+        assert len(evicted(fast_are_taken(on_fast(spec={"grace_ms": grace_ms})))) == asked
+
+
+def test_who_was_promised_fast_gpus_that_do_not_come_free_begins_on_slow_ones() -> None:
+    leaving = on_fast(leaving_by_ms=NOW_MS - HOUR_MS)
+    late = a_hold("new", [("f", range(1))], in_hours=-0.5, basis=Basis.DEPARTURES)
+    assert nodes_used(fast_are_taken(leaving, holds=(late,)), "new") == ["s"]
+
+
+def test_who_is_asked_is_found_behind_any_number_of_others_on_slow_gpus() -> None:
+    cluster = a_cluster(a_node("f", gpu_type="h100"), *(a_node(f"s{n}", gpu_type="k80") for n in range(10)))
+    slow = [
+        runs(f"r{n}{gpu}", a_job(gpus=1, checkpoint=True), [(f"s{n}", range(gpu, gpu + 1))], hours_ago=50)
+        for n in range(10)
+        for gpu in range(7)
+    ]
+    scenario = a_scenario(
+        cluster, running=[*slow, on_fast()], waiting=[waits("new", a_job(gpus=1))], policy=KNOWN, turn_ms=TURN_MS
+    )
+    assert evicted(scenario) == [("old", "new", "turn")]
 
 
 def test_gpus_as_fast_as_a_share_of_all_would_be_are_not_slow() -> None:

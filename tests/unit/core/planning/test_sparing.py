@@ -3,7 +3,8 @@
 from typing import Any
 
 from muster.checker import violations
-from muster.model.policy import HOUR_MS
+from muster.model.ids import GpuType
+from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
@@ -76,3 +77,17 @@ def test_an_elastic_job_keeps_the_workers_that_need_not_go() -> None:
     assert evicted(scenario) == [("v", "w2", "tier")]
     assert resized(scenario) == [("e", 4, 3, "w1")]
     assert not violations(scenario, planned(scenario))
+
+
+def test_a_preemptor_is_seated_on_slower_gpus_if_that_spares_somebody() -> None:
+    cluster = a_cluster(a_node("f", gpu_type="h100", gpus=4), a_node("s", gpu_type="k80", gpus=8))
+    running = [
+        runs("a", a_job(gpus=4, checkpoint=True), [("f", range(4))], hours_ago=5, saved_hours_ago=1),
+        runs("b", a_job(gpus=8, checkpoint=True), [("s", range(8))], hours_ago=5, saved_hours_ago=0),
+    ]
+    waiting = [
+        waits("p1", a_job(gpus=4, tier="production"), hours_ago=2),
+        waits("p2", a_job(gpus=4, gpu_type="k80", tier="production")),
+    ]
+    policy = Policy(throughput=((GpuType("k80"), 250),))
+    assert evicted(a_scenario(cluster, running=running, waiting=waiting, policy=policy)) == [("b", "p2", "tier")]

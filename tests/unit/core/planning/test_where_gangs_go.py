@@ -50,3 +50,12 @@ def test_a_gang_that_is_too_large_for_a_node_gets_empty_ones_where_nodes_are_pac
     waiting = [waits("w", a_job(gpus=2), hours_ago=2), waits("p", a_job(gpus=6, workers=2))]
     scenario = a_scenario(cluster, waiting=waiting, policy=Policy(packing=packing))
     assert [start.job for start in plan(Snapshot.of(scenario), scenario.now_ms).starts] == starts
+
+
+def test_roles_may_share_nodes_with_each_other_where_nodes_are_packed_as_elsewhere() -> None:
+    roles = tuple(
+        Role(name=name, workers_min=3, workers_max=3, request=Request(gpu_milli=4000)) for name in ("left", "right")
+    )
+    cluster = a_cluster(*(a_node(name, gpus=8) for name in ("n1", "n2", "n3")))
+    waiting = [waits("p", a_job(roles=roles))]
+    assert nodes_of_the_only_start(a_scenario(cluster, waiting=waiting, policy=Policy(packing=Packing.BEST_FIT)))

@@ -4,7 +4,7 @@ import pytest
 
 from muster.checker import violations
 from muster.core.planning import plan
-from muster.model.ids import GpuType
+from muster.model.ids import GpuType, TierName
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, Policy
@@ -77,3 +77,49 @@ def test_who_is_latest_moves_first() -> None:
     latest = on_slow("latest", 0, hours_ago=5, waited_hours=20)
     longest = on_slow("longest", 4, hours_ago=9)
     assert moved(situation(longest, latest, waiting=())) == ["latest"]
+
+
+def test_who_is_late_also_comes_before_those_of_lower_tiers_that_gave_way() -> None:
+    below = changed(GAVE_WAY, spec=changed(GAVE_WAY.spec, tier=TierName("exploratory")))
+    assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(below,))) == ["late"]
+
+
+def test_who_is_late_does_not_come_before_those_of_higher_tiers() -> None:
+    spec = changed(on_slow("late", 0, hours_ago=5).spec, tier=TierName("exploratory"))
+    late = changed(on_slow("late", 0, hours_ago=5), spec=spec)
+    assert moved(situation(late)) == []
+
+
+def test_who_is_in_time_does_not_move_before_those_that_gave_way() -> None:
+    """It needs eight GPUs and is due two and a half: three hours on slow ones would be three and a half of these."""
+    in_time = on_slow("in time", 0, hours_ago=3, gpus=8)
+    roomy = a_cluster(a_node("f", gpu_type="h100", gpus=8), a_node("s", gpu_type="k80", gpus=12))
+    others = [runs(f"r{n}", a_job(gpus=1, team="a"), [("s", range(8 + n, 9 + n))], hours_ago=3) for n in range(3)]
+    back = changed(GAVE_WAY, submitted_ms=NOW_MS - 9 * HOUR_MS)
+    scenario = changed(situation(in_time, *others, waiting=(back,)), cluster=roomy)
+    assert [start.job for start in planned(scenario).starts] == ["back"]
+    assert moved(scenario) == []
+
+
+@pytest.mark.parametrize("what", ["exit", "save"])
+def test_a_plan_is_made_when_somebody_may_move_although_others_wait(what: str) -> None:
+    large = waits("back", a_job(gpus=8, team="b", checkpoint=True), requeued=True, attained_gpu_ms=HOUR_MS)
+    late, rest = on_slow("late", 0, hours_ago=5), runs("r", a_job(gpus=8), [("s", range(4, 12))])
+    guest = runs("guest", a_job(gpus=4), [("f", range(4))])
+    snapshot = with_dues(situation(late, rest, *([guest] if what == "exit" else []), waiting=(large,)))
+    plan(snapshot, NOW_MS)
+    before = snapshot.news
+    if what == "exit":
+        snapshot.finish(guest.id)
+    else:
+        snapshot.checkpointed(late.id, NOW_MS)
+    assert snapshot.news > before
+
+
+def test_a_plan_comes_back_when_who_is_late_may_move() -> None:
+    large = waits("back", a_job(gpus=8, team="b", checkpoint=True), requeued=True, attained_gpu_ms=HOUR_MS)
+    young = on_slow("late", 0, hours_ago=0.1, waited_hours=5)
+    made = planned(situation(young, runs("r", a_job(gpus=8), [("s", range(4, 12))]), waiting=(large,)))
+    assert made.evictions == ()
+    assert made.wake_ms is not None
+    assert made.wake_ms - NOW_MS < HOUR_MS
