@@ -9,11 +9,13 @@ COMPILED_READY := $(COMPILED)/.ready
 ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
-# What compiled code can break: all of it, and what `make test` runs of it.
-ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api
+# What compiled code can break: all of it, and what `make test` runs of it, with a server and one that is killed.
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local
 QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
 	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
-	tests/simulation/test_determinism.py tests/simulation/test_parity.py
+	tests/simulation/test_determinism.py tests/simulation/test_parity.py tests/e2e/test_command_line.py \
+	tests/e2e/test_up_and_down.py \
+	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test services compiler check compiled lint bench soak proof format clean
@@ -31,11 +33,14 @@ test: services lint ## Everything: linters, types, contracts, all tests, coverag
 	$(ON_WHEEL) $(QUICK_ON_COMPILED)
 
 services: ## Install what the tests need beside Python, or say what is missing
-	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then :; \
+	@missing=""; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
+	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
+	if [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
 	else \
-		echo "The tests start a PostgreSQL server of their own, and there is none: apt install postgresql" >&2; exit 1; \
+		echo "The tests start a PostgreSQL server and a browser of their own. Missing: apt install$$missing" >&2; exit 1; \
 	fi
 
 compiler: ## Install what compiling needs, or say what is missing

@@ -5,12 +5,11 @@ beside an edited file. See docs/adr/0009-the-core-is-compiled.md.
 """
 
 import os
-import shutil
 import subprocess
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -18,8 +17,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 LAYERS = ("core", "engine", "sim")
 """What decides and folds. `model` is left as it is: its records are C already, and are read by their annotations."""
 
-LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py", "__init__.py", "__main__.py")
+LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py")
 """What is not called often, and what comes out of a replay: it stays as easy to copy and pickle as the model."""
+
+LEFT_OUT_EVERYWHERE = ("__init__.py", "__main__.py")
+"""What is run once, by whoever imports or starts a package."""
 
 COMPILERS = ("mypy==2.4.1", "setuptools>=75")
 """Pinned, because the compiler decides what the code does as much as the code itself."""
@@ -34,42 +36,58 @@ PURE = "MUSTER_PURE"
 """Set to 1 to have nothing compiled."""
 
 
+class NotCompiled(Exception):
+    """There is a compiler, and it could not compile the layers."""
+
+
 class CompiledLayers(BuildHookInterface[Any]):
     """Adds the compiled layers to a wheel, or says in one line why it does not."""
 
-    _built: Path | None = None
-    """Where they are until the wheel is written."""
+    _built: tempfile.TemporaryDirectory[str] | None = None
+    """Where they are until the wheel is written; gone with the process if it never is."""
 
     def dependencies(self) -> list[str]:
         """What has to be there to compile; nothing when there is nothing to compile."""
         return [] if self.target_name != "wheel" or os.environ.get(PURE) == "1" else [*COMPILERS]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and tell hatchling which files there are now."""
+        """Compile, and tell hatchling which files there are now.
+
+        What fails here fails the build: whoever has a compiler would wonder why everything is slow.
+        """
         if self.target_name != "wheel" or version == "editable":
             return
         obstacle = _obstacle()
         if obstacle:
             self.app.display_warning(f"Muster is built as plain Python, which is slower: {obstacle}")
             return
-        self._built = Path(tempfile.mkdtemp(prefix="muster-build-"))
-        compile_layers(Path(self.root, "src"), self._built)
+        self._built = tempfile.TemporaryDirectory(prefix="muster-build-")
+        try:
+            compile_layers(Path(self.root, "src"), Path(self._built.name))
+        except BaseException as error:
+            self._built.cleanup()
+            # mypyc ends the process when it does not like something, having said what.
+            if isinstance(error, Exception | SystemExit):
+                raise NotCompiled(f"Muster cannot be compiled ({error}); with {PURE}=1 it is plain Python") from error
+            raise
+        library = Path(self._built.name, "lib")
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        for binary in sorted((self._built / "lib").rglob("*.so")):
-            build_data["force_include"][str(binary)] = str(binary.relative_to(self._built / "lib"))
+        for binary in sorted(library.rglob("*.so")):
+            build_data["force_include"][str(binary)] = str(binary.relative_to(library))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Nothing but the wheel is kept."""
         if self._built is not None:
-            shutil.rmtree(self._built)
+            self._built.cleanup()
 
 
 def sources(package: Path) -> list[str]:
     """The files to compile, relative to where `package` is."""
-    found = [file for layer in LAYERS for file in sorted((package / "muster" / layer).rglob("*.py"))]
-    inside = [file.relative_to(package).as_posix() for file in found]
-    return [file for file in inside if not any(f"/{part}" in f"{file}/" for part in LEFT_OUT)]
+    muster = package / "muster"
+    found = [file for layer in LAYERS for file in sorted((muster / layer).rglob("*.py"))]
+    inside = [PurePosixPath(file.relative_to(muster)) for file in found if file.name not in LEFT_OUT_EVERYWHERE]
+    return [f"muster/{file}" for file in inside if not any(file.is_relative_to(part) for part in LEFT_OUT)]
 
 
 def compile_layers(package: Path, built: Path) -> None:
@@ -101,7 +119,7 @@ def _build_on_all_cores(distribution: Any) -> Any:
     """A build command that compiles the files of one extension side by side, not only several extensions."""
     from setuptools.command.build_ext import build_ext  # noqa: PLC0415
 
-    class BuildOnAllCores(build_ext):
+    class BuildOnAllCores(build_ext):  # type: ignore[misc]
         def build_extensions(self) -> None:
             compile_some = self.compiler.compile
 

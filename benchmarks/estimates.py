@@ -114,6 +114,7 @@ class Prober:
             horizon_ms=HORIZON_MS,
             recent=tuple(self._recent),
             habits=HABITS,
+            entitlements=snapshot.entitlements,
         )[job]
         waiting = len(snapshot.queue.jobs)
         told = self._calibration.correct(raw, waiting=waiting, now_ms=now_ms)

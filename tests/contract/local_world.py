@@ -46,7 +46,7 @@ class LocalWorld:
         self._locks: list[int] = []
         self._expected: list[ObservedEvent] = []
         self._real = LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
-        self._wait(lambda: len(self._real.connected()) == 2)
+        self._wait(lambda: len(self._real.limits()) == 2)
 
     def script(self, job: JobId, *scripts: Script) -> None:
         self._scripts[job] = scripts
@@ -112,7 +112,7 @@ class LocalWorld:
     def close(self) -> None:
         for lock in self._locks:
             os.close(lock)
-        self._wait(lambda: len(self._real.connected()) == 2)
+        self._wait(lambda: len(self._real.limits()) == 2)
         self._real.shutdown()
 
     def _observe(self) -> None:

@@ -4,7 +4,14 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import Shell, eventually
+
+
+def test_what_is_started_is_what_is_tested(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    said = Shell(home=tmp_path, folder=tmp_path).run("--version").stdout
+    assert ("(compiled)" in said) == bool(pytestconfig.getoption("--compiled")), said
 
 
 def test_jobs_outlive_the_server(shell: Shell) -> None:

@@ -35,7 +35,7 @@ def test_a_supervisor_says_how_limits_are_kept_and_which_are_not(machine: Machin
     said = hello(machine)
     assert said["limits"] in ("cgroup2", "cgroup1", "rlimits")
     assert set(said["unlimited"]) <= {"memory", "cpu", "pids"}
-    eventually(machine.backend.connected)
+    eventually(machine.backend.limits)
     assert machine.backend.limits() == {"n1": (said["limits"], tuple(said["unlimited"]))}
 
 

@@ -41,7 +41,7 @@ def test_a_moment_without_memory_or_files_costs_a_moment(
     machine = make_machine()
     eventually(lambda: not failures)
     monkeypatch.setattr(owner, call, real)
-    eventually(machine.backend.connected)
+    eventually(machine.backend.limits)
     machine.start("true", job="job-2")
     assert machine.exit_of(job="job-2").exit_code == 0
 

@@ -1,7 +1,7 @@
 """First come, first served by a bare event loop, for comparison: nothing here is Muster's but the rule for its gangs.
 
-A gang goes to the node that it fills most, the first of equals; one that is too large for a node takes equal parts on
-as few nodes as possible, from the other end. Whoever does not fit keeps everybody behind it waiting.
+A gang goes to the node that it fills most, the first of equals; one that is too large for a node takes equal parts of
+as few empty nodes as possible, from the other end. Whoever does not fit keeps everybody behind it waiting.
 """
 
 import heapq
@@ -53,6 +53,6 @@ def _seats(free: list[int], gpus: int, node_gpus: int) -> Taken:
         return [(min(fitting)[1], gpus)] if fitting else []
     workers = next(count for count in range(-(-gpus // node_gpus), gpus + 1) if gpus % count == 0)
     each = gpus // workers
-    fitting = sorted((left, -node) for node, left in enumerate(free) if left >= each)
-    seats = [(-node, each) for left, node in fitting for _ in range(left // each)]
+    empty = [node for node, left in enumerate(free) if left == node_gpus]
+    seats = [(node, each) for node in reversed(empty) for _ in range(node_gpus // each)]
     return seats[:workers] if len(seats) >= workers else []

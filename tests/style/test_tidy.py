@@ -76,6 +76,10 @@ def test_source_is_small_named_and_documented(rule: Rule) -> None:
     assert not broken(rule, sources("src/**/*"))
 
 
+def test_tests_are_split_by_noun_as_well() -> None:
+    assert not broken(tidy.no_long_files, sources("tests/**/*"))
+
+
 def test_functions_stay_below_the_soft_limit() -> None:
     assert not broken(tidy.no_long_functions, sources("src/**/*"), except_in=LONG_ALLOWED)
 

@@ -7,7 +7,6 @@ once; one that is revoked by another control plane stops when that moment is ove
 import hmac
 from collections.abc import Sequence
 from threading import Lock
-from typing import Protocol
 
 from muster.access.principal import Principal, principal_of
 from muster.access.secrets import digest_of, token_id
@@ -16,26 +15,7 @@ from muster.model.audit import AuditEntry
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TokenId
 from muster.model.limits import TOKENS_REMEMBERED, TOKENS_REMEMBERED_MS
-
-
-class TokenStore(Protocol):
-    """Where tokens are kept, each by the digest of its secret."""
-
-    def add(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
-        """Keep a new token, and who made it in the same transaction."""
-        ...
-
-    def find(self, digest: str) -> Token | None:
-        """The token with this digest, also when it has expired or was revoked."""
-        ...
-
-    def all(self) -> Sequence[Token]:
-        """Every token there ever was, oldest first."""
-        ...
-
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
-        """Let a token no longer in, and return it as it is now."""
-        ...
+from muster.token_store import TokenStore
 
 
 class Keyring:

@@ -4,12 +4,12 @@ import os
 import pwd
 from pathlib import Path
 
-from muster.access.keyring import TokenStore
 from muster.access.secrets import digest_of, new_secret
 from muster.home import Home
 from muster.model.access import Binding, Role, Token
 from muster.model.audit import AuditEntry
 from muster.private_files import write_private
+from muster.token_store import TokenStore
 
 
 def local_token(home: Path, store: TokenStore, now_ms: int) -> str:

@@ -7,7 +7,8 @@ from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
 from muster.model.limits import BODY_BYTES, HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
-from muster.store.base import AuditTrail, EventPages, TokenStore
+from muster.store.base import AuditTrail, EventPages
+from muster.token_store import TokenStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

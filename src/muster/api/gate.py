@@ -19,8 +19,8 @@ from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, may, may_somewhere
 from muster.api.deps import Deps
-from muster.api.loopback import is_loopback
 from muster.api.services import Services
+from muster.loopback import is_loopback
 from muster.model.errors import Refused, Unauthenticated
 from muster.model.ids import TeamPath
 

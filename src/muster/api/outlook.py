@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from muster.core.entitlements import Entitlements
 from muster.core.explain import Explanation
 from muster.core.offline import Decision, Rejection, decide
 from muster.core.planning import plan
@@ -62,6 +63,8 @@ class Situation:
     run_times: RunTimes
     """Still learning: copied before it is read at length."""
     recent: tuple[Arrival, ...]
+    entitlements: Entitlements
+    """A copy: what was due changes with every job that comes and ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ class Outlook:
             version = self._control.state.version
             if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
                 situation = await self._situation()
-                decision = await self._worked_out(lambda: decide(situation.scenario))
+                decision = await self._worked_out(lambda: decide(situation.scenario, situation.entitlements))
                 self._explained = {each.job: each for each in decision.explanations}
                 self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
                 self._explained_at = (situation.version, now_ms)
@@ -171,6 +174,7 @@ def _hand_over(engine: Engine, now_ms: int) -> Situation:
         scenario=state.snapshot.scenario(now_ms),
         run_times=state.snapshot.run_times,
         recent=tuple(reversed(recent)) if is_telling else (),
+        entitlements=state.snapshot.entitlements.copy(),
     )
 
 
@@ -178,11 +182,17 @@ def _handed_over(control: ControlPlane) -> Situation:
     state = control.state
     snapshot: Snapshot = state.snapshot
     scenario = snapshot.scenario(state.now_ms)
-    return Situation(version=state.version, scenario=scenario, run_times=snapshot.run_times, recent=())
+    return Situation(
+        version=state.version,
+        scenario=scenario,
+        run_times=snapshot.run_times,
+        recent=(),
+        entitlements=snapshot.entitlements.copy(),
+    )
 
 
 def _trial(situation: Situation) -> Trial:
-    decision = decide(situation.scenario)
+    decision = decide(situation.scenario, situation.entitlements)
     is_waiting = any(each.job == CANDIDATE for each in decision.explanations)
     return Trial(decision=decision, estimate=_estimate(situation, CANDIDATE) if is_waiting else None)
 
@@ -205,6 +215,7 @@ def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:
         horizon_ms=ESTIMATE_HORIZON_MS,
         recent=situation.recent,
         planner=in_time,
+        entitlements=situation.entitlements,
     )
     with suppress(OutOfTime):
         for future in islice(played, ESTIMATE_RUNS):

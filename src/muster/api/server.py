@@ -13,8 +13,8 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
-from muster.api.loopback import is_loopback
 from muster.api.services import Services
+from muster.loopback import is_loopback
 from muster.model.errors import InvalidInput, Unavailable
 from muster.model.limits import CONNECTIONS_WAITING, KEEP_ALIVE_S, STOP_S
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muster.checker.facts import Facts
-from muster.model.job import Placement, RunningJob
+from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.plan import Eviction, Hold
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
@@ -22,14 +22,22 @@ def move_problems(facts: Facts, eviction: Eviction, victim: RunningJob) -> Itera
 
 
 def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, hold: Hold) -> Iterator[str]:
-    """To faster GPUs, if that pays, and only while nobody waits."""
+    """To faster GPUs, if that pays, and only while nobody waits who comes first."""
     before_milli, after_milli = (_speed_milli(facts, victim.spec, each) for each in (victim.workers, hold.workers))
     if after_milli <= before_milli:
         yield "it moves to GPUs that are no faster"
     elif not _pays(facts, eviction, victim, before_milli, after_milli):
         yield "it gains less than the move costs"
-    if facts.plan.blocked or any(promised in facts.waiting for promised in facts.holds):
+    blocked = [job for entry in facts.plan.blocked for job in entry.jobs]
+    if any(_comes_before(facts, facts.waiting[job], victim) for job in blocked):
         yield "it takes for itself what somebody waits for"
+
+
+def _comes_before(facts: Facts, waiting: WaitingJob, mover: RunningJob) -> bool:
+    """Everybody, but who gave way before one of its own or a higher tier, where it is known what jobs are due."""
+    rank, own = facts.rank(waiting.spec), facts.rank(mover.spec)
+    gave_way = bool(waiting.attained_gpu_ms) and not waiting.starved
+    return not facts.scenario.teams or rank < own or (rank == own and not gave_way)
 
 
 def _speed_milli(facts: Facts, spec: JobSpec, workers: Placement) -> int:

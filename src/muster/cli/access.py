@@ -15,6 +15,7 @@ from muster.cli.options import Output, Printed, Quiet
 from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import moment
 from muster.home import Home, home_folder
+from muster.loopback import is_loopback_url
 from muster.model.access import Role as Roles
 from muster.model.errors import Corrupted, InvalidInput
 from muster.private_files import claim_folder, write_private
@@ -42,7 +43,7 @@ def login(
 ) -> None:
     """Use another server from now on. The token is checked, and kept where only you can read it."""
     from muster.client import Client
-    from muster.client.address import checked_url, is_loopback
+    from muster.client.address import checked_url
 
     path = Home(home_folder(os.environ)).login
     if forget:
@@ -52,7 +53,7 @@ def login(
     if url is None:
         raise InvalidInput("which server? muster login URL --token-file FILE")
     address = checked_url(url)
-    if address.startswith("http:") and not is_loopback(address):
+    if address.startswith("http:") and not is_loopback_url(address):
         note(f"{address} is not encrypted: whoever is in between can read your token")
     secret = _secret(token_file)
     with Client(address, secret) as client:

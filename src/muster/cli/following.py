@@ -12,7 +12,8 @@ from muster.cli.log_printers import Printer
 from muster.cli.screen import note
 from muster.cli.wording import count
 from muster.client.answers import Job, Log
-from muster.client.client import POLL_MAX_S, POLL_S, Client
+from muster.client.client import Client
+from muster.client.pauses import pauses_s
 from muster.formats.ranges import node_ranges
 from muster.model.errors import InvalidInput, MusterError, NotFound
 
@@ -44,7 +45,7 @@ def follow_job(
 
 def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterator[int]:
     """The numbers of a job's attempts, each as soon as it began; ends when the job has."""
-    coming, told, pause_s = first, "", POLL_S
+    coming, told, pauses = first, "", pauses_s()
     while True:
         job = client.job(job_id)
         if job.tasks is not None:
@@ -52,12 +53,11 @@ def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterat
         told = told if quiet else _tell(job, told)
         if job.attempt >= coming:
             yield from range(coming, job.attempt + 1)
-            coming, pause_s = job.attempt + 1, POLL_S
+            coming, pauses = job.attempt + 1, pauses_s()
         elif job.is_final:
             return
         else:
-            time.sleep(pause_s)
-            pause_s = min(POLL_MAX_S, pause_s * 1.5)
+            time.sleep(next(pauses))
 
 
 def merged(
@@ -95,7 +95,7 @@ def merged(
 
 def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> Iterator[Log]:
     """What a worker prints in an attempt; it may take a moment until there is a log, and there may never be one."""
-    pause_s, is_over = POLL_S, False
+    pauses, is_over = pauses_s(), False
     while True:
         try:
             yield from client.logs(job_id, rank, True, attempt, offset)
@@ -106,8 +106,7 @@ def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> I
         job = client.job(job_id)
         is_over = job.is_final or job.attempt > attempt
         if not is_over:
-            time.sleep(pause_s)
-            pause_s = min(POLL_MAX_S, pause_s * 1.5)
+            time.sleep(next(pauses))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import typer
 from muster.cli.options import Output
 from muster.model.errors import InvalidInput
 from muster.model.policy import Packing
+from muster.sim.quantity import Quantity
 
 if TYPE_CHECKING:
     from muster.policies import NamedPolicy
@@ -67,7 +68,10 @@ Arrivals = Annotated[str, typer.Option(metavar="FACTOR", help="Let jobs come so 
 First = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs.")]
 Vary = Annotated[
     str | None,
-    typer.Option(metavar="KEY=A..B:STEP", help="One replay for each value of nodes, arrivals or restart_cost."),
+    typer.Option(
+        metavar="KEY=A..B:STEP",
+        help=f"One replay for each value of {', '.join(Quantity)}; it counts instead of the other option.",
+    ),
 ]
 Packed = Annotated[
     Packing | None,
@@ -141,7 +145,7 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from muster.cli.simulation_notes import tell_limits
+    from muster.cli.simulation_notes import tell_replay
     from muster.sim.replay import replay
 
     console = Console(stderr=True)
@@ -150,40 +154,14 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=len(setup.trace.jobs))
         made = replay(
-            setup.trace,
+            setup.arriving,
             setup.cluster,
             policy,
             setup.circumstances,
             progress=lambda done, _: bar.update(task, completed=done),
         )
-    _tell_rejections(made, what)
-    _tell_unfinished(made, what)
-    tell_limits(made, what)
+    tell_replay(made, what)
     return made
-
-
-def _tell_rejections(made: "Replay", what: str) -> None:
-    from muster.sim.timeline import is_rejected
-
-    rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
-    if rejected == len(made.outcomes):
-        raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
-    if rejected:
-        others = f" (and {len(made.rejections) - 1} other reasons)" if len(made.rejections) > 1 else ""
-        told = f"{what}: {rejected} jobs can never run on this cluster and are left out: {made.rejections[0]}"
-        typer.echo(f"muster: {told}{others}", err=True)
-
-
-def _tell_unfinished(made: "Replay", what: str) -> None:
-    """Say how many jobs the times leave out; those that were cancelled or rejected are told elsewhere."""
-    from muster.model.job import JobState
-    from muster.sim.timeline import is_rejected
-
-    left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
-    unfinished = sum(not is_rejected(each) for each in left_out)
-    if unfinished:
-        told = f"{unfinished} of {len(made.outcomes)} jobs did not finish, and no completion time counts them"
-        typer.echo(f"muster: {what}: {told}", err=True)
 
 
 def _print(rows: list[dict[str, Any]], varied: tuple[str, float] | None, output: Output) -> None:
@@ -204,6 +182,7 @@ def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
 
 def _write_report(results: Results, rows: list[dict[str, Any]], path: Path, base: "Setup", about: "About") -> None:
     from muster.cli.simulation_facts import sweep
+    from muster.cli.simulation_notes import tell_report
     from muster.sim.report import write_report
 
     try:
@@ -218,4 +197,4 @@ def _write_report(results: Results, rows: list[dict[str, Any]], path: Path, base
         )
     except OSError as error:
         raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None
-    typer.echo(f"muster: the report is in {path}", err=True)
+    tell_report(path)

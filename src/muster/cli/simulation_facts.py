@@ -69,15 +69,8 @@ def sweep(base: Setup, setups: Sequence[Setup]) -> Sweep | None:
     varied = [setup.varied for setup in setups if setup.varied is not None]
     if len({value for _, value in varied}) < 2:
         return None
-    key = varied[0][0]
-    match key:
-        case "nodes":
-            present: float = len(base.cluster.nodes)
-        case "arrivals":
-            present = 1
-        case _:
-            present = base.circumstances.habits.restart_cost_ms / 1000
-    return Sweep(key=key, values=[value for _, value in varied], present=present)
+    quantity = varied[0][0]
+    return Sweep(quantity=quantity, values=[value for _, value in varied], present=base.amount(quantity))
 
 
 def _trace_text(wishes: Wishes, base: Setup) -> str:

@@ -1,26 +1,67 @@
-"""What people should know about a replay besides its figures: lines on stderr."""
+"""What people should know about a replay besides its figures: every line that `muster simulate` writes on stderr."""
+
+from pathlib import Path
 
 import typer
 
+from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 from muster.model.trace import Trace
 from muster.sim.outcome import Replay
+from muster.sim.timeline import is_rejected
 
 
 def tell_skipped(trace: Trace) -> None:
     """Say how many jobs of the file are not in the replay."""
     if trace.skipped:
-        told = f"{trace.name}: {_jobs(trace.skipped)} left out: the file does not say how long they ran or on how much"
-        typer.echo(f"muster: {told}", err=True)
+        left_out = "1 job was" if trace.skipped == 1 else f"{trace.skipped:,} jobs were"
+        _tell(trace.name, f"{left_out} left out: the file does not say how long they ran or on how much")
 
 
-def tell_limits(made: Replay, what: str) -> None:
-    """Say how many jobs their limits have cut: in the source they were not."""
+def tell_replay(made: Replay, what: str) -> None:
+    """Say which jobs the figures leave out, and why; refuse a replay that leaves out all of them."""
+    _tell_rejected(made, what)
+    _tell_unfinished(made, what)
+    _tell_limits(made, what)
+
+
+def tell_report(path: Path) -> None:
+    """Say where the report is."""
+    typer.echo(f"muster: the report is in {path}", err=True)
+
+
+def _tell_rejected(made: Replay, what: str) -> None:
+    rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
+    if rejected == len(made.outcomes):
+        raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
+    if rejected:
+        jobs, are = ("1 job", "is") if rejected == 1 else (f"{rejected:,} jobs", "are")
+        why = f"{made.rejections[0]}{_others(len(made.rejections) - 1)}"
+        _tell(what, f"{jobs} can never run on this cluster and {are} left out: {why}")
+
+
+def _others(reasons: int) -> str:
+    if not reasons:
+        return ""
+    return " (and 1 other reason)" if reasons == 1 else f" (and {reasons} other reasons)"
+
+
+def _tell_unfinished(made: Replay, what: str) -> None:
+    """Jobs that no time counts; those that were cancelled or rejected are told elsewhere."""
+    left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
+    unfinished = sum(not is_rejected(each) for each in left_out)
+    if unfinished:
+        jobs = len(made.outcomes)
+        _tell(what, f"{unfinished:,} of {jobs:,} jobs did not finish, and no completion time counts them")
+
+
+def _tell_limits(made: Replay, what: str) -> None:
+    """Jobs that their limits have cut: in the source they were not."""
     cut = sum(outcome.state is JobState.TIMED_OUT for outcome in made.outcomes)
     if cut:
-        told = f"{_jobs(cut)} stopped at {'its' if cut == 1 else 'their'} limit, because of stragglers"
-        typer.echo(f"muster: {what}: {told}", err=True)
+        stopped = "1 job was stopped at its limit" if cut == 1 else f"{cut:,} jobs were stopped at their limits"
+        _tell(what, f"{stopped}, because of stragglers")
 
 
-def _jobs(count: int) -> str:
-    return "1 job was" if count == 1 else f"{count:,} jobs were"
+def _tell(about: str, text: str) -> None:
+    typer.echo(f"muster: {about}: {text}", err=True)

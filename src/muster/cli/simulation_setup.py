@@ -20,7 +20,7 @@ from muster.sim.faults import FaultRates, fault_rates
 from muster.sim.replay import Circumstances
 from muster.sim.synthesis import with_made_up
 from muster.sim.training import Habits
-from muster.sim.variation import Setup, scaled_arrivals, variations
+from muster.sim.variation import Setup, variations
 
 TEAMS_SHOWN = 5
 
@@ -91,7 +91,7 @@ def setup_of(wishes: Wishes) -> Setup:
         can_resume=habits.save_every_ms > 0,
         knows_speeds=not wishes.type_blind,
     )
-    return Setup(trace=trace, cluster=around.cluster, circumstances=circumstances)
+    return Setup(trace=trace, arrivals=_factor(wishes.arrivals), cluster=around.cluster, circumstances=circumstances)
 
 
 def setups(wishes: Wishes, base: Setup) -> tuple[Setup, ...]:
@@ -123,10 +123,7 @@ def _trace(wishes: Wishes) -> Trace:
     trace = read_trace(wishes.trace)
     if wishes.first is not None:
         trace = changed(trace, jobs=trace.jobs[: wishes.first])
-    if wishes.synthesise:
-        trace = with_made_up(trace, wishes.seed)
-    factor = _factor(wishes.arrivals)
-    return trace if factor == 1 else scaled_arrivals(trace, factor)
+    return with_made_up(trace, wishes.seed) if wishes.synthesise else trace
 
 
 def _factor(text: str) -> Decimal:

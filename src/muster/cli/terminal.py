@@ -21,7 +21,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from muster.cli.screen import note
 from muster.client.answers import Job
-from muster.client.client import POLL_MAX_S, POLL_S, Client
+from muster.client.client import Client
+from muster.client.pauses import pauses_s
 from muster.model.errors import Conflict, MusterError, NotFound, Refused, Unauthenticated, Unreachable
 from muster.model.job import JobState
 
@@ -32,12 +33,12 @@ FRAME_BYTES = 1 << 20
 
 def attach_when_running(client: Client, job_id: str) -> Job:
     """Attach to a job once it runs, and return it once it has ended."""
-    pause_s = POLL_S
+    pauses, is_new = pauses_s(), True
     while (job := client.job(job_id)).state != JobState.RUNNING and not job.is_final:
-        if pause_s == POLL_S and job.state == JobState.QUEUED:
+        if is_new and job.state == JobState.QUEUED:
             note(f"{job_id} is queued; `muster why {job_id}` says why")
-        time.sleep(pause_s)
-        pause_s = min(POLL_MAX_S, pause_s * 1.5)
+        is_new = False
+        time.sleep(next(pauses))
     if not job.is_final:
         attach_terminal(client, job_id)
     return client.wait(job_id)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from math import inf
 
 import typer
 from rich.console import Console
@@ -14,7 +15,8 @@ from muster.cli.options import Output
 from muster.cli.screen import note, screen, show, show_ids, show_json
 from muster.cli.wording import count, duration, job_style, now
 from muster.client.answers import Job
-from muster.client.client import POLL_MAX_S, POLL_S, Client
+from muster.client.client import Client
+from muster.client.pauses import pauses_s
 
 NAMED = 3
 """Unfinished jobs that the progress line names."""
@@ -35,18 +37,17 @@ def _watched(client: Client, ids: Sequence[str], timeout_s: float | None) -> Ite
     """The jobs again and again until all have ended or time is up."""
     until = None if timeout_s is None else time.monotonic() + timeout_s
     known: dict[str, Job] = {}
-    pause_s = POLL_S
+    pauses = pauses_s()
     while True:
         for job in ids:
             if job not in known or not known[job].is_final:
                 known[job] = client.job(job)
         jobs = list(known.values())
         yield jobs
-        left_s = POLL_MAX_S if until is None else until - time.monotonic()
+        left_s = inf if until is None else until - time.monotonic()
         if all(job.is_final for job in jobs) or left_s <= 0:
             return
-        time.sleep(min(pause_s, left_s))
-        pause_s = min(POLL_MAX_S, pause_s * 1.5)
+        time.sleep(min(next(pauses), left_s))
 
 
 def progress_line(jobs: Sequence[Job], console: Console) -> Text:

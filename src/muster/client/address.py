@@ -20,8 +20,6 @@ from muster.processes import is_same
 
 START_A_SERVER = "start one here with `muster up -d`, or name one with MUSTER_URL or `muster login URL`"
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
@@ -59,11 +57,6 @@ def find_address(
     home = home_folder(environment)
     found, source = _url(url or environment.get("MUSTER_URL"), home)
     return Address(url=found, token=token or environment.get("MUSTER_TOKEN") or _token(found, home), source=source)
-
-
-def is_loopback(url: str) -> bool:
-    """True for addresses that never leave this machine."""
-    return urlsplit(url).hostname in _LOOPBACK
 
 
 def read_record(path: Path) -> dict[str, object]:

@@ -7,6 +7,7 @@ a key of its own, so that asking again after an answer got lost never submits tw
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote
@@ -29,14 +30,12 @@ from muster.client.answers import (
     Why,
 )
 from muster.client.building import build
+from muster.client.pauses import pauses_s
 from muster.client.streams import follow_log, read_events, read_log, read_past_events
 from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
 from muster.model.errors import TimedOut
 
 PAGE_ITEMS = 500
-POLL_S = 0.1
-POLL_MAX_S = 2.0
-"""How often somebody who waits asks again: often at first, then every two seconds."""
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
 JobSource = Mapping[str, Any] | str | Path
@@ -170,13 +169,12 @@ class Client:
     def wait(self, job: str, timeout: float | None = None) -> Job:
         """The job once it has ended, however it ended; `TimedOut` when that takes longer than `timeout` seconds."""
         until = None if timeout is None else time.monotonic() + timeout
-        pause_s = POLL_S
+        pauses = pauses_s()
         while not (found := self.job(job)).is_final:
-            left_s = POLL_MAX_S if until is None else until - time.monotonic()
+            left_s = inf if until is None else until - time.monotonic()
             if left_s <= 0:
                 raise TimedOut(f"{job} is still {found.state} after {timeout:g} s; it goes on")
-            self._wire.sleep(min(pause_s, left_s))
-            pause_s = min(POLL_MAX_S, pause_s * 1.5)
+            self._wire.sleep(min(next(pauses), left_s))
         return found
 
     def logs(

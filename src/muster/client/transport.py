@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 
-from muster.client.address import Address, is_loopback
+from muster.client.address import Address
 from muster.client.problems import problem, unreachable
+from muster.loopback import is_loopback_url
 from muster.model.errors import Unreachable
 
 TIMEOUT_S = 30.0
@@ -53,7 +54,7 @@ class Transport:
             headers=headers,
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
             transport=below,
-            trust_env=not is_loopback(address.url),  # A proxy cannot reach what listens on this machine only.
+            trust_env=not is_loopback_url(address.url),  # A proxy cannot reach what listens on this machine only.
         )
 
     def close(self) -> None:

@@ -36,6 +36,14 @@ class _Branch:
         self.due_above_seen = 0
         """What one unit of weight below the branch above had been due when this one was last brought up to date."""
 
+    def copy(self, above: "_Branch | None") -> "_Branch":
+        """The same below another branch."""
+        made = _Branch(self.weight, above)
+        made.weight_below = self.weight_below
+        made.due_each = self.due_each
+        made.due_above_seen = self.due_above_seen
+        return made
+
 
 class _Member(NamedTuple):
     """A job that has not ended."""
@@ -64,6 +72,16 @@ class Entitlements:
         self._branches = {}
         self._root = _Branch(DEFAULT_WEIGHT, None)
 
+    def copy(self) -> "Entitlements":
+        """The same, for whoever goes on from here on its own."""
+        made = Entitlements((), self._capacity_milli, self._now_ms)
+        made._members = self._members.copy()
+        made._weights = self._weights.copy()
+        made._root = self._root.copy(None)
+        for path, branch in self._branches.items():  # in the order in which they grew: whoever is above is there
+            made._branches[path] = branch.copy(made._above(path))
+        return made
+
     def join(self, job: JobId, team: TeamPath, at_ms: int) -> None:
         """A job was submitted."""
         self._pass_time(at_ms)
@@ -77,6 +95,10 @@ class Entitlements:
         if member is not None:
             self._pass_time(at_ms)
             self._change(self._branch(own_jobs(member.team)), -DEFAULT_WEIGHT)
+
+    def knows(self, job: JobId) -> bool:
+        """True for a job that has joined and not left."""
+        return job in self._members
 
     def resize(self, capacity_milli: int, at_ms: int) -> None:
         """The cluster has so many GPUs from now on."""

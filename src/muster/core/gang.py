@@ -12,6 +12,7 @@ from muster.core.cluster.tree import Tree
 from muster.core.setting import Setting
 from muster.model.ids import GpuType, PoolName
 from muster.model.job import Placement, RunningJob
+from muster.model.policy import Packing
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import JobSpec, Role, TopologyWish
 from muster.model.team import ANY_TYPE
@@ -137,7 +138,10 @@ def _by_type(
 ) -> Iterator[Choice]:
     accepted = [_accepted_types(role.request, setting) for role in roles]
     for types in islice(product(*accepted), TYPE_CHOICES):
-        asks = tuple(_ask(role.request, gpu_type, pools) for role, gpu_type in zip(roles, types, strict=True))
+        asks = tuple(
+            _ask(role.request, gpu_type, pools, takes_shared=_takes_shared(role.request, part.workers, setting))
+            for role, part, gpu_type in zip(roles, parts, types, strict=True)
+        )
         speeds = [
             _speed_milli(role.request, gpu_type, setting)
             for role, gpu_type in zip(roles, types, strict=True)
@@ -154,7 +158,13 @@ def _accepted_types(request: Request, setting: Setting) -> tuple[GpuType | None,
     return tuple(gpu_type for gpu_type in request.gpu_types if gpu_type in setting.gpu_types)
 
 
-def _ask(request: Request, gpu_type: GpuType | None, pools: tuple[PoolName, ...]) -> Ask:
+def _takes_shared(request: Request, workers: int, setting: Setting) -> bool:
+    """False for what is too large for a node, where nodes are packed as elsewhere: it gets empty ones."""
+    node_milli = setting.tree.largest_node_gpus * GPU_MILLI
+    return setting.policy.packing is not Packing.BEST_FIT or workers * request.gpu_milli <= node_milli
+
+
+def _ask(request: Request, gpu_type: GpuType | None, pools: tuple[PoolName, ...], *, takes_shared: bool) -> Ask:
     return Ask(
         gpu_milli=request.gpu_milli,
         gpu_type=gpu_type,
@@ -162,6 +172,7 @@ def _ask(request: Request, gpu_type: GpuType | None, pools: tuple[PoolName, ...]
         memory_bytes=request.memory_bytes,
         disk_bytes=request.disk_bytes,
         pools=pools,
+        takes_shared=takes_shared,
     )
 
 

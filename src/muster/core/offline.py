@@ -1,8 +1,9 @@
-"""One cycle on a situation described in a file: admit, plan, lint, explain. Needs no server and changes nothing."""
+"""One cycle on a situation as plain values: admit, plan, lint, explain. Needs no server and changes nothing."""
 
 from dataclasses import dataclass
 
 from muster.core.admission import Gate, Rejected
+from muster.core.entitlements import Entitlements
 from muster.core.explain import Explanation, explain_all
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
@@ -32,8 +33,11 @@ class Decision:
     rejected: tuple[Rejection, ...]
 
 
-def decide(scenario: Scenario) -> Decision:
-    """Plan one cycle and say why everything is as it is."""
+def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Decision:
+    """Plan one cycle and say why everything is as it is.
+
+    Without `entitlements` nobody knows what jobs were due in the past, and turns go by GPU time alone.
+    """
     gate = Gate(Snapshot.of(changed(scenario, running=(), waiting=(), holds=())))
     rejected: list[Rejection] = []
     admitted = []
@@ -43,7 +47,7 @@ def decide(scenario: Scenario) -> Decision:
             rejected.append(Rejection(job=job.id, code=outcome.code, message=outcome.message))
         else:
             admitted.append(job)
-    snapshot = Snapshot.of(changed(scenario, waiting=tuple(admitted)))
+    snapshot = Snapshot.of(changed(scenario, waiting=tuple(admitted)), entitlements)
     made = plan(snapshot, scenario.now_ms)
     violations = lint(made, snapshot)
     if violations:

@@ -5,7 +5,10 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.setting import Setting
+from muster.model.compiling import mypyc_attr
+from muster.model.ids import JobId
 from muster.model.job import RunningJob
+from muster.model.resources import GPU_MILLI
 
 
 class Pace(NamedTuple):
@@ -21,22 +24,54 @@ class Pace(NamedTuple):
         return any(has_slots(capacity, self.gang, choice) for choice in self.faster)
 
 
-def pace_of(job: RunningJob, setting: Setting) -> Pace | None:
-    """The pace of a job that could move to faster GPUs.
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Paces:
+    """How fast all running jobs are of which that is known."""
 
-    None for all others, at once where nobody knows how fast GPU types are.
+    def __init__(self) -> None:
+        self.slow: dict[JobId, Pace] = {}
+        """Those that can resume and would run faster elsewhere."""
+        self._of_usual_milli: dict[JobId, int] = {}
+        """Their speeds, in thousandths of the usual one, where it is another."""
+
+    def follow(self, job: RunningJob, setting: Setting) -> None:
+        """A job runs where it does from now on."""
+        self.forget(job.id)
+        if not setting.knows_speeds(job.spec):
+            return
+        gang = running_gang(job, setting)
+        here = gang.choices_on(job.workers, setting.tree)
+        if not here:
+            return
+        speed_milli, usual_milli = here[0].speed_milli, usual_speed_milli(gang, setting)
+        if speed_milli != usual_milli:
+            self._of_usual_milli[job.id] = speed_milli * GPU_MILLI // usual_milli
+        before = gang.choices[: gang.choices.index(here[0])]
+        faster = tuple(choice for choice in before if choice.speed_milli > speed_milli)
+        if faster and setting.policy.consolidation and job.spec.can_resume and job.leaving_by_ms is None:
+            self.slow[job.id] = Pace(gang, speed_milli, faster)
+
+    def forget(self, job_id: JobId) -> None:
+        """A job no longer runs there."""
+        self.slow.pop(job_id, None)
+        self._of_usual_milli.pop(job_id, None)
+
+    def at_usual_speed_ms(self, job_id: JobId, ran_ms: int) -> int:
+        """How long a job would have run at its usual speed to get as far."""
+        return ran_ms * self._of_usual_milli.get(job_id, GPU_MILLI) // GPU_MILLI
+
+
+def usual_speed_milli(gang: Gang, setting: Setting) -> int:
+    """How fast a gang is on average on all GPUs that it accepts; it has a way to be served.
+
+    That is what it would have of a share of the cluster: so many GPUs of every type.
     """
-    is_movable = setting.policy.consolidation and job.spec.can_resume and job.leaving_by_ms is None
-    if not is_movable or not setting.knows_speeds(job.spec):
-        return None
-    gang = running_gang(job, setting)
-    here = gang.choices_on(job.workers, setting.tree)
-    if not here:
-        return None
-    speed_milli = here[0].speed_milli
-    before = gang.choices[: gang.choices.index(here[0])]
-    faster = tuple(choice for choice in before if choice.speed_milli > speed_milli)
-    return Pace(gang, speed_milli, faster) if faster else None
+    weighed = [
+        (choice.speed_milli, sum(setting.gpus_of_type.get(ask.gpu_type, 0) for ask in choice.asks if ask.gpu_type))
+        for choice in gang.choices
+    ]
+    gpus = sum(count for _, count in weighed)
+    return max(sum(speed_milli * count for speed_milli, count in weighed) // gpus, 1) if gpus else GPU_MILLI
 
 
 def has_slots(capacity: Capacity, gang: Gang, choice: Choice) -> bool:

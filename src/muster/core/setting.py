@@ -13,7 +13,17 @@ from muster.model.spec import JobSpec
 class Setting:
     """Everything an operator configured, with the cluster's shape."""
 
-    __slots__ = ("gpu_types", "is_strict", "policy", "pool_names", "pools", "tier_rank", "tiers", "tree")
+    __slots__ = (
+        "gpu_types",
+        "gpus_of_type",
+        "is_strict",
+        "policy",
+        "pool_names",
+        "pools",
+        "tier_rank",
+        "tiers",
+        "tree",
+    )
 
     def __init__(self, *, tree: Tree, tiers: tuple[Tier, ...], pools: tuple[Pool, ...], policy: Policy) -> None:
         self.tree = tree
@@ -24,9 +34,11 @@ class Setting:
         self.is_strict = policy.is_strict
         """Asked for at every event."""
         self.pool_names: tuple[PoolName, ...] = tuple(sorted(dict.fromkeys(node.pool for node in tree.nodes)))
-        self.gpu_types: tuple[GpuType, ...] = tuple(
-            sorted(dict.fromkeys(node.gpu_type for node in tree.nodes if node.gpus))
-        )
+        self.gpus_of_type: dict[GpuType, int] = {}
+        for node in tree.nodes:
+            if node.gpus:
+                self.gpus_of_type[node.gpu_type] = self.gpus_of_type.get(node.gpu_type, 0) + node.gpus
+        self.gpu_types: tuple[GpuType, ...] = tuple(sorted(self.gpus_of_type))
 
     def tier(self, name: TierName) -> Tier:
         """The tier called `name`; admission has made sure that it exists."""

@@ -13,7 +13,7 @@ from muster.core.cluster.tree import Tree, same_place
 from muster.core.entitlements import Entitlements
 from muster.core.footprint import demand_of_running, footprint_of
 from muster.core.gang import Demand
-from muster.core.pace import Pace, has_slots, pace_of
+from muster.core.pace import Paces, has_slots
 from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
 from muster.core.quota import Ledger, LimitShare
 from muster.core.recent_preemptions import RecentPreemptions
@@ -51,8 +51,7 @@ class Snapshot:
         """What every running job uses up of each limit above its team."""
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
-        self.slow: dict[JobId, Pace] = {}
-        """Running jobs that can resume and would run faster on another GPU type."""
+        self.paces = Paces()
         self.running_in: list[int] = [0] * len(scenario.tiers)
         """How many jobs of each tier run."""
         self.departing: dict[JobId, None] = {}
@@ -87,9 +86,11 @@ class Snapshot:
         self.queue = WaitingQueue(self.setting)
 
     @classmethod
-    def of(cls, scenario: Scenario) -> "Snapshot":
-        """Index a whole situation."""
+    def of(cls, scenario: Scenario, entitlements: Entitlements | None = None) -> "Snapshot":
+        """Index a whole situation. What jobs are due is copied from whoever kept it; a scenario does not tell it."""
         made = cls(scenario)
+        if entitlements is not None:
+            made.entitlements = entitlements.copy()
         for team, gpu_ms in scenario.usage:
             made.ledger.remember(team, gpu_ms, scenario.now_ms)
         for team, count in scenario.recent_preemptions:
@@ -132,7 +133,7 @@ class Snapshot:
     @property
     def is_idle(self) -> bool:
         """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow or run faster."""
-        return not (self.queue.class_of or self.holds or self.elastic or self.slow)
+        return not (self.queue.class_of or self.holds or self.elastic or self.paces.slow)
 
     def reconsider(self) -> None:
         """What the last plan found out does not hold: it was not carried out."""
@@ -178,7 +179,7 @@ class Snapshot:
             self.elastic[job.id] = job
         else:
             self.elastic.pop(job.id, None)
-        self._compare_speeds(job)
+        self.paces.follow(job, self.setting)
         if job.leaving_by_ms is not None:
             self.departing[job.id] = None
             end_ms = job.leaving_by_ms
@@ -189,12 +190,6 @@ class Snapshot:
         insort(self.begins, (job.started_ms, job.id))
         if job.spec.can_resume:
             insort(self.turns, (began_ms(job), job.id))
-
-    def _compare_speeds(self, job: RunningJob) -> None:
-        """Note a job that would run faster elsewhere."""
-        self.slow.pop(job.id, None)
-        if (pace := pace_of(job, self.setting)) is not None:
-            self.slow[job.id] = pace
 
     def _forget_times(self, job: RunningJob) -> None:
         del self.ends[bisect_left(self.ends, (self.end_ms.pop(job.id), job.id))]
@@ -219,7 +214,7 @@ class Snapshot:
         job = self.running.pop(job_id)
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.elastic.pop(job_id, None)
-        self.slow.pop(job_id, None)
+        self.paces.forget(job_id)
         self.departing.pop(job_id, None)
         self._forget_times(job)
         footprint = self.footprints.pop(job_id)
@@ -241,7 +236,7 @@ class Snapshot:
 
         On a full cluster most exits end here.
         """
-        if self.holds or self.elastic or (self.slow and not self.queue.class_of):
+        if self.holds or self.elastic or (self.paces.slow and not self.queue.class_of):
             return False
         if self.setting.is_strict:
             front = self.queue.front()
@@ -288,7 +283,8 @@ class Snapshot:
         job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
-        if job_id in self.slow and not self.queue.class_of and self.slow[job_id].may_find_room(self.capacity):
+        pace = self.paces.slow.get(job_id)
+        if pace is not None and not self.queue.class_of and pace.may_find_room(self.capacity):
             self.news += 1
 
     def resizable(self, job_id: JobId, can_resize: bool) -> None:
@@ -392,4 +388,4 @@ class Snapshot:
             self.queue.add(job)
         for running in now.running:
             self._occupy(running)
-            self._compare_speeds(running)
+            self.paces.follow(running, self.setting)

@@ -6,6 +6,9 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
 
+LEAVER = "/leaving"
+"""How the ids of workers end that an elastic job gave up and that are still leaving."""
+
 _SUCCEEDED: Final = JobState.SUCCEEDED
 _CHECKPOINTING: Final = JobState.CHECKPOINTING
 """Looked up once: every event asks for them."""
@@ -136,7 +139,12 @@ def _can_resize(job: Job) -> bool:
 
 
 def _leaver_id(job: Job) -> JobId:
-    return JobId(f"{job.id}/leaving")
+    return JobId(f"{job.id}{LEAVER}")
+
+
+def is_leaver(job: JobId) -> bool:
+    """True for workers that an elastic job gave up and that run in the snapshot as somebody of their own."""
+    return job.endswith(LEAVER)
 
 
 def _running_entry(job: Job, at_ms: int) -> RunningJob:

@@ -3,14 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from muster.engine.projection import is_leaver
 from muster.engine.state import State
 from muster.model.ids import GpuType, NodeName, TeamPath, TierName
 from muster.model.job import RunningJob
 from muster.model.node import NodeState
 from muster.model.team import ancestors
-
-GIVEN_UP = "/leaving"
-"""How the ids of workers end that an elastic job gave up and that are still leaving."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +51,7 @@ def _taken(state: State) -> Census:
             census.gpus[node.gpu_type] += node.gpus
     for running in list(state.snapshot.running.values()):
         _count_gpus(census, running, types)
-        if not running.id.endswith(GIVEN_UP):
+        if not is_leaver(running.id):
             census.running[running.spec.tier, running.spec.team] += 1
     for waiting in list(state.snapshot.queue.jobs.values()):
         tier = waiting.spec.tier

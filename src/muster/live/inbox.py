@@ -80,9 +80,9 @@ class Inbox:
             return letters
 
     def refuse(self, reason: str) -> None:
-        """Take nothing more, and answer those who wait with the reason; empty opens it again."""
+        """Take nothing more, and answer those who wait with the reason."""
         with self._changed:
             self._refusal = reason
-            letters, self._letters = (self._letters, []) if reason else ([], self._letters)
+            letters, self._letters = self._letters, []
         for letter in letters:
             letter.reply(Unavailable(reason))

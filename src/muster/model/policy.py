@@ -74,7 +74,8 @@ class Packing(StrEnum):
     LEAST_HARM = "least_harm"
     """The one where it spoils least for what waits now and for what usually comes."""
     BEST_FIT = "best_fit"
-    """The one that it fills most; what others do, for comparisons with them."""
+    """The one that it fills most, and empty ones for a gang that is too large for a node: what others do, for
+    comparisons with them."""
 
 
 class Policy(Record, frozen=True, kw_only=True):

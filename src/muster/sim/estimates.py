@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
+from muster.core.entitlements import Entitlements
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
 from muster.engine.decisions import Planner
@@ -40,11 +41,13 @@ def estimate_starts(
     recent: Sequence[Arrival] = (),
     planner: Planner = plan,
     habits: Habits | None = None,
+    entitlements: Entitlements | None = None,
 ) -> dict[JobId, StartEstimate]:
     """Estimate when these waiting jobs start, looking `horizon_ms` ahead in `runs` possible futures.
 
-    `recent` is who submitted lately, in the order of time; without it nobody else comes. Jobs that do not wait in the
-    scenario, or may not start, are estimated to start later than anybody looked.
+    `recent` is who submitted lately, in the order of time; without it nobody else comes. `entitlements` are what jobs
+    were due until now; without them turns go by GPU time alone. Jobs that do not wait in the scenario, or may not
+    start, are estimated to start later than anybody looked.
     """
     asked = tuple(dict.fromkeys(jobs))
     played = possible_starts(
@@ -56,6 +59,7 @@ def estimate_starts(
         recent=recent,
         planner=planner,
         habits=habits,
+        entitlements=entitlements,
     )
     return summed_up(asked, tuple(islice(played, runs)))
 
@@ -70,6 +74,7 @@ def possible_starts(
     recent: Sequence[Arrival] = (),
     planner: Planner = plan,
     habits: Habits | None = None,
+    entitlements: Entitlements | None = None,
 ) -> Iterator[dict[JobId, int]]:
     """When these jobs start in one possible future after another, without end; those that start too late are missing.
 
@@ -80,7 +85,9 @@ def possible_starts(
     for number in count():
         luck = Luck(run_times, f"future {seed} {number}")
         newcomers = luck.newcomers(recent[-RECENT_ARRIVALS:], scenario.now_ms)
-        future = Future(scenario, luck, newcomers, planner=planner, habits=habits or Habits())
+        future = Future(
+            scenario, luck, newcomers, planner=planner, habits=habits or Habits(), entitlements=entitlements
+        )
         yield future.first_starts(asked, until_ms)
 
 

@@ -7,6 +7,7 @@ it, plans are made when the engine would make them, and carried out as they stan
 import heapq
 from collections.abc import Iterator, Mapping
 
+from muster.core.entitlements import Entitlements
 from muster.core.run_times import run_ms
 from muster.core.snapshot import Snapshot
 from muster.engine.decisions import Planner
@@ -28,13 +29,24 @@ MOMENTS = 50_000
 
 
 class Future:
-    """A situation that unfolds; `first_starts` is called once."""
+    """A situation that unfolds; `first_starts` is called once.
+
+    `entitlements` are what jobs were due until now, and go on from there; without them nobody keeps any.
+    """
 
     def __init__(
-        self, scenario: Scenario, luck: Luck, newcomers: Iterator[WaitingJob], *, planner: Planner, habits: Habits
+        self,
+        scenario: Scenario,
+        luck: Luck,
+        newcomers: Iterator[WaitingJob],
+        *,
+        planner: Planner,
+        habits: Habits,
+        entitlements: Entitlements | None = None,
     ) -> None:
         self._now_ms = self._present_ms = scenario.now_ms
-        self._snapshot = Snapshot.of(scenario)
+        self._snapshot = Snapshot.of(scenario, entitlements)
+        self._is_entitling = entitlements is not None
         self._luck = luck
         self._newcomers = newcomers
         self._newcomer = next(newcomers, None)
@@ -50,6 +62,8 @@ class Future:
         self._wake_ms: int | None = None
         for job in scenario.running:
             self._expect(job)
+        for waiting in scenario.waiting:
+            self._entitle(waiting)
 
     def first_starts(self, jobs: Mapping[JobId, None], until_ms: int) -> dict[JobId, int]:
         """When each of these jobs starts that does so until then."""
@@ -87,7 +101,14 @@ class Future:
                 self._end(job)
         while self._newcomer is not None and self._newcomer.submitted_ms <= now_ms:
             self._snapshot.enqueue(self._newcomer)
+            self._entitle(self._newcomer)
             self._newcomer = next(self._newcomers, None)
+
+    def _entitle(self, job: WaitingJob) -> None:
+        """Let a job be due its part from now on, if it was not before."""
+        entitlements = self._snapshot.entitlements
+        if self._is_entitling and not entitlements.knows(job.id):
+            entitlements.join(job.id, job.spec.team, self._now_ms)
 
     def _expect(self, job: RunningJob) -> None:
         """Draw when a job ends that runs at the beginning; one that was told to leave is gone by its deadline."""
@@ -125,6 +146,8 @@ class Future:
                     starved=job.starved,
                 )
             )
+        else:
+            self._snapshot.entitlements.leave(job_id, self._now_ms)
 
     def _decide(self) -> list[JobId]:
         """Plan if the engine would, and say who starts."""

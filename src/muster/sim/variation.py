@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 from math import gcd
+from typing import assert_never
 
 from muster.formats.units import BadValue, duration_ms, duration_text
 from muster.model.errors import InvalidInput
@@ -13,11 +14,11 @@ from muster.model.limits import NODES_PER_CLUSTER
 from muster.model.node import ClusterSpec, Node
 from muster.model.records import changed
 from muster.model.trace import Trace
+from muster.sim.quantity import Quantity
 from muster.sim.replay import Circumstances
 
 STEPS = 100
 """More points than a curve needs, and few enough to wait for."""
-KEYS = ("nodes", "arrivals", "restart_cost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,26 +26,45 @@ class Setup:
     """Everything that a replay needs besides the policy."""
 
     trace: Trace
+    """As it is in its file; what is replayed is `arriving`."""
+    arrivals: Decimal = Decimal(1)
+    """How many times as fast as there its jobs come."""
     cluster: ClusterSpec
     circumstances: Circumstances
-    varied: tuple[str, float] | None = None
-    """What is different here, and how much of it there is; a restart cost is in seconds."""
+    varied: tuple[Quantity, float] | None = None
+    """What is different here, and how much of it there is."""
+
+    @property
+    def arriving(self) -> Trace:
+        """The trace with jobs that come as fast as they are to."""
+        return self.trace if self.arrivals == 1 else scaled_arrivals(self.trace, self.arrivals)
+
+    def amount(self, quantity: Quantity) -> float:
+        """How much there is of something."""
+        match quantity:
+            case Quantity.NODES:
+                return len(self.cluster.nodes)
+            case Quantity.ARRIVALS:
+                return float(self.arrivals)
+            case Quantity.RESTART_COST:
+                return self.circumstances.habits.restart_cost_ms / 1000
+            case _:
+                assert_never(quantity)
 
 
 def variations(text: str, setup: Setup) -> tuple[Setup, ...]:
     """The setups that `key=from..to:step` stands for, in order; both ends count."""
     key, _, span = (part.strip() for part in text.partition("="))
-    key = key.replace("-", "_")
-    if key not in KEYS:
-        raise InvalidInput(f"vary: {key!r} cannot be varied; choose from: {', '.join(KEYS)}")
-    first, last, step = _span(key, span)
-    return tuple(_varied(key, value, setup) for value in _steps(first, last, step))
+    try:
+        quantity = Quantity(key.replace("-", "_"))
+    except ValueError:
+        raise InvalidInput(f"vary: {key!r} cannot be varied; choose from: {', '.join(Quantity)}") from None
+    first, last, step = _span(quantity, span)
+    return tuple(_varied(quantity, value, setup) for value in _steps(first, last, step))
 
 
 def scaled_arrivals(trace: Trace, factor: Decimal) -> Trace:
     """The same jobs, coming so many times as fast."""
-    if factor <= 0:
-        raise InvalidInput(f"arrivals must be above 0, not {factor}: 2 lets jobs come twice as fast")
     jobs = tuple(changed(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
     return changed(trace, jobs=jobs)
 
@@ -97,49 +117,62 @@ def _kind_text(kind: Node) -> str:
     return f"with {gpus} GPUs in pool {kind.pool}, {kind.state}" + (" with bad GPUs" if kind.bad_gpus else "")
 
 
-def _varied(key: str, value: Decimal, setup: Setup) -> Setup:
-    match key:
-        case "nodes":
+def _varied(quantity: Quantity, value: Decimal, setup: Setup) -> Setup:
+    match quantity:
+        case Quantity.NODES:
             varied = replace(setup, cluster=with_nodes(setup.cluster, int(value)))
-        case "arrivals":
-            varied = replace(setup, trace=scaled_arrivals(setup.trace, value))
-        case _:
+        case Quantity.ARRIVALS:
+            if value <= 0:
+                raise InvalidInput(f"vary: arrivals must be above 0, not {value}: 2 lets jobs come twice as fast")
+            varied = replace(setup, arrivals=value)
+        case Quantity.RESTART_COST:
             given = setup.circumstances
             habits = replace(given.habits, restart_cost_ms=int(value * 1000))
             varied = replace(setup, circumstances=replace(given, habits=habits))
-    return replace(varied, varied=(key, int(value) if value == int(value) else float(value)))
+        case _:
+            assert_never(quantity)
+    return replace(varied, varied=(quantity, int(value) if value == int(value) else float(value)))
 
 
-def _span(key: str, span: str) -> tuple[Decimal, Decimal, Decimal]:
+def _span(quantity: Quantity, span: str) -> tuple[Decimal, Decimal, Decimal]:
     """First, last and step of `60..100:10`; a single value stands for itself."""
     ends, _, step = span.partition(":")
     first, _, last = ends.partition("..")
-    low = _number(key, first)
-    high = _number(key, last) if last else low
-    by = _number(key, step) if step else max(high - low, Decimal(1))
+    low = _number(quantity, first)
+    high = _number(quantity, last) if last else low
+    by = _number(quantity, step) if step else max(high - low, Decimal(1))
     if high < low or by <= 0:
-        raise InvalidInput(f"vary: {key}={span} does not go upwards; write for example {_example(key)}")
+        raise InvalidInput(f"vary: {quantity}={span} does not go upwards; write for example {_example(quantity)}")
     if (high - low) / by >= STEPS:
-        raise InvalidInput(f"vary: {key}={span} has more than {STEPS} steps; take larger ones")
+        raise InvalidInput(f"vary: {quantity}={span} has more than {STEPS} steps; take larger ones")
     return low, high, by
 
 
-def _number(key: str, text: str) -> Decimal:
+def _number(quantity: Quantity, text: str) -> Decimal:
     try:
-        if key == "restart_cost":
+        if quantity is Quantity.RESTART_COST:
             return Decimal(duration_ms(text)) / 1000
         value = Decimal(text)
     except (InvalidOperation, BadValue):
-        raise InvalidInput(f"vary: {text!r} is not a value for {key}; write for example {_example(key)}") from None
-    if not value.is_finite() or (key == "nodes" and value != int(value)):
-        raise InvalidInput(f"vary: {text!r} is not a value for {key}; write for example {_example(key)}")
+        raise InvalidInput(
+            f"vary: {text!r} is not a value for {quantity}; write for example {_example(quantity)}"
+        ) from None
+    if not value.is_finite() or (quantity is Quantity.NODES and value != int(value)):
+        raise InvalidInput(f"vary: {text!r} is not a value for {quantity}; write for example {_example(quantity)}")
     return value
 
 
-def _example(key: str) -> str:
-    minute = duration_text(60_000)
-    examples = {"nodes": "nodes=60..100:10", "arrivals": "arrivals=0.5..2:0.5"}
-    return examples.get(key, f"restart_cost=0s..5m:{minute}")
+def _example(quantity: Quantity) -> str:
+    match quantity:
+        case Quantity.NODES:
+            span = "60..100:10"
+        case Quantity.ARRIVALS:
+            span = "0.5..2:0.5"
+        case Quantity.RESTART_COST:
+            span = f"0s..5m:{duration_text(60_000)}"
+        case _:
+            assert_never(quantity)
+    return f"{quantity}={span}"
 
 
 def _steps(first: Decimal, last: Decimal, step: Decimal) -> Iterator[Decimal]:

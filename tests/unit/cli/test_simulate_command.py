@@ -160,14 +160,14 @@ def test_jobs_that_never_fit_are_said_on_stderr(trace: str) -> None:
     result = runner.invoke(app, ["simulate", "--trace", trace, "--cluster", "1x4", "--policy", "fifo", "-o", "json"])
     assert result.exit_code == 0
     assert json.loads(result.stdout)["rejected"] == 1
-    assert "muster: fifo: 1 jobs can never run on this cluster" in result.stderr
+    assert "muster: fifo: 1 job can never run on this cluster and is left out" in result.stderr
 
 
 def test_which_replay_is_meant_is_said_on_stderr(trace: str) -> None:
     arguments = ["--cluster", "1x4", "--policy", "fifo", "--vary", "restart_cost=0s..1s:1s"]
     result = runner.invoke(app, ["simulate", "--trace", trace, *arguments])
-    assert "muster: fifo, restart_cost 0: 1 jobs can never run" in result.stderr
-    assert "muster: fifo, restart_cost 1: 1 jobs can never run" in result.stderr
+    assert "muster: fifo, restart_cost 0: 1 job can never run" in result.stderr
+    assert "muster: fifo, restart_cost 1: 1 job can never run" in result.stderr
 
 
 def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:

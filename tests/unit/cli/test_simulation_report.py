@@ -90,6 +90,16 @@ def test_what_is_varied_has_curves_around_what_is(folder: Path, vary: str, chose
     assert "sweep-completion" in page.charts
 
 
+def test_varied_arrivals_are_those_of_the_trace_whatever_else_was_asked_for(folder: Path) -> None:
+    page = reported(folder, "--cluster", "3x8", "--arrivals", "2", "--vary", "arrivals=1..3:1")
+    assert "2× arrivals, as it is without varying it" in page.text
+    swept = page.charts["sweep-completion"]
+    assert swept["data"][0]["x"] == [1, 2, 3]
+    assert swept["layout"]["shapes"][0]["x0"] == 2
+    once = reported(folder, "--cluster", "3x8", "--arrivals", "1", "--vary", "arrivals=1..3:1")
+    assert swept["data"] == once.charts["sweep-completion"]["data"]
+
+
 def test_a_single_value_needs_no_curve(folder: Path) -> None:
     page = reported(folder, "--cluster", "3x8", "--vary", "nodes=2")
     assert "sweep-completion" not in page.charts

@@ -4,6 +4,7 @@ from muster.core.explain import Explanation, explain_all
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS
 
@@ -12,6 +13,16 @@ Where = list[tuple[str, tuple[int, ...]]]
 
 def planned(scenario: Scenario) -> Plan:
     return plan(Snapshot.of(scenario), scenario.now_ms)
+
+
+def with_dues(scenario: Scenario) -> Snapshot:
+    """A snapshot that knows since when everybody has been there."""
+    snapshot = Snapshot.of(changed(scenario, now_ms=0))
+    jobs = [(job.submitted_ms, job.id, job.spec.team) for job in scenario.running]
+    jobs += [(job.submitted_ms, job.id, job.spec.team) for job in scenario.waiting]
+    for submitted_ms, job_id, team in sorted(jobs):
+        snapshot.entitlements.join(job_id, team, submitted_ms)
+    return snapshot
 
 
 def started(scenario: Scenario) -> list[str]:

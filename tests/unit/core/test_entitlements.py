@@ -99,3 +99,21 @@ def test_where_no_team_was_declared_nobody_said_what_is_fair() -> None:
     due = of()
     due.join(A, TeamPath("nlp"), 0)
     assert due.fair_ms(A, 16_000, 100, 500) is None
+
+
+def test_a_copy_knows_the_same_and_goes_its_own_way() -> None:
+    due = of(team("nlp", 3000), team("nlp/eval", 2000), team("cv", 1000))
+    due.join(A, TeamPath("nlp/eval"), 0)
+    due.join(B, TeamPath("cv"), 500)
+    copied = due.copy()
+    assert [copied.share_milli(job, 2_000) for job in (A, B)] == [due.share_milli(job, 2_000) for job in (A, B)]
+    before = pickle.dumps(due)
+    copied.join(C, TeamPath("nlp"), 1_000)
+    copied.leave(B, 1_500)
+    copied.resize(16_000, 1_500)
+    assert pickle.dumps(due) == before
+    assert (copied.knows(B), due.knows(B), copied.knows(C), due.knows(C)) == (False, True, True, False)
+    due.join(C, TeamPath("nlp"), 1_000)
+    due.leave(B, 1_500)
+    due.resize(16_000, 1_500)
+    assert [copied.share_milli(job, 9_000) for job in (A, C)] == [due.share_milli(job, 9_000) for job in (A, C)]

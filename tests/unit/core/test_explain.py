@@ -1,4 +1,4 @@
-"""Why jobs wait: every reason appears when it should and not otherwise; places in the queue; estimates."""
+"""Why jobs wait: every reason appears when it should and not otherwise."""
 
 from typing import Any
 
@@ -14,9 +14,11 @@ from muster.model.resources import Request
 from muster.model.scenario import Scenario
 from muster.model.spec import Role
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
-from tests.unit.core.outcomes import codes, explained, planned
+from tests.unit.core.outcomes import codes, explained
 
 NO_HOLDS = Policy(hold_depth=0)
+RESERVED = [Pool(name=PoolName("main")), Pool(name=PoolName("urgent"), tiers=(TierName("production"),))]
+TWO_POOLS = a_cluster(a_node("n1", pool="main"), a_node("n2", pool="urgent"))
 
 
 def busy(node: str = "n1", gpus: int = 8, *, job_id: str = "r", hours: float = 5, **fields: Any) -> RunningJob:
@@ -183,10 +185,6 @@ def test_gpu_type_when_another_type_has_room() -> None:
     assert codes(a_scenario(cluster, running=full, waiting=[waits("w", spec)])) == ["capacity"]
 
 
-RESERVED = [Pool(name=PoolName("main")), Pool(name=PoolName("urgent"), tiers=(TierName("production"),))]
-TWO_POOLS = a_cluster(a_node("n1", pool="main"), a_node("n2", pool="urgent"))
-
-
 def test_pool_when_one_that_does_not_admit_it_has_room() -> None:
     scenario = a_scenario(TWO_POOLS, pools=RESERVED, running=[busy()], waiting=[waits("w", a_job(gpus=8, team="a"))])
     assert codes(scenario) == ["pool", "capacity"]
@@ -307,81 +305,6 @@ def test_a_promised_job_whose_gpus_are_free_but_not_yet_its_own_is_told_when_it_
     running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n1", range(8))])]
     scenario = a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])
     assert codes(scenario) == ["capacity"]
-
-
-def test_positions_count_over_all_tiers_and_those_not_considered_come_last() -> None:
-    waiting = [
-        waits("idle", a_job(tier="production"), held=True),
-        waits("low", a_job(gpus=8, tier="exploratory")),
-        waits("second", a_job(gpus=8, priority=10)),
-        waits("first", a_job(gpus=8, priority=90)),
-        waits("top", a_job(gpus=8, tier="production")),
-    ]
-    found = explained(a_scenario(flat(1), running=[busy()], waiting=waiting))
-    assert [(each.job, each.position) for each in found.values()] == [
-        ("top", 1),
-        ("first", 2),
-        ("second", 3),
-        ("low", 4),
-        ("idle", 5),
-    ]
-
-
-def test_positions_take_turns_between_teams_that_share_fairly() -> None:
-    waiting = [waits(f"{team}{at}", a_job(gpus=8, team=team)) for team in ("a", "b") for at in (1, 2)]
-    found = explained(a_scenario(flat(1), running=[busy()], waiting=waiting))
-    assert list(found) == ["a1", "b1", "a2", "b2"]
-
-
-def test_positions_do_not_count_those_that_start() -> None:
-    waiting = [waits("big", a_job(gpus=8)), waits("small", a_job(gpus=1, hours=1, priority=90))]
-    scenario = a_scenario(flat(1), running=[busy(gpus=4)], waiting=waiting)
-    assert [(each.job, each.position) for each in explained(scenario).values()] == [("big", 1)]
-
-
-def test_a_promised_job_starts_by_its_promise_at_the_latest() -> None:
-    scenario = a_scenario(flat(1), running=[busy()], waiting=[waits("w", a_job(gpus=8))])
-    (hold,) = planned(scenario).holds
-    found = explained(scenario)["w"]
-    assert found.p90_ms == hold.start_ms == NOW_MS + 4 * HOUR_MS
-    assert found.p50_ms is not None
-    assert NOW_MS < found.p50_ms <= found.p90_ms
-
-
-def test_estimates_grow_along_the_queue_and_p50_is_never_after_p90() -> None:
-    waiting = [waits(f"w{at}", a_job(gpus=8)) for at in range(6)]
-    running = [busy("n1", hours=3), busy("n2", job_id="r2", hours=6, expected_duration_ms=2 * HOUR_MS)]
-    found = list(explained(a_scenario(flat(2), policy=NO_HOLDS, running=running, waiting=waiting)).values())
-    for each in found:
-        assert each.p50_ms is not None
-        assert each.p90_ms is not None
-        assert NOW_MS < each.p50_ms <= each.p90_ms
-    assert [each.p90_ms for each in found] == sorted(each.p90_ms or 0 for each in found)
-
-
-def test_an_expected_duration_makes_the_estimate_earlier_but_not_the_promise() -> None:
-    running = [busy(hours=9, expected_duration_ms=2 * HOUR_MS)]
-    found = explained(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))]))["w"]
-    assert (found.p50_ms, found.p90_ms) == (NOW_MS + HOUR_MS, NOW_MS + 8 * HOUR_MS)
-
-
-def test_a_job_that_leaves_frees_its_gpus_by_then() -> None:
-    leaving = runs("r", a_job(gpus=8), [("n1", range(8))], leaving_by_ms=NOW_MS + 30_000)
-    found = explained(a_scenario(flat(1), policy=NO_HOLDS, running=[leaving], waiting=[waits("w", a_job(gpus=8))]))["w"]
-    assert found.p90_ms == NOW_MS + 30_000
-
-
-def test_what_can_never_be_served_or_is_not_considered_has_no_estimate() -> None:
-    waiting = [waits("w", a_job(gpu_type="b200")), waits("idle", held=True)]
-    for each in explained(a_scenario(flat(1), waiting=waiting)).values():
-        assert (each.p50_ms, each.p90_ms) == (None, None)
-
-
-def test_a_job_without_gpus_that_did_not_start_is_not_said_to_start_now() -> None:
-    running = [runs("r", a_job(gpus=0, cpus=8, hours=3, preemptible=False), [("n1", ())])]
-    waiting = [waits("w", a_job(gpus=0, cpus=8))]
-    found = explained(a_scenario(flat(1, cpus=8), policy=NO_HOLDS, running=running, waiting=waiting))["w"]
-    assert found.p90_ms is None or found.p90_ms > NOW_MS
 
 
 def test_roles_of_several_types_are_all_asked_about() -> None:

@@ -3,16 +3,21 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muster.core.entitlements import Entitlements
+from muster.core.planning import plan
 from muster.core.run_times import RunTimes
+from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
+from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from muster.sim.estimates import StartEstimate, estimate_starts
 from muster.sim.luck import Arrival
 from muster.sim.training import Habits
-from tests.builders import NOW_MS, a_job, a_scenario, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 
 IN_ORDER = Policy(preemption=False, consolidation=False, elastic=False, turns=False)
 
@@ -151,3 +156,63 @@ def test_estimates_depend_on_their_seed_alone_and_are_in_order(
         if each.p90_ms is not None:
             assert each.p50_ms is not None
             assert NOW_MS <= each.p50_ms <= each.p90_ms
+
+
+class Witness:
+    """The planner, and what it saw: who left, who waited and was due something, and at the end what was due."""
+
+    def __init__(self) -> None:
+        self.left: list[str] = []
+        self.waited: dict[str, bool] = {}
+        self.due: Entitlements | None = None
+
+    def __call__(self, snapshot: Snapshot, now_ms: int) -> Plan:
+        self.waited |= {str(job): snapshot.entitlements.knows(job) for job in snapshot.queue.jobs}
+        made = plan(snapshot, now_ms)
+        self.left += [str(eviction.job) for eviction in made.evictions]
+        self.due = snapshot.entitlements
+        return made
+
+
+def taking_turns() -> tuple[Scenario, Entitlements]:
+    """One job of a calm team that has run for days on less than its share, and one of a busy team on more."""
+    long = a_job("long", gpus=2, team="calm", hours=500, checkpoint=True)
+    wide = a_job("wide", gpus=6, team="busy", hours=500, checkpoint=True)
+    scenario = a_scenario(
+        flat(1),
+        running=[
+            runs("old", long, [("n1", range(2))], hours_ago=90, submitted_ms=NOW_MS - 90 * HOUR_MS),
+            runs("large", wide, [("n1", range(2, 8))], hours_ago=9, submitted_ms=NOW_MS - 9 * HOUR_MS),
+        ],
+        waiting=[waits("new", a_job("new", gpus=1, team="busy", hours=1), hours_ago=0)],
+        teams=(a_team("calm"), a_team("busy")),
+        turn_ms=2 * HOUR_MS,
+    )
+    due = Entitlements(scenario.teams, 8_000)
+    due.join(JobId("old"), long.team, NOW_MS - 90 * HOUR_MS)
+    for helper in ("large", "mate", "other mate"):
+        due.join(JobId(helper), wide.team, NOW_MS - 9 * HOUR_MS)
+    return scenario, due
+
+
+def test_who_leaves_in_the_future_is_asked_by_what_was_due_until_now() -> None:
+    scenario, due = taking_turns()
+    knowing, unknowing = Witness(), Witness()
+    estimated(scenario, RunTimes(), "new", runs=1, planner=knowing, entitlements=due)
+    estimated(scenario, RunTimes(), "new", runs=1, planner=unknowing)
+    assert (knowing.left[0], unknowing.left[0]) == ("large", "old")
+
+
+def test_what_is_due_goes_on_in_each_future_and_not_in_the_present() -> None:
+    scenario, due = taking_turns()
+    ending = a_job("short", gpus=1, team="calm", hours=1)
+    queue = [waits("held", a_job(gpus=1, team="busy"), held=True)]
+    recent = [Arrival(submitted_ms=NOW_MS - hour * HOUR_MS, spec=ending) for hour in (3, 2, 1)]
+    witness = Witness()
+    options: dict[str, Any] = {"runs": 1, "planner": witness, "recent": recent, "horizon_ms": 9 * HOUR_MS}
+    estimated(changed(scenario, waiting=tuple(queue)), known((ending, 1)), "held", entitlements=due, **options)
+    assert witness.due is not None
+    assert witness.waited["held"]
+    assert witness.waited["~000001"]
+    assert not witness.due.knows(JobId("~000001"))
+    assert not due.knows(JobId("held"))

@@ -1,11 +1,15 @@
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 from muster.model.errors import InvalidInput
 from muster.model.ids import GpuType, LevelName, NodeName
 from muster.model.node import ClusterSpec, Node
+from muster.sim.quantity import Quantity
 from muster.sim.replay import Circumstances
+from muster.sim.training import Habits
 from muster.sim.variation import Setup, variations, with_nodes
 from tests.builders import flat, racks
 from tests.unit.sim.builders import S, a_trace, a_trace_job
@@ -21,8 +25,22 @@ def test_the_number_of_nodes_goes_up_step_by_step() -> None:
 
 def test_jobs_come_faster() -> None:
     made = variations("arrivals=0.5..1.5:0.5", SETUP)
-    assert [setup.trace.jobs[1].submit_ms for setup in made] == [200 * S, 100 * S, 66_666]
+    assert [setup.arriving.jobs[1].submit_ms for setup in made] == [200 * S, 100 * S, 66_666]
     assert [setup.varied for setup in made] == [("arrivals", 0.5), ("arrivals", 1), ("arrivals", 1.5)]
+
+
+def test_arrivals_are_counted_from_the_trace_and_not_from_how_fast_they_come_otherwise() -> None:
+    fast = replace(SETUP, arrivals=Decimal(2))
+    assert fast.arriving.jobs[1].submit_ms == 50 * S
+    made = variations("arrivals=1..2:1", fast)
+    assert [setup.arriving.jobs[1].submit_ms for setup in made] == [100 * S, 50 * S]
+    assert [setup.varied for setup in made] == [("arrivals", 1), ("arrivals", 2)]
+
+
+@pytest.mark.parametrize(("quantity", "amount"), [("nodes", 4), ("arrivals", 1.5), ("restart_cost", 0.25)])
+def test_what_there_is_without_varying_it_is_known(quantity: str, amount: float) -> None:
+    slow = Circumstances(habits=Habits(restart_cost_ms=250))
+    assert replace(SETUP, arrivals=Decimal("1.5"), circumstances=slow).amount(Quantity(quantity)) == amount
 
 
 def test_restarts_become_dearer() -> None:

@@ -103,10 +103,6 @@ class LocalBackend:
             self._recorded = dict(self._polled)
             self._ring()
 
-    def connected(self) -> tuple[NodeName, ...]:
-        """The nodes whose supervisors can be talked to now."""
-        return tuple(name for name, link in self._links.items() if link.is_up)
-
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
         """How each node that is up limits its workers (`cgroup2`, `cgroup1`, `rlimits`), and what it does not limit."""
         return {

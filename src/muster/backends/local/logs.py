@@ -18,8 +18,6 @@ class LogPart:
     """The offset of the first byte; larger than asked for when what was asked for is no longer kept."""
     end: int
     """The offset to ask for next."""
-    dropped_bytes: int
-    """What was printed in front of `start` since the offset asked for, and is no longer kept."""
     is_complete: bool
     """True when there is nothing after `end` and there will not be."""
 
@@ -41,7 +39,6 @@ def read_log(
         data=data,
         start=start,
         end=start + len(data),
-        dropped_bytes=max(start - wanted, 0) if offset >= 0 else 0,
         is_complete=is_ended and start + len(data) >= end,
     )
 

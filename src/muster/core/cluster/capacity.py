@@ -367,4 +367,5 @@ def _hardware(node: Node, pools: dict[str, Pool]) -> Hardware:
         suspect=node.state == "suspect",
         reserved=pool is not None and pool.is_reserved,
         price_milli=pool.price_milli if pool is not None else GPU_MILLI,
+        gpus=node.gpus - len(node.bad_gpus),
     )

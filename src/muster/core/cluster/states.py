@@ -24,6 +24,8 @@ class Hardware(NamedTuple):
     suspect: bool
     reserved: bool
     price_milli: int
+    gpus: int
+    """Those that work."""
 
 
 class FreeState(NamedTuple):
@@ -55,6 +57,8 @@ class Ask(NamedTuple):
     pools: tuple[PoolName, ...]
     takes_suspects: bool = True
     """Whether nodes that failed recently will do."""
+    takes_shared: bool = True
+    """Whether nodes will do of which others use a GPU."""
 
     @property
     def devices(self) -> int:
@@ -140,6 +144,8 @@ class FreeStates:
     def _fit(self, ask: Ask, state: FreeState) -> int:
         hardware = self.hardware[state.hardware]
         if not hardware.usable or hardware.pool not in ask.pools or (hardware.suspect and not ask.takes_suspects):
+            return 0
+        if state.whole < hardware.gpus and not ask.takes_shared:
             return 0
         fits = NO_BOUND
         if ask.gpu_milli:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from muster.core.planning.changing_places import change_places
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.desk import Desk
 from muster.core.planning.keeping import keep_promises, promises_by_tier
@@ -10,7 +11,7 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
 from muster.core.planning.resizing import grow
 from muster.core.planning.sparing import spare_again
-from muster.core.planning.upgrading import upgrade
+from muster.core.planning.upgrading import upgrade, upgrade_late
 from muster.core.planning.waking import wake_ms
 from muster.core.planning.yardsticks import yardsticks
 from muster.core.queueing import BACKGROUND, Fortune, JobClass
@@ -85,6 +86,8 @@ class _TierCycle:
             bands.setdefault(group.band, []).append(group)
         waiting = sorted(bands)
         for band in waiting:
+            if band == BACKGROUND:
+                upgrade_late(self._desk, self._tier)
             if not self._run_band(band, bands[band]):
                 behind = [group for later in waiting if later > band for group in bands[later]]
                 self._desk.block([(group, group.ids) for group in behind], ReasonCode.HELD_BY_OTHERS)
@@ -197,7 +200,7 @@ class _TierCycle:
         return living + self._preemption.hopeful(groups) if groups and groups[0].may_preempt else living
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
-        """Start the gang if it fits anywhere; else what stopped it."""
+        """Start the gang if it fits, or have it change places with one on faster GPUs; else what stopped it."""
         desk = self._desk
         end_ms = desk.now_ms + group.limit_ms
         widest = desk.widest(group.gang, job.spec, job.submitted_ms)
@@ -222,7 +225,8 @@ class _TierCycle:
                 continue
             seating = place(desk.horizons.until(end_ms), group.gang, choice, widest, first)
             if seating is not None:
-                desk.begin(job, group.gang, choice, seating)
+                if not change_places(desk, self._preemption, group, job, number, widest):
+                    desk.begin(job, group.gang, choice, seating)
                 return None, ""
             code, detail = ReasonCode.CAPACITY, ""
             desk.remember_failure(group, number, widest, end_ms)

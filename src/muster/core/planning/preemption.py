@@ -33,8 +33,9 @@ _Key = tuple[bool, int, int]
 """Whom a class may ask: only elastic jobs that can shrink, or those below its tier and those who borrow from its team;
 the latter by number, because this is looked up for every class of a long queue."""
 
-BY_TURN = -1
-"""In place of such a number: those whose turn is over; one less for those of them that have starved."""
+BY_TURN, STARVED_BY_TURN, AHEAD_BY_TURN = -1, -2, -3
+"""In place of such a number: those whose turn is over and who have not starved, those who have, and those of the first
+who are ahead of what they are due."""
 
 
 class Preemption:
@@ -76,49 +77,64 @@ class Preemption:
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
             if waited_for is not None and self._is_sound(group, choice, waited_for, before_ms):
-                self._carry_out(group, job, choice, waited_for)
+                self.carry_out(group, job, choice, waited_for)
                 return True
         for rights in (self._shrinking, self._stopping):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._cheapest(rights(group, choice), group, number, choice, widest)
                 if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                    self._carry_out(group, job, choice, sacrifice)
+                    self.carry_out(group, job, choice, sacrifice)
                     return True
         return in_turn and self._take_turn(group, job, widest, before_ms)
 
     def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
         """Ask those whose turn is over: who has starved before last, and one who is enough alone before several."""
-        for starved in self._turns_open_to(group):
+        for whom in self._turns_open_to(group):
             for number, choice in enumerate(group.gang.choices):
-                sacrifice = self._in_turn(group, number, choice, widest, starved=starved)
+                sacrifice = self._in_turn(group, number, choice, widest, whom)
                 if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                    self._carry_out(group, job, choice, sacrifice)
+                    self.carry_out(group, job, choice, sacrifice)
                     return True
         return False
 
-    def _turns_open_to(self, group: JobClass) -> list[bool]:
+    def _turns_open_to(self, group: JobClass) -> list[int]:
         """Whom a class may ask to give way: jobs that have not starved, and after them perhaps those that have.
 
         A job that was preempted asks only once it has starved, and never another that has: so nobody is asked back and
         forth.
         """
-        asked: list[bool] = []
+        asked: list[int] = []
         if not self._turns.anybody:
             return asked
         if group.band == STARVED:
-            asked = [False]
+            asked = [BY_TURN]
         elif group.band == FRESH and group.may_preempt:
-            asked = [False, True]
-        return [starved for starved in asked if self._turns.over(group.tier, starved=starved)]
+            asked = [BY_TURN, STARVED_BY_TURN]
+        return [whom for whom in asked if self._whose_turn_is_over(group.tier, whom)]
 
-    def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, *, starved: bool) -> Sacrifice | None:
+    def may_change_places(self, group: JobClass) -> bool:
+        """True when the class has never run and there are jobs whose turn is over that it may ask."""
+        return group.band == FRESH and self._desk.preemptors < self._most and BY_TURN in self._turns_open_to(group)
+
+    def of_those_ahead(self, group: JobClass, number: int, choice: Choice, widest: int) -> Sacrifice | None:
+        """How jobs that are ahead of what they are due can make room for a gang, if it is enough to wait for them."""
+        waited_for = self._without_victims(group, choice, widest)
+        sacrifice = waited_for or self._in_turn(group, number, choice, widest, AHEAD_BY_TURN)
+        return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, None) else None
+
+    def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, whom: int) -> Sacrifice | None:
         if not self.quota_allows(group, choice):
             return None
-        jobs = self._turns.over(group.tier, starved=starved)
+        jobs = self._whose_turn_is_over(group.tier, whom)
         alone = one_makes_room(self._turns, jobs, self.departed(), group.gang, choice, widest, self._allowance)
         if alone is not None:
             return alone
-        return self._cheapest((True, group.tier, BY_TURN - starved), group, number, choice, widest)
+        return self._cheapest((True, group.tier, whom), group, number, choice, widest)
+
+    def _whose_turn_is_over(self, tier: int, whom: int) -> list[JobId]:
+        if whom == AHEAD_BY_TURN:
+            return self._turns.ahead(tier)
+        return self._turns.over(tier, starved=whom == STARVED_BY_TURN)
 
     def _tellings(self) -> list[Told]:
         return told_to_leave(self._desk)
@@ -167,11 +183,11 @@ class Preemption:
             lent = rights[number] if rights is not None else NOBODY
             if group.may_preempt and not self._cannot_help(self._stopping_below(group, lent), group, number, choice):
                 return False
-        return all(self._turns_are_of_no_use(group, starved=starved) for starved in self._turns_open_to(group))
+        return all(self._turns_are_of_no_use(group, whom) for whom in self._turns_open_to(group))
 
-    def _turns_are_of_no_use(self, group: JobClass, *, starved: bool) -> bool:
+    def _turns_are_of_no_use(self, group: JobClass, whom: int) -> bool:
         """True when a search among those whose turn is over has failed for this gang in every way."""
-        key: _Key = (True, group.tier, BY_TURN - starved)
+        key: _Key = (True, group.tier, whom)
         tried = ((key, group.gang_number, number, group.gang.widest) for number in range(len(group.gang.choices)))
         return all(way in self._hopeless for way in tried)
 
@@ -200,7 +216,8 @@ class Preemption:
         if not stops:
             return Candidates(departed, self._spare_workers())
         if whom <= BY_TURN:
-            return Candidates(departed, self._turns.victims(tier, starved=whom < BY_TURN))
+            jobs = self._whose_turn_is_over(tier, whom)
+            return Candidates(departed, [self._turns.victim(job_id) for job_id in jobs])
         lower = self._below(tier)
         if whom == NOBODY:
             return Candidates(departed, lower + self._spare_workers() if lower else [])
@@ -326,7 +343,7 @@ class Preemption:
             self.claims.call_roll()
         return (True, group.tier, lent)
 
-    def _carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
+    def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
         """Tell the victims, and promise the gang their GPUs for when they are gone."""
         desk = self._desk
         desk.preemptors += 1

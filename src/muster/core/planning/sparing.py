@@ -163,8 +163,8 @@ def _could_sit(
         scratch.give(other.footprint)
     scratch.take(stays)
     could = all(
-        any(fits(scratch, group.gang, choice, group.gang.widest) for choice in group.gang.choices)
-        for group in (desk.snapshot.queue.class_of[other.hold.job] for other in moving)
+        any(fits(scratch, gang, choice, gang.widest) for choice in gang.choices if not _is_slower(choice, other))
+        for other, gang in ((other, desk.snapshot.queue.class_of[other.hold.job].gang) for other in moving)
     )
     scratch.rollback(mark)
     return could
@@ -222,8 +222,15 @@ def _seat_somehow(
         if reclaims and choice.demand != promise.choice.demand:
             # Its team took back GPUs of a type: it may not be owed as many of another.
             continue
+        if _is_slower(choice, promise):
+            continue
         if fits(scratch, group.gang, choice, widest) and preemption.quota_allows(group, choice):
             seating = place(scratch, group.gang, choice, widest)
             if seating is not None:
                 return choice, seating
     return None
+
+
+def _is_slower(choice: Choice, promise: Promise) -> bool:
+    """True for a way to serve a gang that it was made room for to avoid."""
+    return choice.speed_milli < promise.choice.speed_milli

@@ -7,6 +7,10 @@ Where teams were declared, who has got ahead of what its team's weight makes it 
 still finish in fair time. Next come those that are behind already, as far as their patience goes, and only then
 anybody who has never been kept waiting at all. Where several have to leave the cheapest do, and one of the last counts
 as many others.
+
+A job that would begin on GPUs slower than it is due asks as well, but only those who are ahead on faster ones: they
+can go on where it would have begun. A job is ahead sooner on fast GPUs, because it gets on faster than its share would
+let it.
 """
 
 from bisect import bisect_right
@@ -16,21 +20,12 @@ from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import place
 from muster.core.planning.search import Allowance, Sacrifice
+from muster.core.planning.standing import AHEAD, EVEN, standing
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.core.run_times import began_ms
 from muster.model.ids import JobId
-from muster.model.job import RunningJob
 from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
 from muster.model.plan import Why
-
-AHEAD, BEHIND, EVEN = 0, 1, 2
-"""How a job stands to what it is due, in the order in which jobs are asked."""
-
-AHEAD_PART = 4
-"""Who is ahead by this part of the time that was fair, and by a turn, can wait: shares change while it does."""
-
-BEHIND_PART = 1000
-"""A delay by less than this part of the time that was fair is none."""
 
 
 class Turns:
@@ -39,6 +34,7 @@ class Turns:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._over: dict[tuple[int, bool], list[JobId]] | None = None
+        self._standings: dict[JobId, int] = {}
 
     @property
     def anybody(self) -> bool:
@@ -51,15 +47,15 @@ class Turns:
         """Jobs of a tier whose turn is over and who may be asked to leave, those that have starved apart."""
         return self._over.get((tier, starved), []) if self.anybody and self._over is not None else []
 
-    def victims(self, tier: int, *, starved: bool) -> list[Victim]:
-        """The same, with what they would free and what that costs."""
-        return [self.victim(job_id) for job_id in self.over(tier, starved=starved)]
+    def ahead(self, tier: int) -> list[JobId]:
+        """Those of them that have not starved and are ahead of what they are due."""
+        jobs = self.over(tier, starved=False)
+        return jobs[: bisect_right(jobs, AHEAD, key=lambda job_id: self._standings[job_id])]
 
     def victim(self, job_id: JobId) -> Victim:
-        """One of them as a victim; one that was never kept waiting costs more than any few others."""
-        job = self._desk.snapshot.running[job_id]
-        victim = victim_of(self._desk, job, Why.TURN)
-        return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standing(job) == EVEN else victim
+        """One whose turn is over as a victim; who was never kept waiting costs more than any few others."""
+        victim = victim_of(self._desk, self._desk.snapshot.running[job_id], Why.TURN)
+        return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standings[job_id] == EVEN else victim
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be asked again."""
@@ -76,6 +72,7 @@ class Turns:
         for _, job_id in snapshot.turns[:until]:
             job = snapshot.running[job_id]
             if may_be_stopped(desk, job):
+                self._standings[job_id] = standing(desk, job)
                 found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(job_id)
         for jobs in found.values():
             jobs.sort(key=self._who_is_asked_first)
@@ -84,18 +81,7 @@ class Turns:
     def _who_is_asked_first(self, job_id: JobId) -> tuple[int, int, JobId]:
         """By standing, then who had most GPU time."""
         job = self._desk.snapshot.running[job_id]
-        return self._standing(job), (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
-
-    def _standing(self, job: RunningJob) -> int:
-        """How a job stands; ahead, like everybody, where nobody said what is due."""
-        now_ms, snapshot = self._desk.now_ms, self._desk.snapshot
-        fair_ms = snapshot.entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, now_ms - began_ms(job), now_ms)
-        if fair_ms is None:
-            return AHEAD
-        lived_ms = now_ms - job.submitted_ms
-        if lived_ms + fair_ms // AHEAD_PART + (snapshot.turn_ms or 0) < fair_ms:
-            return AHEAD
-        return BEHIND if lived_ms > fair_ms + fair_ms // BEHIND_PART else EVEN
+        return self._standings[job_id], (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
 
 
 def one_makes_room(

@@ -1,11 +1,11 @@
-"""Moving jobs that can resume to a faster GPU type that has come free while nobody waits.
+"""Moving jobs that can resume to a faster GPU type that has come free.
+
+Where nobody waits everybody may move. Who is late by what its team is due comes before jobs of its tier that gave way.
 
 A job that came when only slow GPUs were free would stay on them for the rest of its days. How long that will be nobody
 knows: it is taken to have as much before it as it has behind it, and moves if that would then save more than the move
 costs by the factor that holds for all moves. It only ever moves to faster GPUs, so nobody moves to and fro.
 """
-
-from collections.abc import Iterator
 
 from muster.core.footprint import gpu_milli_of
 from muster.core.gang import Choice
@@ -13,6 +13,7 @@ from muster.core.pace import Pace
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.promises import quota_allows
+from muster.core.planning.standing import lateness_milli
 from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
 from muster.core.run_times import began_ms
 from muster.model.job import RunningJob
@@ -22,23 +23,48 @@ from muster.model.resources import GPU_MILLI
 
 
 def upgrade(desk: Desk) -> None:
-    """Move those who have run longest first, each to the fastest type that has room and pays.
+    """Move who is latest first, each to the fastest type that has room and pays.
 
     Nobody moves while somebody waits, or while those who moved last are on their way.
     """
-    if not desk.snapshot.slow or desk.blocked or desk.promises:
-        return
-    for job, pace in _slow(desk):
-        if _move(desk, job, pace) and len(desk.promises) >= UPGRADES_PER_CYCLE:
+    if desk.snapshot.paces.slow and not desk.blocked and not desk.promises:
+        _move_some(desk, _slow(desk))
+
+
+def upgrade_late(desk: Desk, tier: int) -> None:
+    """Move those of a tier who are late, before others of it who gave way get the GPUs.
+
+    Those were to wait a while, and find the slow GPUs good enough.
+    """
+    if desk.snapshot.paces.slow and not desk.blocked:
+        ranks = desk.setting.tier_rank
+        late = [(job, pace) for job, pace in _slow(desk) if lateness_milli(desk, job) > GPU_MILLI]
+        _move_some(desk, [(job, pace) for job, pace in late if ranks[job.spec.tier] == tier])
+
+
+def _move_some(desk: Desk, jobs: list[tuple[RunningJob, Pace]]) -> None:
+    """Move as many as may be on their way at a time."""
+    left = UPGRADES_PER_CYCLE - sum(job_id in desk.snapshot.running for job_id in desk.promises)
+    for job, pace in jobs:
+        if left <= 0:
             return
+        left -= _move(desk, job, pace)
 
 
-def _slow(desk: Desk) -> Iterator[tuple[RunningJob, Pace]]:
-    """Jobs that would run faster elsewhere and can be told to leave without losing all they did, longest run first."""
-    running, slow = desk.snapshot.running, desk.snapshot.slow
-    for _, job_id in desk.snapshot.turns:
-        if job_id in slow and running[job_id].checkpointed_ms is not None and may_be_stopped(desk, running[job_id]):
-            yield running[job_id], slow[job_id]
+def _slow(desk: Desk) -> list[tuple[RunningJob, Pace]]:
+    """Jobs that may find faster GPUs and can be told to leave without losing all they did.
+
+    Those come first that are latest by what they are due, then those that have run longest.
+    """
+    running, slow, free = desk.snapshot.running, desk.snapshot.paces.slow, desk.horizons.closed
+    found = [
+        (running[job_id], slow[job_id])
+        for _, job_id in desk.snapshot.turns
+        if job_id in slow and running[job_id].checkpointed_ms is not None and slow[job_id].may_find_room(free)
+    ]
+    able = [(job, pace) for job, pace in found if may_be_stopped(desk, job)]
+    able.sort(key=lambda entry: -lateness_milli(desk, entry[0]))
+    return able
 
 
 def _move(desk: Desk, job: RunningJob, pace: Pace) -> bool:
@@ -72,7 +98,7 @@ def _seats(desk: Desk, victim: Victim, pace: Pace, choice: Choice) -> Seating | 
 
 def next_upgrades(desk: Desk) -> list[int]:
     """When each job on slow GPUs will have run long enough to move, were it to save itself just then."""
-    return [_may_pay_ms(desk, desk.snapshot.running[job_id], pace) for job_id, pace in desk.snapshot.slow.items()]
+    return [_may_pay_ms(desk, desk.snapshot.running[job_id], pace) for job_id, pace in desk.snapshot.paces.slow.items()]
 
 
 def _may_pay_ms(desk: Desk, job: RunningJob, pace: Pace) -> int:

@@ -28,6 +28,8 @@ class Cell:
     """One cell of a table."""
 
     text: str
+    whole: str = ""
+    """What to show to whoever points at it, where `text` is only a part."""
     detail: str = ""
     """Said smaller, below."""
     best: bool = False

@@ -9,10 +9,12 @@ from muster.sim.report.contender import MS_PER_S, Contender
 from muster.sim.report.pairs import Compared, Pair, pair
 from muster.sim.report.sentences import NOTICED_S
 from muster.sim.report.sizes import SizeClass, size_class
-from muster.sim.report.wording import count_text, duration_text, gpus_text
+from muster.sim.report.wording import count_text, duration_text, gpus_text, shortened
 
 POINTS_SHOWN = 5_000
 JOBS_LISTED = 15
+NAME_CHARACTERS = 14
+"""Of the name of a job in a table: seven columns have to fit beside it."""
 
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
@@ -127,7 +129,6 @@ def _table(title: str, jobs: Sequence[Compared], base: str, other: str) -> Table
 def _row(each: Compared) -> list[Cell]:
     sign = "+" if each.change_s > 0 else ""
     texts = (
-        str(each.job.id),
         str(each.job.team),
         gpus_text(each.job.gpus).split()[0],
         duration_text(each.job.run_ms / MS_PER_S),
@@ -135,4 +136,5 @@ def _row(each: Compared) -> list[Cell]:
         duration_text(each.other_s),
         f"{sign}{duration_text(each.change_s)}",
     )
-    return [Cell(text=text) for text in texts]
+    job = Cell(text=shortened(str(each.job.id), NAME_CHARACTERS), whole=str(each.job.id))
+    return [job, *(Cell(text=text) for text in texts)]

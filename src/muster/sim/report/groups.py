@@ -119,6 +119,7 @@ def _marks(
     return {
         "type": "scatter",
         "mode": "markers",
+        "cliponaxis": False,
         "name": name,
         "x": [round(shares.get(row, 0), 5) for row in rows],
         "y": [place + offset for place in range(len(rows))],

@@ -46,12 +46,55 @@
     axis.ticktext = kept.map((each) => each.text);
   }
 
+  /* Names keep both ends, as many differ only in one of them; the whole name is where the mouse is. */
+  function shortened(text, most) {
+    const characters = String(text).match(/&#?\w+;|[^]/gu) ?? [];
+    if (characters.length <= most) {
+      return text;
+    }
+    const tail = Math.floor((most - 1) / 2);
+    return [...characters.slice(0, most - 1 - tail), "…", ...characters.slice(characters.length - tail)].join("");
+  }
+
+  const ROW_NAME_SHARE = 0.36;
+  const LEGEND_MARK_PX = 60;
+
+  function fitNames({ data, layout }, widthPx) {
+    const most = Math.floor(widthPx * ROW_NAME_SHARE / CHARACTER_PX);
+    if (layout.yaxis?.ticktext) {
+      layout.yaxis.ticktext = layout.yaxis.ticktext.map(
+        (each) => each.split("<br>").map((line) => shortened(line, most)).join("<br>"),
+      );
+    }
+    for (const trace of data.filter((each) => each.name)) {
+      trace.name = shortened(trace.name, Math.floor((widthPx / 2 - LEGEND_MARK_PX) / CHARACTER_PX));
+    }
+  }
+
+  /* A title that is wider than its axis goes on below. */
+  function wrapped(text, most) {
+    const lines = [""];
+    for (const word of String(text).split(" ")) {
+      const line = `${lines.at(-1)} ${word}`.trim();
+      if (line.length > most && lines.at(-1) !== "") {
+        lines.push(word);
+      } else {
+        lines[lines.length - 1] = line;
+      }
+    }
+    return lines.join("<br>");
+  }
+
   function fit(layout, widthPx, heightPx) {
     const rows = layout.yaxis?.type === "log" ? [] : layout.yaxis?.ticktext ?? [];
     const longest = Math.max(6, ...rows.flatMap((each) => String(each).split("<br>")).map((line) => line.length));
+    const acrossPx = widthPx - longest * CHARACTER_PX - 32;
     for (const [name, axis] of Object.entries(layout)) {
+      if (/^xaxis/.test(name) && axis.title?.text) {
+        axis.title.text = wrapped(axis.title.text, acrossPx / CHARACTER_PX);
+      }
       if (/^xaxis/.test(name) && axis.tickvals && axis.range) {
-        thinned(axis, widthPx - longest * CHARACTER_PX - 32, true);
+        thinned(axis, acrossPx, true);
       } else if (/^yaxis/.test(name) && axis.tickvals && axis.type === "log") {
         const [bottom, top] = axis.domain ?? [0, 1];
         thinned(axis, (heightPx - 90) * (top - bottom), false);
@@ -59,19 +102,35 @@
     }
   }
 
+  const places = () => [...document.querySelectorAll(".chart")];
+  const isVisible = (place) => place.closest("[hidden]") === null;
+
+  const LEGEND_LINE_PX = 30;
+  const heightsPx = new Map(places().map((place) => [place, parseFloat(place.style.height)]));
+
+  /* A legend of several lines takes its room from the page, not from what is drawn. */
+  function grow(place) {
+    const legend = place.querySelector(".legend .bg");
+    const extraPx = legend === null ? 0 : legend.getBBox().height - LEGEND_LINE_PX;
+    if (extraPx <= 0 || !isVisible(place)) {
+      return place;
+    }
+    place.style.height = `${Math.ceil(heightsPx.get(place) + extraPx)}px`;
+    return Plotly.relayout(place, { height: place.clientHeight });
+  }
+
   function draw(place) {
     const key = place.id.slice("chart-".length);
     const figure = resolved(charts[key], getComputedStyle(root));
+    place.style.height = `${heightsPx.get(place)}px`;
+    fitNames(figure, place.clientWidth);
     fit(figure.layout, place.clientWidth, place.clientHeight);
     if ("paper" in root.dataset) {
       figure.layout.width = place.clientWidth;
     }
     drawn.add(place);
-    return Plotly.react(place, figure.data, figure.layout, config);
+    return Plotly.react(place, figure.data, figure.layout, config).then(grow);
   }
-
-  const places = () => [...document.querySelectorAll(".chart")];
-  const isVisible = (place) => place.closest("[hidden]") === null;
 
   function tabs(panels) {
     const choices = [...panels.children];

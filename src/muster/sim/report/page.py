@@ -76,14 +76,14 @@ def _table(table: Table) -> str:
 def _row(row: Sequence[Cell], table: Table) -> str:
     first, *rest = row
     cells = "".join(_cell(cell, _kind(place, table)) for place, cell in enumerate(rest, start=1))
-    return f'<th scope="row" class="word" title="{escape(first.text)}">{escape(first.text)}</th>{cells}'
+    return f'<th scope="row" class="word" title="{escape(first.whole or first.text)}">{escape(first.text)}</th>{cells}'
 
 
 def _cell(cell: Cell, kind: str) -> str:
     mark = '<span class="star" title="best">★</span> ' if cell.best else ""
     detail = f"<small>{escape(cell.detail)}</small>" if cell.detail else ""
     text = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
-    return f'<td{kind} title="{escape(cell.text)}">{mark}{text}{detail}</td>'
+    return f'<td{kind} title="{escape(cell.whole or cell.text)}">{mark}{text}{detail}</td>'
 
 
 def _kind(place: int, table: Table) -> str:

@@ -2,28 +2,31 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
+from muster.sim.quantity import Quantity
 from muster.sim.report.axes import axis, drawn_s, duration_axis, layout, percent_axis
 from muster.sim.report.blocks import Chart, Prose, Section
 from muster.sim.report.contender import Contender
 from muster.sim.report.wording import count_text, duration_text, percent_text
 
-NODES, ARRIVALS, RESTART_COST = "nodes", "arrivals", "restart_cost"
 _TITLES = {
-    NODES: "Nodes",
-    ARRIVALS: "Jobs that come, times as many as in the trace",
-    RESTART_COST: "What a restart costs",
+    Quantity.NODES: "Nodes",
+    Quantity.ARRIVALS: "Jobs that come, times as many as in the trace",
+    Quantity.RESTART_COST: "What a restart costs",
 }
-_HEADINGS = {NODES: "What more nodes bring", ARRIVALS: "What more jobs cost", RESTART_COST: "What dearer restarts cost"}
+_HEADINGS = {
+    Quantity.NODES: "What more nodes bring",
+    Quantity.ARRIVALS: "What more jobs cost",
+    Quantity.RESTART_COST: "What dearer restarts cost",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """What was varied."""
 
-    key: str
-    """Nodes, arrivals or restart_cost, which is in seconds."""
+    quantity: Quantity
     values: Sequence[float]
     """How much of it there was, one for each replay."""
     present: float | None = None
@@ -44,15 +47,15 @@ class Sweep:
 
     def text(self, value: float) -> str:
         """A value with what it is."""
-        match self.key:
-            case "nodes":
+        match self.quantity:
+            case Quantity.NODES:
                 return count_text(value, "node")
-            case "arrivals":
+            case Quantity.ARRIVALS:
                 return f"{value:g}× arrivals"
-            case "restart_cost":
+            case Quantity.RESTART_COST:
                 return f"restart cost {duration_text(value)}"
             case _:
-                return f"{self.key} {value:g}"
+                assert_never(self.quantity)
 
     @property
     def range_text(self) -> str:
@@ -95,7 +98,7 @@ def sweep_section(contenders: Sequence[Contender], sweep: Sweep) -> Section:
     lines = _Lines(contenders, sweep)
     return Section(
         key="sweep",
-        title=_HEADINGS.get(sweep.key, f"What {sweep.key} changes"),
+        title=_HEADINGS[sweep.quantity],
         lead=f"Each point is a replay of the whole trace. All other sections compare policies with {sweep.reason}.",
         blocks=(
             Prose(statements=lines.statements()),
@@ -188,10 +191,10 @@ class _Lines:
     def _axis(self, **parts: Any) -> dict[str, Any]:
         steps = self._sweep.steps
         room = 0.04 * (steps[-1] - steps[0]) or 1
-        texts = [duration_text(each) if self._sweep.key == RESTART_COST else f"{each:,g}" for each in steps]
+        is_length = self._sweep.quantity is Quantity.RESTART_COST
+        texts = [duration_text(each) if is_length else f"{each:,g}" for each in steps]
         bounds = [steps[0] - room, steps[-1] + room]
-        title = _TITLES.get(self._sweep.key, self._sweep.key)
-        return axis(title, range=bounds, tickvals=steps, ticktext=texts, **parts)
+        return axis(_TITLES[self._sweep.quantity], range=bounds, tickvals=steps, ticktext=texts, **parts)
 
     def _present_line(self) -> dict[str, Any]:
         """A line at what there is now, if that is among what was tried."""

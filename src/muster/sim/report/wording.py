@@ -92,3 +92,11 @@ def list_text(words: Sequence[str]) -> str:
     if len(words) <= 1:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def shortened(name: str, most: int) -> str:
+    """At most so many characters of a name. Both ends stay: names often differ in one of them only."""
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"

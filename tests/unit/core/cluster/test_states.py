@@ -26,6 +26,7 @@ def states(*marks: Yardstick, **fields: bool) -> FreeStates:
             suspect=fields.get("suspect", False),
             reserved=fields.get("reserved", False),
             price_milli=1000,
+            gpus=8,
         )
     )
     made.measure_by(marks)
@@ -84,3 +85,11 @@ def test_a_careful_ask_does_not_take_suspects() -> None:
     assert made.has_suspects
     assert made.slots(an_ask(1000)) == [8]
     assert made.slots(an_ask(1000)._replace(takes_suspects=False)) == [0]
+
+
+def test_an_ask_for_empty_nodes_does_not_take_one_that_others_use() -> None:
+    made = states()
+    made.number(a_state(8))
+    made.number(a_state(7))
+    assert made.slots(an_ask(1000)) == [8, 7]
+    assert made.slots(an_ask(1000)._replace(takes_shared=False)) == [8, 0]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from muster.model.ids import GpuType, PoolName, TierName
+from muster.model.ids import GpuType
 from muster.model.node import ClusterSpec, Node
-from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
+from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
 from muster.model.resources import Request
 from muster.model.spec import Role
 from tests.builders import a_cluster, a_job, a_node, a_scenario, flat, racks, runs, waits
@@ -324,53 +324,6 @@ def test_the_policy_knows_which_type_is_faster_for_jobs_that_do_not_say() -> Non
     policy = Policy(throughput=((GpuType("h100"), 3000),))
     scenario = a_scenario(mixed("a100", "h100"), policy=policy, waiting=[waits("w", a_job(gpus=8))])
     assert nodes_used(scenario) == ["n2"]
-
-
-URGENT = Pool(name=PoolName("urgent"), tiers=(TierName("production"),))
-SPOT = Pool(name=PoolName("spot"), spot=True, price_milli=900)
-
-
-def pooled(*pools: str) -> ClusterSpec:
-    """One node per pool, n1, n2, …"""
-    return a_cluster(*(a_node(f"n{at}", pool=pool) for at, pool in enumerate(pools, start=1)))
-
-
-def test_a_reserved_pool_admits_its_tiers_only() -> None:
-    for tier, expected in (("standard", []), ("production", ["w"])):
-        scenario = a_scenario(pooled("urgent"), pools=[URGENT], waiting=[waits("w", a_job(tier=tier))])
-        assert started(scenario) == expected
-
-
-def test_a_reserved_pool_is_used_after_the_open_ones() -> None:
-    one, two = waits("w", a_job(gpus=8, tier="production")), waits("w2", a_job(gpus=8, tier="production"))
-    scenario = a_scenario(pooled("urgent", "main"), pools=[URGENT], waiting=[one, two])
-    assert seats(scenario)["w"][0][0] == "n2"
-    assert seats(scenario)["w2"][0][0] == "n1"
-
-
-def test_a_pool_of_a_team_admits_its_sub_teams_and_nobody_else() -> None:
-    own = Pool(name=PoolName("own"), teams=(a_job(team="nlp").team,))
-    for team, expected in (("nlp", ["w"]), ("nlp/x", ["w"]), ("nlpx", []), ("vision", [])):
-        scenario = a_scenario(pooled("own"), pools=[own], waiting=[waits("w", a_job(team=team))])
-        assert started(scenario) == expected
-
-
-def test_spot_nodes_take_only_jobs_that_can_resume() -> None:
-    assert started(a_scenario(pooled("spot"), pools=[SPOT], waiting=[waits("w", a_job())])) == []
-    assert started(a_scenario(pooled("spot"), pools=[SPOT], waiting=[waits("w", a_job(checkpoint=True))])) == ["w"]
-
-
-def test_of_equal_nodes_the_cheaper_is_taken() -> None:
-    pools = [Pool(name=PoolName("dear")), Pool(name=PoolName("cheap"), price_milli=500)]
-    one = a_scenario(pooled("dear", "cheap"), pools=pools, waiting=[waits("w", a_job(gpus=8))])
-    assert nodes_used(one) == ["n2"]
-
-
-def test_a_gang_of_several_nodes_takes_the_cheaper_of_equal_ones_too() -> None:
-    pools = [Pool(name=PoolName("dear")), Pool(name=PoolName("cheap"), price_milli=500)]
-    spec = a_job(gpus=8, workers=2)
-    scenario = a_scenario(pooled("dear", "dear", "cheap", "cheap"), pools=pools, waiting=[waits("w", spec)])
-    assert nodes_used(scenario) == ["n3", "n4"]
 
 
 def test_a_gang_that_lost_a_node_keeps_the_nodes_that_survived() -> None:

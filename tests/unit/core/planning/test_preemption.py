@@ -10,7 +10,6 @@ from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.records import changed
 from muster.model.scenario import Scenario
-from muster.model.team import Team
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, resized, started
 
@@ -241,72 +240,6 @@ def test_the_cycle_comes_back_soon_for_preemptors_that_were_passed_over() -> Non
     waiting = [waits(f"w{at:02}", a_job(gpus=8, tier=tier)) for at, tier in enumerate(tiers)]
     scenario = a_scenario(flat(count), running=running, waiting=waiting, policy=Policy(hold_depth=0))
     assert planned(scenario).wake_ms == NOW_MS + NEXT_CYCLE_MS
-
-
-LENDING = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 8})]
-
-
-def borrowed(*, own_gpus: int = 8, teams: list[Team] | None = None, tier: str = "standard") -> Scenario:
-    """Team b fills both nodes, half of that borrowed; team a wants its guarantee back."""
-    return a_scenario(
-        flat(2),
-        teams=teams or LENDING,
-        tiers=ONE_TIER,
-        running=[runs(f"b{at}", a_job(gpus=8, team="b", tier=tier), [(f"n{at}", range(8))]) for at in (1, 2)],
-        waiting=[waits("w", a_job(gpus=own_gpus, team="a", tier=tier))],
-    )
-
-
-def test_idle_guarantees_are_lent() -> None:
-    waiting = [waits(f"b{at}", a_job(gpus=8, team="b")) for at in (1, 2)]
-    assert len(started(a_scenario(flat(2), teams=LENDING, waiting=waiting))) == 2
-
-
-def test_a_team_inside_its_guarantee_takes_borrowed_capacity_back() -> None:
-    ((_, preemptor, why),) = evicted(borrowed())
-    assert (preemptor, why) == ("w", "reclaim")
-
-
-def test_a_team_that_would_borrow_itself_takes_nothing_back() -> None:
-    assert evicted(borrowed(teams=[a_team("a", guaranteed={"*": 4}), a_team("b", guaranteed={"*": 8})])) == []
-
-
-def test_a_team_that_uses_only_its_guarantee_loses_nothing() -> None:
-    assert evicted(borrowed(teams=[a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 16})])) == []
-
-
-def test_a_borrower_gives_back_no_more_than_it_borrowed() -> None:
-    teams = [a_team("a", guaranteed={"*": 16}), a_team("b", guaranteed={"*": 8})]
-    scenario = a_scenario(
-        flat(2),
-        teams=teams,
-        tiers=ONE_TIER,
-        running=[runs(f"b{at}", a_job(gpus=8, team="b"), [(f"n{at}", range(8))]) for at in (1, 2)],
-        waiting=[waits("w", a_job(gpus=8, workers=2, team="a"))],
-    )
-    assert evicted(scenario) == []
-
-
-def test_a_sub_team_takes_back_from_its_sibling() -> None:
-    teams = [a_team("a", guaranteed={"*": 16}), a_team("a/x", guaranteed={"*": 8}), a_team("a/y", guaranteed={"*": 8})]
-    scenario = a_scenario(
-        flat(2),
-        teams=teams,
-        tiers=ONE_TIER,
-        running=[runs(f"y{at}", a_job(gpus=8, team="a/y"), [(f"n{at}", range(8))]) for at in (1, 2)],
-        waiting=[waits("w", a_job(gpus=8, team="a/x"))],
-    )
-    assert [why for _, _, why in evicted(scenario)] == ["reclaim"]
-
-
-def test_nobody_reclaims_from_a_higher_tier() -> None:
-    scenario = a_scenario(
-        flat(1),
-        teams=LENDING,
-        running=[runs("b1", a_job(gpus=8, team="b", tier="standard"), [("n1", range(8))])],
-        waiting=[waits("w", a_job(gpus=8, team="a", tier="exploratory"))],
-    )
-    assert evicted(scenario) == []
 
 
 def elastic(job_id: str, node: str, size: int, *, low: int = 1, high: int = 4, **fields: Any) -> Any:

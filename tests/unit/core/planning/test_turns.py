@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from muster.checker import violations
+from muster.core.offline import decide
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
@@ -13,6 +14,7 @@ from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
+from tests.unit.core.outcomes import with_dues
 
 TURN_MS = 2 * HOUR_MS
 
@@ -162,16 +164,6 @@ def test_the_plan_comes_back_when_the_next_turn_is_over() -> None:
     assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).wake_ms == NOW_MS + HOUR_MS
 
 
-def with_dues(scenario: Scenario) -> Snapshot:
-    """A snapshot that knows since when everybody has been there."""
-    snapshot = Snapshot.of(changed(scenario, now_ms=0))
-    jobs = [(job.submitted_ms, job.id, job.spec.team) for job in scenario.running]
-    jobs += [(job.submitted_ms, job.id, job.spec.team) for job in scenario.waiting]
-    for submitted_ms, job_id, team in sorted(jobs):
-        snapshot.entitlements.join(job_id, team, submitted_ms)
-    return snapshot
-
-
 def told_with_dues(scenario: Scenario) -> list[str]:
     made = plan(with_dues(scenario), scenario.now_ms)
     assert violations(scenario, made) == ()
@@ -199,6 +191,19 @@ def test_where_teams_were_declared_who_is_ahead_of_its_share_gives_way_first() -
     )
     assert told_with_dues(scenario) == ["large"]
     assert told_with_dues(changed(scenario, teams=())) == ["small"]
+
+
+def test_a_situation_as_plain_values_is_decided_alike_where_what_is_due_comes_with_it() -> None:
+    scenario = full(
+        of_team("small", "calm", "n1", range(2), hours_ago=90),
+        of_team("large", "busy", "n1", range(2, 6), hours_ago=9),
+        of_team("other", "busy", "n1", range(6, 8), hours_ago=9),
+        waiting=[waits("new", a_job(gpus=1, team="busy"))],
+        teams=(a_team("calm"), a_team("busy")),
+    )
+    known = decide(scenario, with_dues(scenario).entitlements)
+    assert [eviction.job for eviction in known.plan.evictions] == ["large"]
+    assert [eviction.job for eviction in decide(scenario).plan.evictions] == ["small"]
 
 
 def test_who_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:

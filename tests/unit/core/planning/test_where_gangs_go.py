@@ -1,7 +1,10 @@
 """Placement: suspect nodes last, and several roles wherever they fit together."""
 
+import pytest
+
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
+from muster.model.policy import Packing, Policy
 from muster.model.resources import Request
 from muster.model.scenario import Scenario
 from muster.model.spec import Role
@@ -37,3 +40,13 @@ def test_two_roles_that_fit_together_on_an_empty_cluster_start() -> None:
     cluster = a_cluster(a_node("n1", cpus=64), a_node("n2", cpus=16))
     scenario = a_scenario(cluster, waiting=[waits("p", a_job(roles=(trainer, loader)))])
     assert nodes_of_the_only_start(scenario) == ["n2", "n1"]
+
+
+@pytest.mark.parametrize(("packing", "starts"), [(Packing.BEST_FIT, ["w"]), (Packing.LEAST_HARM, ["w", "p"])])
+def test_a_gang_that_is_too_large_for_a_node_gets_empty_ones_where_nodes_are_packed_as_elsewhere(
+    packing: Packing, starts: list[str]
+) -> None:
+    cluster = a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8))
+    waiting = [waits("w", a_job(gpus=2), hours_ago=2), waits("p", a_job(gpus=6, workers=2))]
+    scenario = a_scenario(cluster, waiting=waiting, policy=Policy(packing=packing))
+    assert [start.job for start in plan(Snapshot.of(scenario), scenario.now_ms).starts] == starts

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.sim.outcome import Replay
+from muster.sim.quantity import Quantity
 from muster.sim.report import About, Sweep, write_report
 from tests.unit.sim.report.made_up import a_replay
 from tests.unit.sim.report.reading import Page, read_page
@@ -18,7 +19,7 @@ def replays() -> list[Replay]:
 
 
 def swept(present: float | None) -> Sweep:
-    return Sweep(key="nodes", values=[nodes for nodes in NODES for _ in POLICIES], present=present)
+    return Sweep(quantity=Quantity.NODES, values=[nodes for nodes in NODES for _ in POLICIES], present=present)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +73,10 @@ def test_the_value_nearest_to_the_present_is_chosen(present: float | None, chose
 
 
 @pytest.mark.parametrize(
-    ("key", "text"), [("arrivals", "1.5× arrivals"), ("restart_cost", "restart cost 1.5 s"), ("other", "other 1.5")]
+    ("quantity", "text"), [(Quantity.ARRIVALS, "1.5× arrivals"), (Quantity.RESTART_COST, "restart cost 1.5 s")]
 )
-def test_every_quantity_has_its_words(key: str, text: str, tmp_path: Path) -> None:
-    sweep = Sweep(key=key, values=[1.5, 3])
+def test_every_quantity_has_its_words(quantity: Quantity, text: str, tmp_path: Path) -> None:
+    sweep = Sweep(quantity=quantity, values=[1.5, 3])
     assert sweep.text(1.5).replace("\u00a0", " ") == text
     write_report(replays()[:2], tmp_path / "report.html", sweep=sweep)
     assert f"{text} to" in read_page(tmp_path / "report.html").text

@@ -1,6 +1,14 @@
 import pytest
 
-from muster.sim.report.wording import change_text, count_text, duration_text, gpus_text, list_text, percent_text
+from muster.sim.report.wording import (
+    change_text,
+    count_text,
+    duration_text,
+    gpus_text,
+    list_text,
+    percent_text,
+    shortened,
+)
 
 
 def plain(text: str) -> str:
@@ -55,3 +63,8 @@ def test_numbers_have_separators_and_their_noun_the_right_form() -> None:
 
 def test_words_are_joined_as_in_a_sentence() -> None:
     assert [list_text(each) for each in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("job-1", "job-1"), ("job-100", "job-100"), ("job-1234", "job…234")])
+def test_a_long_name_keeps_both_its_ends(name: str, text: str) -> None:
+    assert shortened(name, 7) == text

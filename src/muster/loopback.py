@@ -1,6 +1,7 @@
 """Addresses that only this machine can reach."""
 
 import ipaddress
+from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
@@ -11,3 +12,8 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_loopback_url(url: str) -> bool:
+    """The same of whoever listens at an address of the web."""
+    return is_loopback(urlsplit(url).hostname or "")

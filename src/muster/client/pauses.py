@@ -1,0 +1,15 @@
+"""How often somebody who waits asks again."""
+
+from collections.abc import Iterator
+
+SHORTEST_S = 0.1
+LONGEST_S = 2.0
+GROWTH = 1.5
+
+
+def pauses_s() -> Iterator[float]:
+    """Seconds between one question and the next, without end: short ones at first, then longer ones."""
+    pause_s = SHORTEST_S
+    while True:
+        yield pause_s
+        pause_s = min(LONGEST_S, pause_s * GROWTH)

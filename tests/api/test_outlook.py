@@ -1,0 +1,42 @@
+"""What the server works out beside the log starts from what the writer knows."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from muster.api import outlook
+from muster.core.entitlements import Entitlements
+from muster.core.offline import decide
+from muster.sim.estimates import possible_starts
+from tests.api.world import World, job_file, played, submitted
+
+
+@pytest.mark.parametrize("question", ["why", "trial"])
+def test_reasons_and_estimates_know_what_jobs_were_due(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed_over: list[Entitlements] = []
+
+    def deciding(scenario: Any, entitlements: Entitlements) -> Any:
+        handed_over.append(entitlements)
+        return decide(scenario, entitlements)
+
+    def playing(*arguments: Any, entitlements: Entitlements, **options: Any) -> Any:
+        handed_over.append(entitlements)
+        return possible_starts(*arguments, entitlements=entitlements, **options)
+
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        first = await submitted(client, gpus=8, workers=4, name="first")
+        second = await submitted(client, gpus=8, workers=2, name="second")
+        if question == "why":
+            assert (await client.get(f"/v1/jobs/{second}/why")).json()["estimate"]
+        else:
+            dry = await client.post("/v1/jobs?dry_run=true", json={"job": job_file(gpus=8)})
+            assert dry.status_code == 200
+        kept = world.control.state.snapshot.entitlements
+        assert len(handed_over) == 2
+        assert all(due is not kept and due.knows(first) and due.knows(second) for due in handed_over)
+        assert not kept.knows(outlook.CANDIDATE)
+
+    monkeypatch.setattr(outlook, "decide", deciding)
+    monkeypatch.setattr(outlook, "possible_starts", playing)
+    played(scenario)

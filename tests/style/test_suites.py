@@ -1,0 +1,20 @@
+"""Every suite runs on compiled code too, or there is a reason why not."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+PLAIN_ONLY = {
+    "browser": "what it looks at is a page, and what writes that is not compiled",
+    "style": "what it reads is the sources",
+}
+
+
+def test_every_suite_runs_on_the_wheel_or_says_why_not() -> None:
+    suites = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
+    listed = re.search(r"^ON_COMPILED := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert listed is not None
+    compiled = {Path(word).name for word in listed.group(1).split()}
+    assert compiled | set(PLAIN_ONLY) == suites
+    assert not compiled & set(PLAIN_ONLY)

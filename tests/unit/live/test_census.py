@@ -1,0 +1,21 @@
+from muster.backends.fake import Script
+from muster.engine.projection import is_leaver
+from muster.live.census import Counting
+from muster.model.policy import MINUTE_MS
+from tests.builders import a_job
+from tests.unit.engine.world import World, a_small_cluster
+
+STUBBORN = Script(run_ms=None, stop_ms=None)
+
+
+def test_workers_that_a_job_gave_up_use_gpus_and_are_no_job() -> None:
+    world = World(a_small_cluster(1, 4))
+    world.submit(a_job(workers=(1, 4), checkpoint=True), STUBBORN)
+    world.run(until_ms=30 * MINUTE_MS)
+    world.submit(a_job(workers=2, tier="production"), STUBBORN)
+    world.settle()
+    state = world.engine.state
+    assert [is_leaver(job) for job in state.snapshot.running] == [False, True]
+    census = Counting().census(state)
+    assert sum(census.running.values()) == 1
+    assert sum(census.gpus_used_milli.values()) == 4_000
