@@ -103,8 +103,9 @@ $(READY): pyproject.toml constraints.txt
 # cannot be the sources by mistake.
 $(COMPILED_READY): $(READY) hatch_build.py $(shell find src -name '*.py') | compiler
 	@rm -rf $(COMPILED) build/compiled && mkdir -p build/compiled
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/compiled .
 	$(PYTHON) -m venv $(COMPILED)
+	@# From an environment that has nothing, as those have who install it.
+	$(COMPILED)/bin/pip wheel --quiet --disable-pip-version-check --no-deps -w build/compiled .
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 		> "$$($(COMPILED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
 	$(COMPILED)/bin/pip install --quiet --disable-pip-version-check --no-deps build/compiled/*.whl

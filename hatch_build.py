@@ -23,8 +23,9 @@ LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py")
 LEFT_OUT_EVERYWHERE = ("__init__.py", "__main__.py")
 """What is run once, by whoever imports or starts a package."""
 
-COMPILERS = ("mypy==2.4.1", "setuptools>=75")
-"""Pinned, because the compiler decides what the code does as much as the code itself."""
+COMPILERS = ("mypy==2.4.1", "setuptools>=75", "msgspec>=0.19")
+"""Pinned, because the compiler decides what the code does as much as the code itself. It has to see the types of what
+records are made of, which is not there yet when a package is built by itself."""
 
 MYPY_OPTIONS = ("--config-file=", "--ignore-missing-imports", "--follow-imports=silent")
 """Types are checked by `make lint`. Here packages that Muster needs only to run are missing."""
