@@ -55,12 +55,10 @@ class RunTimes:
                 return window.quantile(permille, ran_ms) - ran_ms
         return None
 
-    def turn_ms(self) -> int | None:
-        """How long a turn is: longer than most jobs here ever run; None until the first has ended."""
+    def turn_ms(self) -> int:
+        """How long a turn is: longer than most jobs here ever run, and as long as it may be while few have ended."""
         window = self._circles.get(())
-        if window is None:
-            return None
-        if window.longer_than(-1) < TURN_ENDINGS:
+        if window is None or window.longer_than(-1) < TURN_ENDINGS:
             return TURN_MAX_MS
         return min(max(window.quantile(TURN_PERCENT * 10, -1), TURN_MIN_MS), TURN_MAX_MS)
 

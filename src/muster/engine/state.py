@@ -85,6 +85,9 @@ class State:
         if scenario.running or scenario.waiting:
             raise InvalidInput("an engine starts from a cluster and its rules; jobs come to it by its log")
         self.snapshot = Snapshot.of(scenario)
+        if scenario.turn_ms is None:
+            # Where nothing has ended yet, somebody who comes must not wait for weeks for the first who came.
+            self.snapshot.turn_ms = self.snapshot.run_times.turn_ms()
         self.version = 0
         """How many events were folded."""
         self.now_ms = scenario.now_ms

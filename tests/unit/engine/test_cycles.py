@@ -6,7 +6,7 @@ from muster.model.events import EvictionOrdered
 from muster.model.job import JobState
 from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.plan import Plan, Start
-from muster.model.policy import MINUTE_MS
+from muster.model.policy import MINUTE_MS, Policy
 from muster.model.records import changed
 from tests.builders import a_job, a_team
 from tests.unit.engine.world import FOREVER, PlannedByHand, World, a_small_cluster, seats
@@ -84,7 +84,7 @@ def test_an_urgent_job_takes_the_place_of_another_which_comes_back() -> None:
 
 
 def test_a_job_that_was_promised_a_distant_start_preempts_once_its_victim_has_run_long_enough() -> None:
-    world = World(a_small_cluster(nodes=1))
+    world = World(changed(a_small_cluster(nodes=1), policy=Policy(turns=False)))
     low = world.submit(a_job(gpus=2, tier="exploratory"), FOREVER)
     world.settle()
     high = world.submit(a_job(gpus=2), FOREVER)

@@ -186,3 +186,13 @@ def test_the_story_of_a_job_is_told_from_the_log() -> None:
     assert "queued -> starting, generation 1 + StartWorkers + WakeAt" in story
     assert "exit_code=1" in story
     assert other not in story
+
+
+def test_who_comes_first_gives_way_before_anything_has_ended() -> None:
+    world = World(a_small_cluster(nodes=1))
+    first = world.submit(a_job(gpus=2, checkpoint=True), FOREVER)
+    world.run(until_ms=3 * HOUR_MS)
+    second = world.submit(a_job(gpus=1), DONE)
+    world.run(until_ms=3 * HOUR_MS + 10 * MINUTE_MS)
+    assert world.state_of(second) is JobState.RUNNING
+    assert world.state_of(first) is JobState.QUEUED
