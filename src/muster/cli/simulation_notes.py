@@ -1,5 +1,6 @@
 """What people should know about a replay besides its figures: every line that `muster simulate` writes on stderr."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -10,12 +11,29 @@ from muster.model.trace import Trace
 from muster.sim.outcome import Replay
 from muster.sim.timeline import is_rejected
 
+UNUSED_HINTS = {
+    "policy": "choose a policy with --policy",
+    "running": "jobs come from --trace",
+    "waiting": "jobs come from --trace",
+    "teams": "those of --teams count instead",
+}
+"""What to do about a key of the cluster file that is not used."""
+
 
 def tell_skipped(trace: Trace) -> None:
     """Say how many jobs of the file are not in the replay."""
     if trace.skipped:
         left_out = "1 job was" if trace.skipped == 1 else f"{trace.skipped:,} jobs were"
         _tell(trace.name, f"{left_out} left out: the file does not say how long they ran or on how much")
+
+
+def tell_unused(file: str, keys: Sequence[str]) -> None:
+    """Say what the cluster file has that counts for nothing, and what to do about it."""
+    if not keys:
+        return
+    hints = [UNUSED_HINTS[key] for key in keys if key in UNUSED_HINTS]
+    are = "is" if len(keys) == 1 else "are"
+    _tell(file, "; ".join([f"{', '.join(keys)} {are} not used in a replay", *dict.fromkeys(hints)]))
 
 
 def tell_replay(made: Replay, what: str) -> None:
