@@ -221,6 +221,13 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
         (("--policy", "fifo", "--faults", "mtbf=1s"), "mtbf must be at least 1m"),
         (("--policy", "fifo", "--arrivals", "0"), "--arrivals must be a number above 0"),
         (("--policy", "fifo", "--arrivals", "x"), "--arrivals must be a number above 0"),
+        (
+            ("--policy", "fifo", "--arrivals", "1e-300"),
+            "arrivals of 1E-300 are too slow: the last job would come later",
+        ),
+        (("--policy", "fifo", "--arrivals", "1e-12"), "arrivals of 1E-12 are too slow"),
+        (("--policy", "fifo", "--arrivals", "1e-9999999"), "are too slow"),
+        (("--policy", "fifo", "--vary", "arrivals=1e-12..1"), "arrivals of 1E-12 are too slow"),
         (("--policy", "fifo", "--vary", "x=1"), "'x' cannot be varied"),
         (("--policy", "fifo", "--teams", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
         (("--policy", "fifo", "--html", "no/such/folder/r.html"), "the report cannot be written"),
