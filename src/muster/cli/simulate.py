@@ -101,7 +101,7 @@ def simulate(
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
-    from muster.cli.simulation_notes import tell_skipped, tell_unused
+    from muster.cli.simulation_notes import tell_hidden, tell_skipped, tell_unused
     from muster.cli.simulation_setup import Wishes, cluster_source, input_files, setup_of, setups, surroundings
     from muster.policies import find_policy
 
@@ -126,6 +126,7 @@ def simulate(
     )
     if html is not None:
         check_report_file(html, input_files(wishes))
+    tell_hidden(policies)
     around = surroundings(wishes)
     tell_unused(cluster_source(wishes), around.unused)
     base = setup_of(wishes, around)

@@ -83,3 +83,7 @@ class Replay(Record, frozen=True, kw_only=True):
     """GPUs of the whole cluster, of each type."""
     rejections: tuple[str, ...] = ()
     """Why jobs were never let in, each reason once, the most frequent first."""
+    dropped_plans: int = 0
+    """Plans that were not sound and of which nothing was done."""
+    first_drop: str = ""
+    """What was wrong with the first of them."""
