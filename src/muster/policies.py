@@ -135,22 +135,41 @@ def policy_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*built_in, *(plug_in.name for plug_in in _plug_ins()))))
 
 
+def hidden_plug_ins(name: str) -> tuple[str, ...]:
+    """Where the plug-ins come from that have this name and are not what `find_policy` gives."""
+    same = [plug_in.value for plug_in in _plug_ins() if plug_in.name == name]
+    is_built_in = any(policy.name == name for policy in _BUILT_IN)
+    return tuple(same if is_built_in else same[1:])
+
+
 def _plug_ins() -> tuple[EntryPoint, ...]:
     return tuple(sorted(entry_points(group=PLUG_INS), key=lambda plug_in: (plug_in.name, plug_in.value)))
 
 
 def _loaded(plug_in: EntryPoint) -> NamedPolicy:
     try:
-        policy = plug_in.load()
-    except Exception as error:  # noqa: BLE001  Somebody else's code may raise anything.
+        policy: object = plug_in.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  Somebody else's code may raise anything.
         problem = f"{type(error).__name__}: {error}"
     else:
-        if isinstance(policy, NamedPolicy):
+        if not isinstance(policy, NamedPolicy):
+            problem = f"it is a {type(policy).__name__}, not a NamedPolicy"
+        elif not (problem := _fault(policy)):
             return replace(policy, name=plug_in.name, planner=policy.planner and _guarded(plug_in.name, policy.planner))
-        problem = f"it is a {type(policy).__name__}, not a NamedPolicy"
     raise InvalidInput(
         f"the policy {plug_in.name!r} from {plug_in.value} cannot be used: {problem}; repair or remove it"
     )
+
+
+def _fault(policy: NamedPolicy) -> str:
+    """The field that somebody who has no type checker has got wrong; empty if none is."""
+    fields = (("summary", str), ("rules", Policy), ("knows_durations", bool))
+    for field, kind in fields:
+        value = getattr(policy, field)
+        if not isinstance(value, kind):
+            return f"{field} must be of type {kind.__name__}, not {type(value).__name__}"
+    planner: object = policy.planner
+    return "" if planner is None or callable(planner) else f"planner must be a function, not {type(planner).__name__}"
 
 
 def _guarded(name: str, planner: Planner) -> Planner:
@@ -159,7 +178,7 @@ def _guarded(name: str, planner: Planner) -> Planner:
     def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         try:
             made: object = planner(snapshot, now_ms)
-        except Exception as error:  # noqa: BLE001  Somebody else's code may raise anything.
+        except (Exception, SystemExit) as error:  # noqa: BLE001  Somebody else's code may raise anything.
             where = extract_tb(error.__traceback__)[-1]
             problem = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         else:

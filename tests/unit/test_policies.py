@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
@@ -5,11 +6,13 @@ from typing import Any
 import pytest
 
 from muster import policies
+from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.errors import InvalidInput
 from muster.model.plan import Plan
 from muster.model.policy import Order, Policy
-from muster.policies import NamedPolicy, find_policy, policy_names
+from muster.model.records import changed
+from muster.policies import NamedPolicy, find_policy, hidden_plug_ins, policy_names
 from muster.sim.replay import replay
 from tests.builders import flat
 from tests.unit.sim.builders import a_trace, a_trace_job
@@ -33,6 +36,22 @@ def planner_of_nothing(_snapshot: Snapshot, _now_ms: int) -> Any:
     return None
 
 
+def planner_that_leaves(_snapshot: Snapshot, _now_ms: int) -> Plan:
+    sys.exit(0)
+
+
+def planner_of_doubles(snapshot: Snapshot, now_ms: int) -> Plan:
+    made = plan(snapshot, now_ms)
+    return changed(made, starts=made.starts * 2)
+
+
+LEAVING = replace(SLOTH, planner=planner_that_leaves)
+DOUBLE = replace(SLOTH, planner=planner_of_doubles)
+WRONG: Any = None
+NO_RULES = replace(SLOTH, rules=WRONG)
+NO_SUMMARY = replace(SLOTH, summary=WRONG)
+SEVEN: Any = 7
+NO_PLANNER = replace(SLOTH, planner=SEVEN)
 BROKEN = replace(SLOTH, planner=broken_planner)
 EMPTY = replace(SLOTH, planner=planner_of_nothing)
 
@@ -94,6 +113,7 @@ def test_a_plug_in_is_called_as_its_user_calls_it(monkeypatch: pytest.MonkeyPatc
     ("value", "problem"),
     [
         ("BROKEN", r"the policy 'mine' failed: ZeroDivisionError: division by zero \(test_policies.py:[0-9]+\)"),
+        ("LEAVING", r"the policy 'mine' failed: SystemExit: 0 \(test_policies.py:[0-9]+\)"),
         ("EMPTY", "the policy 'mine' failed: its planner returned a NoneType, not a Plan"),
     ],
 )
@@ -109,6 +129,12 @@ def test_a_planner_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, value: s
         ("tests.unit.nowhere:SLOTH", "the policy 'sloth' from tests.unit.nowhere:SLOTH cannot be used: ModuleNotFound"),
         ("tests.unit.test_policies:MISSING", "AttributeError"),
         ("tests.unit.test_policies:NO_POLICY", "it is a str, not a NamedPolicy"),
+        (
+            "tests.unit.test_policies:NO_RULES",
+            "'sloth' from .* cannot be used: rules must be of type Policy, not NoneType",
+        ),
+        ("tests.unit.test_policies:NO_SUMMARY", "summary must be of type str, not NoneType"),
+        ("tests.unit.test_policies:NO_PLANNER", "planner must be a function, not int"),
     ],
 )
 def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch, value: str, problem: str) -> None:
@@ -122,3 +148,13 @@ def test_a_plug_in_does_not_replace_a_built_in_policy(monkeypatch: pytest.Monkey
     plug_in(monkeypatch, "fifo", "tests.unit.test_policies:SLOTH")
     assert find_policy("fifo").summary != SLOTH.summary
     assert policy_names() == BUILT_IN
+    assert hidden_plug_ins("fifo") == ("tests.unit.test_policies:SLOTH",)
+    assert hidden_plug_ins("easy") == ()
+
+
+def test_plans_that_are_not_sound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, "double", "tests.unit.test_policies:DOUBLE")
+    made = replay(a_trace(a_trace_job("a", 0)), flat(1), find_policy("double"))
+    assert made.dropped_plans > 0
+    assert made.first_drop.startswith("a ")
+    assert replay(a_trace(a_trace_job("a", 0)), flat(1), find_policy("fifo")).dropped_plans == 0

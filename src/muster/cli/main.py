@@ -98,6 +98,18 @@ def _let_go_of_output() -> None:
     os.close(nowhere)
 
 
+def _open_what_is_closed() -> None:
+    """Whoever starts the program with its output closed wants none, which is no failure either."""
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != number:
+                # Under its own number, so that no file that is opened later takes it and what others print with it.
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"muster {__version__} ({'compiled' if is_compiled() else 'plain Python'})")
@@ -115,6 +127,7 @@ def muster(
 
 def main() -> None:
     """Run the command line."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         # Names and messages may hold characters that a plain terminal cannot show; that is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):

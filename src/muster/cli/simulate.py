@@ -101,8 +101,8 @@ def simulate(
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
-    from muster.cli.simulation_notes import tell_skipped
-    from muster.cli.simulation_setup import Wishes, input_files, setup_of, setups
+    from muster.cli.simulation_notes import tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation_setup import Wishes, cluster_source, input_files, setup_of, setups, surroundings
     from muster.policies import find_policy
 
     policies = [find_policy(name.strip()) for name in policy.split(",")]
@@ -126,7 +126,10 @@ def simulate(
     )
     if html is not None:
         check_report_file(html, input_files(wishes))
-    base = setup_of(wishes)
+    tell_hidden(policies)
+    around = surroundings(wishes)
+    tell_unused(cluster_source(wishes), around.unused)
+    base = setup_of(wishes, around)
     tell_skipped(base.trace)
     results = [(setup, _replay(setup, named)) for setup in setups(wishes, base) for named in policies]
     rows = [_figures(setup, made) for setup, made in results]

@@ -1,5 +1,6 @@
 """What people should know about a replay besides its figures: every line that `muster simulate` writes on stderr."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -7,8 +8,17 @@ import typer
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 from muster.model.trace import Trace
+from muster.policies import NamedPolicy, hidden_plug_ins
 from muster.sim.outcome import Replay
 from muster.sim.timeline import is_rejected
+
+UNUSED_HINTS = {
+    "policy": "choose a policy with --policy",
+    "running": "jobs come from --trace",
+    "waiting": "jobs come from --trace",
+    "teams": "those of --teams count instead",
+}
+"""What to do about a key of the cluster file that is not used."""
 
 
 def tell_skipped(trace: Trace) -> None:
@@ -18,8 +28,25 @@ def tell_skipped(trace: Trace) -> None:
         _tell(trace.name, f"{left_out} left out: the file does not say how long they ran or on how much")
 
 
+def tell_unused(file: str, keys: Sequence[str]) -> None:
+    """Say what the cluster file has that counts for nothing, and what to do about it."""
+    if not keys:
+        return
+    hints = [UNUSED_HINTS[key] for key in keys if key in UNUSED_HINTS]
+    are = "is" if len(keys) == 1 else "are"
+    _tell(file, "; ".join([f"{', '.join(keys)} {are} not used in a replay", *dict.fromkeys(hints)]))
+
+
+def tell_hidden(policies: Sequence[NamedPolicy]) -> None:
+    """Say which plug-ins are not what was replayed, though they have the name of it."""
+    for policy in policies:
+        for source in hidden_plug_ins(policy.name):
+            _tell(policy.name, f"the plug-in {source} has the name of another policy and is not used; rename it")
+
+
 def tell_replay(made: Replay, what: str) -> None:
     """Say which jobs the figures leave out, and why; refuse a replay that leaves out all of them."""
+    _tell_dropped(made, what)
     _tell_rejected(made, what)
     _tell_unfinished(made, what)
     _tell_limits(made, what)
@@ -28,6 +55,15 @@ def tell_replay(made: Replay, what: str) -> None:
 def tell_report(path: Path) -> None:
     """Say where the report is."""
     typer.echo(f"muster: the report is in {path}", err=True)
+
+
+def _tell_dropped(made: Replay, what: str) -> None:
+    """Plans that nobody carried out: the policy is not what was measured."""
+    if made.dropped_plans:
+        dropped = "1 plan was" if made.dropped_plans == 1 else f"{made.dropped_plans:,} plans were"
+        first = "it" if made.dropped_plans == 1 else "the first"
+        cycles = f"{made.cycles:,} cycle{'s' * (made.cycles != 1)}"
+        _tell(what, f"in {cycles} {dropped} invalid and dropped whole; what was wrong with {first}: {made.first_drop}")
 
 
 def _tell_rejected(made: Replay, what: str) -> None:

@@ -1,13 +1,15 @@
 """From the options of `muster simulate` to what is to be replayed."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from muster.formats.cluster_file import is_size
+from muster.formats.cluster_file import cluster_from_text, is_size
 from muster.formats.document import Problems, read_document
 from muster.formats.references import read_references
-from muster.formats.team_file import read_cluster_and_teams, read_teams
+from muster.formats.scenario_wire import ScenarioWire
+from muster.formats.team_file import cluster_and_teams, read_teams
 from muster.formats.trace_file import read_trace, trace_name
 from muster.formats.units import BadValue, duration_ms
 from muster.model.errors import InvalidInput
@@ -23,6 +25,9 @@ from muster.sim.training import Habits
 from muster.sim.variation import Setup, variations
 
 TEAMS_SHOWN = 5
+SCENARIO_KEYS = frozenset(ScenarioWire.model_fields)
+USED_KEYS = frozenset({"cluster", "teams", "pools", "tiers"})
+"""What a replay takes from a scenario."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,8 @@ class Surroundings:
     teams: tuple[Team, ...] = ()
     pools: tuple[Pool, ...] = ()
     tiers: tuple[Tier, ...] = DEFAULT_TIERS
+    unused: tuple[str, ...] = ()
+    """Keys of the file that say something which counts for nothing in a replay."""
 
 
 def input_files(wishes: Wishes) -> tuple[Path, ...]:
@@ -67,7 +74,7 @@ def cluster_source(wishes: Wishes) -> str:
     return wishes.cluster or _cluster_beside(wishes.trace)
 
 
-def setup_of(wishes: Wishes) -> Setup:
+def setup_of(wishes: Wishes, around: Surroundings) -> Setup:
     """What is to be replayed once for each policy, before anything is varied."""
     faults = fault_rates(wishes.faults)
     habits = Habits(
@@ -75,7 +82,6 @@ def setup_of(wishes: Wishes) -> Setup:
         save_every_ms=_duration("--checkpoint-every", wishes.checkpoint_every),
         save_cost_ms=_duration("--checkpoint-cost", wishes.checkpoint_cost),
     )
-    around = surroundings(cluster_source(wishes))
     _check_spot(faults, around.pools)
     _check_rack(faults, around.cluster)
     trace = _trace(wishes)
@@ -99,17 +105,32 @@ def setups(wishes: Wishes, base: Setup) -> tuple[Setup, ...]:
     return (base,) if wishes.vary is None else variations(wishes.vary, base)
 
 
-def surroundings(source: str) -> Surroundings:
+def surroundings(wishes: Wishes) -> Surroundings:
     """`75x8`, a cluster file, or a scenario with its teams, pools and tiers; what waits or runs there is left out."""
-    if not is_size(source):
-        document = read_document(source)
-        if isinstance(document.value, dict) and "cluster" in document.value:
-            problems = Problems(document)
-            found = read_references(document.value, problems)
-            problems.stop_if_any()
-            return Surroundings(cluster=found.cluster, teams=found.teams, pools=found.pools, tiers=found.tiers)
-    cluster, teams = read_cluster_and_teams(source)
-    return Surroundings(cluster=cluster, teams=teams)
+    source = cluster_source(wishes)
+    if is_size(source):
+        return Surroundings(cluster=cluster_from_text(source))
+    document = read_document(source)
+    problems = Problems(document)
+    value = document.value
+    if isinstance(value, dict) and "cluster" in value:
+        found = read_references(value, problems)
+        problems.stop_if_any()
+        unused = _unused(value, {*SCENARIO_KEYS, *value} - USED_KEYS, wishes)
+        return Surroundings(
+            cluster=found.cluster, teams=found.teams, pools=found.pools, tiers=found.tiers, unused=unused
+        )
+    cluster, teams = cluster_and_teams(document, problems)
+    # A cluster file may carry notes of its own; only what would mean something in a scenario is worth a word.
+    unused = _unused(value, SCENARIO_KEYS - {"teams"}, wishes)
+    return Surroundings(cluster=cluster, teams=teams, unused=unused)
+
+
+def _unused(value: object, keys: Set[str], wishes: Wishes) -> tuple[str, ...]:
+    """Those of the keys that the file has and fills, in its order; `now` is required there and means nothing here."""
+    parts = value if isinstance(value, dict) else {}
+    wanted = (keys | ({"teams"} if wishes.teams is not None else set())) - {"now"}
+    return tuple(str(key) for key, part in parts.items() if key in wanted and part)
 
 
 def _cluster_beside(trace: str) -> str:

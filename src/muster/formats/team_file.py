@@ -31,7 +31,11 @@ def read_cluster_and_teams(source: str | Path) -> tuple[ClusterSpec, tuple[Team,
     if is_size(source):
         return cluster_from_text(str(source)), ()
     document = read_document(source)
-    problems = Problems(document)
+    return cluster_and_teams(document, Problems(document))
+
+
+def cluster_and_teams(document: Document, problems: Problems) -> tuple[ClusterSpec, tuple[Team, ...]]:
+    """The same from a document that was read."""
     cluster = find_cluster(document, problems)
     teams = find_teams(document, problems)
     problems.stop_if_any()

@@ -34,6 +34,7 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
         **endings(outcomes),
         "jct_s": distribution(outcome.completion_ms for outcome in finished),
         "first_wait_s": distribution(outcome.first_wait_ms for outcome in started),
+        "total_wait_s": distribution(outcome.total_wait_ms for outcome in finished),
         "wait_by_tier_s": _waits_by(started, lambda outcome: outcome.job.tier),
         "wait_by_team_s": _waits_by(started, lambda outcome: outcome.job.team),
         "makespan_s": _seconds(makespan_ms(outcomes)),

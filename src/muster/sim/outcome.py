@@ -50,6 +50,13 @@ class JobOutcome(Record, frozen=True, kw_only=True):
         """Submission to first start."""
         return None if self.first_start_ms is None else self.first_start_ms - self.job.submit_ms
 
+    @property
+    def total_wait_ms(self) -> int | None:
+        """Submission to end without the time in which it had its GPUs."""
+        if self.end_ms is None:
+            return None
+        return self.end_ms - self.job.submit_ms - sum(stint.end_ms - stint.start_ms for stint in self.stints)
+
 
 class Sample(Record, frozen=True, kw_only=True):
     """The cluster between this moment and the next sample."""
@@ -83,3 +90,7 @@ class Replay(Record, frozen=True, kw_only=True):
     """GPUs of the whole cluster, of each type."""
     rejections: tuple[str, ...] = ()
     """Why jobs were never let in, each reason once, the most frequent first."""
+    dropped_plans: int = 0
+    """Plans that were not sound and of which nothing was done."""
+    first_drop: str = ""
+    """What was wrong with the first of them."""

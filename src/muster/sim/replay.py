@@ -95,6 +95,8 @@ def replay(
         cpu_s=time.process_time() - began_s,
         log_hash=run.log.hash,
         rejections=tuple(reason for reason, _ in Counter(run.rejected.values()).most_common()),
+        dropped_plans=run.dropped_plans,
+        first_drop=run.first_drop,
     )
 
 

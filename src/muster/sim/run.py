@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 
 from muster.core.admission import Rejected
+from muster.engine.apply import Dropped
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
 from muster.model.errors import InvariantViolated
@@ -34,6 +35,8 @@ IDLE_TICKS = 10_000
 """How often the engine may want to be woken in the meantime."""
 ROUNDS_PER_MOMENT = 10_000
 """How often one moment may lead to itself again: more means that the engine goes in circles."""
+REASONS_KEPT = 3
+"""Of what is wrong with a plan: enough to find the mistake in its planner."""
 PROGRESS_STEPS = 200
 RETRIES = 3
 """How often jobs are tried again after a crash, where jobs crash."""
@@ -63,6 +66,9 @@ class Run:
     ) -> None:
         self.jobs = jobs
         self.cycles = 0
+        self.dropped_plans = 0
+        self.first_drop = ""
+        """Why the first of the dropped plans was."""
         self.rejected: dict[JobId, str] = {}
         """Why each of the jobs was refused that can never run."""
         self.log = HashedLog()
@@ -133,8 +139,12 @@ class Run:
                 self._cancel(now_ms)
             self._next_own_ms = self._own_moment()
         self._observe()
-        if self.engine.tick(now_ms) is not None:
+        report = self.engine.tick(now_ms)
+        if report is not None:
             self.cycles += 1
+            if isinstance(report.outcome, Dropped):
+                self.dropped_plans += 1
+                self.first_drop = self.first_drop or "; ".join(report.outcome.reasons[:REASONS_KEPT])
         self._observe()
 
     def _own_moment(self) -> int | None:

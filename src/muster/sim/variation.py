@@ -7,7 +7,7 @@ from itertools import zip_longest
 from math import gcd
 from typing import assert_never
 
-from muster.formats.units import BadValue, duration_ms, duration_text
+from muster.formats.units import DURATION_MS_MAX, BadValue, duration_ms, duration_text
 from muster.model.errors import InvalidInput
 from muster.model.ids import NodeName
 from muster.model.limits import NODES_PER_CLUSTER
@@ -19,6 +19,9 @@ from muster.sim.replay import Circumstances
 
 STEPS = 100
 """More points than a curve needs, and few enough to wait for."""
+
+MOST = 10**9
+"""Of anything that is varied: far beyond what means something, and small enough to be counted exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,16 @@ class Setup:
     circumstances: Circumstances
     varied: tuple[Quantity, float] | None = None
     """What is different here, and how much of it there is."""
+
+    def __post_init__(self) -> None:
+        """Refuse arrivals so slow that jobs come later than a file could say."""
+        last_ms = max((job.submit_ms for job in self.trace.jobs), default=0)
+        # Multiplied and not divided: a quotient may have more digits than there are.
+        if self.arrivals < 1 and last_ms > self.arrivals * DURATION_MS_MAX:
+            raise InvalidInput(
+                f"arrivals of {self.arrivals} are too slow: the last job would come later than "
+                f"{duration_text(DURATION_MS_MAX)} after the first moment of the trace; take a larger number"
+            )
 
     @property
     def arriving(self) -> Trace:
@@ -143,7 +156,7 @@ def _span(quantity: Quantity, span: str) -> tuple[Decimal, Decimal, Decimal]:
     by = _number(quantity, step) if step else max(high - low, Decimal(1))
     if high < low or by <= 0:
         raise InvalidInput(f"vary: {quantity}={span} does not go upwards; write for example {_example(quantity)}")
-    if (high - low) / by >= STEPS:
+    if high - low >= STEPS * by:
         raise InvalidInput(f"vary: {quantity}={span} has more than {STEPS} steps; take larger ones")
     return low, high, by
 
@@ -157,7 +170,7 @@ def _number(quantity: Quantity, text: str) -> Decimal:
         raise InvalidInput(
             f"vary: {text!r} is not a value for {quantity}; write for example {_example(quantity)}"
         ) from None
-    if not value.is_finite() or (quantity is Quantity.NODES and value != int(value)):
+    if not value.is_finite() or not -MOST <= value <= MOST or (quantity is Quantity.NODES and value != int(value)):
         raise InvalidInput(f"vary: {text!r} is not a value for {quantity}; write for example {_example(quantity)}")
     return value
 
@@ -176,7 +189,5 @@ def _example(quantity: Quantity) -> str:
 
 
 def _steps(first: Decimal, last: Decimal, step: Decimal) -> Iterator[Decimal]:
-    value = first
-    while value <= last:
-        yield value
-        value += step
+    # Counted and not added up: beside a large number a small step is none, and one that is not added goes on for ever.
+    return (first + place * step for place in range(int((last - first) / step) + 1))

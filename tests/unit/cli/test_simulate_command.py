@@ -156,6 +156,39 @@ def test_a_scenario_brings_its_rules(trace: str, tmp_path: Path) -> None:
     assert figures["wait_by_team_s"]["x"]["p99"] == 80
 
 
+SCENARIO = "now: 2026-01-01T00:00:00Z\ncluster: {nodes: [{name: n1, gpus: 8}]}\n"
+UNUSED = "policy: {min_runtime: 6h}\nwaiting: []\nrunning: [{id: a}]\nmood: good\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "note"),
+    [
+        (SCENARIO, (), ""),
+        ("owner: me\nnodes: [{name: n1, gpus: 8}]\n", (), ""),
+        (
+            SCENARIO + UNUSED,
+            (),
+            "policy, running, mood are not used in a replay; choose a policy with --policy; jobs come from --trace",
+        ),
+        ("nodes: [{name: n1, gpus: 8}]\npools: {main: {}}\n", (), "pools is not used in a replay"),
+        (
+            SCENARIO + "teams: {x: {}, y: {}}\n",
+            ("--teams", "TEAMS"),
+            "teams is not used in a replay; those of --teams count instead",
+        ),
+    ],
+)
+def test_what_a_cluster_file_says_for_nothing_is_said_on_stderr(
+    text: str, options: tuple[str, ...], note: str, trace: str, tmp_path: Path
+) -> None:
+    file, teams = tmp_path / "cluster.yaml", tmp_path / "teams.yaml"
+    file.write_text(text, "utf-8")
+    teams.write_text("teams: {x: {}, y: {}}\n", "utf-8")
+    words = [str(teams) if word == "TEAMS" else word for word in options]
+    result = runner.invoke(app, ["simulate", "--trace", trace, "--cluster", str(file), "--policy", "fifo", *words])
+    assert (result.exit_code, result.stderr) == (0, f"muster: {file}: {note}\n" if note else "")
+
+
 def test_jobs_that_never_fit_are_said_on_stderr(trace: str) -> None:
     result = runner.invoke(app, ["simulate", "--trace", trace, "--cluster", "1x4", "--policy", "fifo", "-o", "json"])
     assert result.exit_code == 0
@@ -188,6 +221,13 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
         (("--policy", "fifo", "--faults", "mtbf=1s"), "mtbf must be at least 1m"),
         (("--policy", "fifo", "--arrivals", "0"), "--arrivals must be a number above 0"),
         (("--policy", "fifo", "--arrivals", "x"), "--arrivals must be a number above 0"),
+        (
+            ("--policy", "fifo", "--arrivals", "1e-300"),
+            "arrivals of 1E-300 are too slow: the last job would come later",
+        ),
+        (("--policy", "fifo", "--arrivals", "1e-12"), "arrivals of 1E-12 are too slow"),
+        (("--policy", "fifo", "--arrivals", "1e-9999999"), "are too slow"),
+        (("--policy", "fifo", "--vary", "arrivals=1e-12..1"), "arrivals of 1E-12 are too slow"),
         (("--policy", "fifo", "--vary", "x=1"), "'x' cannot be varied"),
         (("--policy", "fifo", "--teams", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
         (("--policy", "fifo", "--html", "no/such/folder/r.html"), "the report cannot be written"),

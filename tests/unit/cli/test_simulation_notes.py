@@ -1,9 +1,11 @@
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
+from muster import policies
 from muster.cli import simulate, simulation_notes
-from muster.cli.simulation_notes import tell_replay, tell_skipped
+from muster.cli.simulation_notes import tell_hidden, tell_replay, tell_skipped
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 from muster.model.records import changed
@@ -56,6 +58,29 @@ def test_who_did_not_finish_is_counted_without_those_who_were_cancelled(capsys: 
 def test_what_the_file_does_not_say_enough_about_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     tell_skipped(Trace(name="log", jobs=(), skipped=1_200))
     assert capsys.readouterr().err.startswith("muster: log: 1,200 jobs were left out: ")
+
+
+@pytest.mark.parametrize(
+    ("plans", "line"),
+    [
+        (1, "in 2 cycles 1 plan was invalid and dropped whole; what was wrong with it: a starts twice"),
+        (3, "in 2 cycles 3 plans were invalid and dropped whole; what was wrong with the first: a starts twice"),
+    ],
+)
+def test_plans_of_which_nothing_was_done_are_counted(plans: int, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    made = replay_of(outcomes(JobState.SUCCEEDED))
+    tell_replay(changed(made, cycles=2, dropped_plans=plans, first_drop="a starts twice"), "mine")
+    assert capsys.readouterr().err == f"muster: mine: {line}\n"
+
+
+def test_a_plug_in_with_the_name_of_another_policy_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = EntryPoints([EntryPoint(name="fifo", value="mine:fifo", group=policies.PLUG_INS)])
+    monkeypatch.setattr(policies, "entry_points", lambda group: added.select(group=group))
+    tell_hidden([policies.find_policy("fifo"), policies.find_policy("easy")])
+    line = "the plug-in mine:fifo has the name of another policy and is not used; rename it"
+    assert capsys.readouterr().err == f"muster: fifo: {line}\n"
 
 
 def test_nobody_else_writes_notes() -> None:

@@ -83,6 +83,19 @@ def test_a_reader_who_has_enough_is_no_failure(words: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+SIMULATE = "simulate --trace tests/data/muri_trace1.csv.gz --first 3 --cluster 4x8 --policy fifo"
+
+
+@pytest.mark.parametrize("words", [SIMULATE, f"{SIMULATE} -o json"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_an_output_that_is_closed_is_no_failure(words: str, closed: str) -> None:
+    program = "from muster.cli.main import main; main()"
+    command = ["sh", "-c", f'exec "$0" -c "$1" {words} {closed}', sys.executable, program]
+    done = subprocess.run(command, capture_output=True, cwd=Path(__file__).parents[3], text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) == (closed == "2>&-")
+
+
 def test_as_a_module_it_is_the_same_program() -> None:
     command = [sys.executable, "-m", "muster.cli.main", "plan", "nowhere.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

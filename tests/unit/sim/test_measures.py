@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +58,7 @@ def test_lost_work_lowers_goodput_and_waiting_between_attempts_lowers_effective_
         stints=(a_stint(0, 25, 1, "n1"), a_stint(100, 200, 1, "n1")),
     )
     found = measures(a_replay(outcome))
+    assert (found["first_wait_s"]["mean"], found["total_wait_s"]["mean"]) == (0.0, 75.0)
     assert (found["preemptions"], found["preemptions_per_job"], found["faults"]) == (1, 1.0, 2)
     assert (found["lost_gpu_s"], found["saving_gpu_s"]) == (20.0, 5.0)
     assert (found["goodput"], found["lost_fraction"]) == (0.8, 0.16)
@@ -147,3 +149,16 @@ def test_percentiles_are_by_nearest_rank(percent: int, value: int) -> None:
 
 def test_a_distribution_leaves_out_what_is_not_known() -> None:
     assert distribution([None, 1000, None, 3000]) == {"mean": 2.0, "p50": 1.0, "p99": 3.0}
+
+
+def test_every_figure_is_explained() -> None:
+    document = (Path(__file__).parents[3] / "docs" / "SIMULATOR.md").read_text("utf-8")
+    explained = document.partition("## Figures")[2]
+    found = measures(a_replay(an_outcome(a_trace_job("a", 0, 100), 0, 100)))
+    assert [name for name in found if name not in ("policy", "trace") and f"`{name}`" not in explained] == []
+
+
+def test_of_jobs_that_come_at_once_the_id_decides() -> None:
+    jobs = (a_trace_job("10", 0, 10, gpus=8), a_trace_job("9", 0, 100, gpus=8))
+    made = replayed(jobs)
+    assert [outcome.first_start_ms for outcome in made.outcomes] == [100 * S, 0]

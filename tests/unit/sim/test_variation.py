@@ -113,3 +113,23 @@ def test_proportions_that_cannot_be_kept_are_refused_with_what_could_be() -> Non
         InvalidInput, match=r"\(2 with 8 a100 GPUs .* and 4 .* 8 nodes cannot keep; take multiples of 3"
     ):
         with_nodes(mixed(), 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("arrivals=1e9", [10**9]), ("arrivals=1e9:1e-30", [10**9]), ("arrivals=0.5..0.9:0.2", [0.5, 0.7, 0.9])],
+)
+def test_steps_come_to_an_end_however_small_they_are(text: str, values: list[float]) -> None:
+    assert [setup.varied for setup in variations(text, SETUP)] == [("arrivals", value) for value in values]
+
+
+@pytest.mark.parametrize("text", ["arrivals=1e300", "arrivals=1..1e9999999", "nodes=1e10"])
+def test_what_nobody_could_mean_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a value for"):
+        variations(text, SETUP)
+
+
+def test_a_job_that_would_come_too_late_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"arrivals of 1E-9 are too slow: the last job would come later than 36600d"):
+        variations("arrivals=1e-9..1:0.5", SETUP)
+    assert replace(SETUP, arrivals=Decimal("1e-7")).arriving.jobs[1].submit_ms == 10**9 * S
