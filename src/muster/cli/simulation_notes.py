@@ -44,6 +44,12 @@ def tell_hidden(policies: Sequence[NamedPolicy]) -> None:
             _tell(policy.name, f"the plug-in {source} has the name of another policy and is not used; rename it")
 
 
+def tell_ends(vary: str | None) -> None:
+    """Say that nothing between the ends is replayed where somebody gave no step."""
+    if vary is not None and ".." in vary and ":" not in vary:
+        _tell(f"--vary {vary}", "without a step only its two ends are replayed; a step of 1 is written :1 behind them")
+
+
 def tell_replay(made: Replay, what: str) -> None:
     """Say which jobs the figures leave out, and why; refuse a replay that leaves out all of them."""
     _tell_dropped(made, what)

@@ -57,6 +57,13 @@ def test_a_variation_adds_its_key(trace: str) -> None:
     assert figures[0]["jct_s"]["mean"] > figures[1]["jct_s"]["mean"]
 
 
+def test_what_lies_between_two_ends_without_a_step_is_not_replayed_and_that_is_said(trace: str) -> None:
+    arguments = ["--cluster", "1x8", "--policy", "fifo", "-o", "json", "--vary", "nodes=1..3"]
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments])
+    assert [each["nodes"] for each in json.loads(result.stdout)] == [1, 3]
+    assert result.stderr.startswith("muster: --vary nodes=1..3: without a step only its two ends are replayed")
+
+
 def test_options_change_what_is_replayed(trace: str) -> None:
     figures = simulated(trace, "--policy", "fifo", "--first", "2", "--arrivals", "0.5", "--synthesise", "--seed", "2")
     assert isinstance(figures, dict)
@@ -211,6 +218,7 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
     ("arguments", "problem"),
     [
         (("--policy", "fifi"), "there is no policy 'fifi'"),
+        (("--policy", "fifo,easy, fifo"), "--policy names fifo 2 times; once is enough"),
         (("--policy", "fifo,"), "there is no policy ''"),
         (("--policy", "fifo", "--cluster", "8"), "8: there is no such file"),
         (("--policy", "fifo", "--restart-cost", "soon"), "--restart-cost must be a duration"),
