@@ -47,6 +47,15 @@ class Commands(TyperGroup):
             _let_go_of_output()
             raise typer.Exit(Exit.DONE) from None
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, with a help that does not ask for a value where there is none to give."""
+        command: Any = super().get_command(ctx, cmd_name)
+        for each in (self, command, *getattr(command, "commands", {}).values()):
+            for option in () if each is None else each.get_params(ctx):
+                if getattr(option, "is_flag", False) and option.metavar is None:
+                    option.metavar = ""
+        return command
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; a traceback means a bug, never wrong input.
 
