@@ -24,8 +24,8 @@ UNUSED_HINTS = {
 def tell_skipped(trace: Trace) -> None:
     """Say how many jobs of the file are not in the replay."""
     if trace.skipped:
-        left_out = "1 job was" if trace.skipped == 1 else f"{trace.skipped:,} jobs were"
-        _tell(trace.name, f"{left_out} left out: the file does not say how long they ran or on how much")
+        left_out, who = ("1 job was", "it") if trace.skipped == 1 else (f"{trace.skipped:,} jobs were", "they")
+        _tell(trace.name, f"{left_out} left out: the file does not say how long {who} ran or on how much")
 
 
 def tell_unused(file: str, keys: Sequence[str]) -> None:

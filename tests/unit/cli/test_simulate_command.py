@@ -220,7 +220,11 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
         (("--policy", "fifi"), "there is no policy 'fifi'"),
         (("--policy", "fifo,easy, fifo"), "--policy names fifo 2 times; once is enough"),
         (("--policy", "fifo,"), "there is no policy ''"),
-        (("--policy", "fifo", "--cluster", "8"), "8: there is no such file"),
+        (("--policy", "fifo", "--cluster", "8"), "'8' is not a cluster: write nodes x GPUs, such as 75x8"),
+        (("--policy", "fifo", "--cluster", "-1x4"), "'-1x4' is not a cluster"),
+        (("--policy", "fifo", "--cluster", "1x4x4"), "'1x4x4' is not a cluster"),
+        (("--policy", "fifo", "--cluster", "4x0"), "4x0: no node has a GPU, and every job of tiny needs some"),
+        (("--policy", "fifo", "--cluster", "8.yaml"), "8.yaml: there is no such file"),
         (("--policy", "fifo", "--restart-cost", "soon"), "--restart-cost must be a duration"),
         (("--policy", "fifo", "--faults", "mtfb=3d"), "'mtfb' is not a fault"),
         (("--policy", "fifo", "--faults", "spot=3d"), "faults: spot needs a scenario"),
@@ -246,6 +250,13 @@ def test_wrong_use_exits_with_2_and_says_what_to_do(trace: str, arguments: tuple
     result = runner.invoke(app, ["simulate", "--trace", trace, *cluster, *arguments])
     assert result.exit_code == 2
     assert problem in result.stderr
+
+
+def test_a_cluster_without_nodes_is_wrong_use(trace: str, tmp_path: Path) -> None:
+    file = tmp_path / "none.json"
+    file.write_text('{"nodes": []}', "utf-8")
+    found = refused(trace, "--cluster", str(file), "--policy", "fifo")
+    assert f"{file}: there are no nodes to replay on; name some under nodes" in found
 
 
 def test_a_trace_that_is_not_there_is_wrong_use() -> None:
