@@ -47,6 +47,17 @@ class Commands(TyperGroup):
             _let_go_of_output()
             raise typer.Exit(Exit.DONE) from None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is meant."""
+        found = super().resolve_command(ctx, args)
+        _show_no_values(found[1], ctx)
+        return found
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write what there is to choose from."""
+        _show_no_values(self, ctx)
+        super().format_help(ctx, formatter)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; a traceback means a bug, never wrong input.
 
@@ -89,6 +100,14 @@ for _panel, _commands in _PANELS.items():
         app.command(rich_help_panel=_panel, context_settings=settings)(_command)
 app.add_typer(quota, rich_help_panel="Cluster")
 app.add_typer(token, rich_help_panel="Server and access")
+
+
+def _show_no_values(command: Any, ctx: Any) -> None:
+    """Keep help from asking for a value behind an option that takes none."""
+    for each in (command, *getattr(command, "commands", {}).values()):
+        for option in () if each is None else each.get_params(ctx):
+            if getattr(option, "is_flag", False) and option.metavar is None:
+                option.metavar = ""
 
 
 def _let_go_of_output() -> None:

@@ -70,7 +70,8 @@ Vary = Annotated[
     str | None,
     typer.Option(
         metavar="KEY=A..B:STEP",
-        help=f"One replay for each value of {', '.join(Quantity)}; it counts instead of the other option.",
+        help=f"One replay for each value of {', '.join(Quantity)}; it counts instead of the other option. "
+        "Without :STEP only A and B.",
     ),
 ]
 Packed = Annotated[
@@ -101,11 +102,11 @@ def simulate(
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.report_file import check_report_file
-    from muster.cli.simulation_notes import tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation_notes import tell_ends, tell_hidden, tell_skipped, tell_unused
     from muster.cli.simulation_setup import Wishes, cluster_source, input_files, setup_of, setups, surroundings
     from muster.policies import find_policy
 
-    policies = [find_policy(name.strip()) for name in policy.split(",")]
+    policies = [find_policy(name) for name in _names(policy)]
     if packing is not None:
         policies = [named.packed(packing) for named in policies]
     wishes = Wishes(
@@ -127,6 +128,7 @@ def simulate(
     if html is not None:
         check_report_file(html, input_files(wishes))
     tell_hidden(policies)
+    tell_ends(vary)
     around = surroundings(wishes)
     tell_unused(cluster_source(wishes), around.unused)
     base = setup_of(wishes, around)
@@ -138,6 +140,14 @@ def simulate(
         from muster.cli.simulation_facts import about
 
         _write_report(results, rows, html, base, about(wishes, base, policies, html))
+
+
+def _names(policies: str) -> list[str]:
+    names = [name.strip() for name in policies.split(",")]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"--policy names {name} {names.count(name)} times; once is enough")
+    return names
 
 
 Results = Sequence[tuple["Setup", "Replay"]]

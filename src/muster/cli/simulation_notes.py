@@ -24,8 +24,8 @@ UNUSED_HINTS = {
 def tell_skipped(trace: Trace) -> None:
     """Say how many jobs of the file are not in the replay."""
     if trace.skipped:
-        left_out = "1 job was" if trace.skipped == 1 else f"{trace.skipped:,} jobs were"
-        _tell(trace.name, f"{left_out} left out: the file does not say how long they ran or on how much")
+        left_out, who = ("1 job was", "it") if trace.skipped == 1 else (f"{trace.skipped:,} jobs were", "they")
+        _tell(trace.name, f"{left_out} left out: the file does not say how long {who} ran or on how much")
 
 
 def tell_unused(file: str, keys: Sequence[str]) -> None:
@@ -42,6 +42,12 @@ def tell_hidden(policies: Sequence[NamedPolicy]) -> None:
     for policy in policies:
         for source in hidden_plug_ins(policy.name):
             _tell(policy.name, f"the plug-in {source} has the name of another policy and is not used; rename it")
+
+
+def tell_ends(vary: str | None) -> None:
+    """Say that nothing between the ends is replayed where somebody gave no step."""
+    if vary is not None and ".." in vary and ":" not in vary:
+        _tell(f"--vary {vary}", "without a step only its two ends are replayed; a step of 1 is written :1 behind them")
 
 
 def tell_replay(made: Replay, what: str) -> None:

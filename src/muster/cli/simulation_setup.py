@@ -1,5 +1,6 @@
 """From the options of `muster simulate` to what is to be replayed."""
 
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -25,6 +26,8 @@ from muster.sim.training import Habits
 from muster.sim.variation import Setup, variations
 
 TEAMS_SHOWN = 5
+_LIKE_SIZE = re.compile(r"[-+0-9x×*., ]*[0-9]", re.IGNORECASE)
+"""Whoever writes nothing but numbers means a size and no file."""
 SCENARIO_KEYS = frozenset(ScenarioWire.model_fields)
 USED_KEYS = frozenset({"cluster", "teams", "pools", "tiers"})
 """What a replay takes from a scenario."""
@@ -85,6 +88,7 @@ def setup_of(wishes: Wishes, around: Surroundings) -> Setup:
     _check_spot(faults, around.pools)
     _check_rack(faults, around.cluster)
     trace = _trace(wishes)
+    _check_gpus(trace, around.cluster, cluster_source(wishes))
     teams = around.teams if wishes.teams is None else read_teams(wishes.teams)
     _check_teams(trace, teams)
     circumstances = Circumstances(
@@ -108,7 +112,7 @@ def setups(wishes: Wishes, base: Setup) -> tuple[Setup, ...]:
 def surroundings(wishes: Wishes) -> Surroundings:
     """`75x8`, a cluster file, or a scenario with its teams, pools and tiers; what waits or runs there is left out."""
     source = cluster_source(wishes)
-    if is_size(source):
+    if is_size(source) or (_LIKE_SIZE.fullmatch(source) and not Path(source).exists()):
         return Surroundings(cluster=cluster_from_text(source))
     document = read_document(source)
     problems = Problems(document)
@@ -175,6 +179,14 @@ def _check_rack(faults: FaultRates, cluster: ClusterSpec) -> None:
         raise InvalidInput("faults: rack is a part of the node failures, and there are none: give mtbf as well")
     if faults.rack and not any(node.domains for node in cluster.nodes):
         raise InvalidInput("faults: rack needs a cluster file as --cluster whose nodes have racks: these have none")
+
+
+def _check_gpus(trace: Trace, cluster: ClusterSpec, source: str) -> None:
+    """A cluster on which nothing can run needs no replay to say so."""
+    if not cluster.nodes:
+        raise InvalidInput(f"{source}: there are no nodes to replay on; name some under nodes")
+    if all(node.gpus == 0 for node in cluster.nodes) and all(job.gpu_milli for job in trace.jobs):
+        raise InvalidInput(f"{source}: no node has a GPU, and every job of {trace.name} needs some")
 
 
 def _check_teams(trace: Trace, teams: tuple[Team, ...]) -> None:

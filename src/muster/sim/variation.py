@@ -190,4 +190,9 @@ def _example(quantity: Quantity) -> str:
 
 def _steps(first: Decimal, last: Decimal, step: Decimal) -> Iterator[Decimal]:
     # Counted and not added up: beside a large number a small step is none, and one that is not added goes on for ever.
-    return (first + place * step for place in range(int((last - first) / step) + 1))
+    value = first
+    for place in range(int((last - first) / step) + 1):
+        value = first + place * step
+        yield value
+    if value < last:
+        yield last

@@ -57,6 +57,13 @@ def test_a_variation_adds_its_key(trace: str) -> None:
     assert figures[0]["jct_s"]["mean"] > figures[1]["jct_s"]["mean"]
 
 
+def test_what_lies_between_two_ends_without_a_step_is_not_replayed_and_that_is_said(trace: str) -> None:
+    arguments = ["--cluster", "1x8", "--policy", "fifo", "-o", "json", "--vary", "nodes=1..3"]
+    result = runner.invoke(app, ["simulate", "--trace", trace, *arguments])
+    assert [each["nodes"] for each in json.loads(result.stdout)] == [1, 3]
+    assert result.stderr.startswith("muster: --vary nodes=1..3: without a step only its two ends are replayed")
+
+
 def test_options_change_what_is_replayed(trace: str) -> None:
     figures = simulated(trace, "--policy", "fifo", "--first", "2", "--arrivals", "0.5", "--synthesise", "--seed", "2")
     assert isinstance(figures, dict)
@@ -211,8 +218,13 @@ def test_a_cluster_that_no_job_fits_is_wrong_use(trace: str) -> None:
     ("arguments", "problem"),
     [
         (("--policy", "fifi"), "there is no policy 'fifi'"),
+        (("--policy", "fifo,easy, fifo"), "--policy names fifo 2 times; once is enough"),
         (("--policy", "fifo,"), "there is no policy ''"),
-        (("--policy", "fifo", "--cluster", "8"), "8: there is no such file"),
+        (("--policy", "fifo", "--cluster", "8"), "'8' is not a cluster: write nodes x GPUs, such as 75x8"),
+        (("--policy", "fifo", "--cluster", "-1x4"), "'-1x4' is not a cluster"),
+        (("--policy", "fifo", "--cluster", "1x4x4"), "'1x4x4' is not a cluster"),
+        (("--policy", "fifo", "--cluster", "4x0"), "4x0: no node has a GPU, and every job of tiny needs some"),
+        (("--policy", "fifo", "--cluster", "8.yaml"), "8.yaml: there is no such file"),
         (("--policy", "fifo", "--restart-cost", "soon"), "--restart-cost must be a duration"),
         (("--policy", "fifo", "--faults", "mtfb=3d"), "'mtfb' is not a fault"),
         (("--policy", "fifo", "--faults", "spot=3d"), "faults: spot needs a scenario"),
@@ -238,6 +250,13 @@ def test_wrong_use_exits_with_2_and_says_what_to_do(trace: str, arguments: tuple
     result = runner.invoke(app, ["simulate", "--trace", trace, *cluster, *arguments])
     assert result.exit_code == 2
     assert problem in result.stderr
+
+
+def test_a_cluster_without_nodes_is_wrong_use(trace: str, tmp_path: Path) -> None:
+    file = tmp_path / "none.json"
+    file.write_text('{"nodes": []}', "utf-8")
+    found = refused(trace, "--cluster", str(file), "--policy", "fifo")
+    assert f"{file}: there are no nodes to replay on; name some under nodes" in found
 
 
 def test_a_trace_that_is_not_there_is_wrong_use() -> None:

@@ -58,6 +58,8 @@ def test_who_did_not_finish_is_counted_without_those_who_were_cancelled(capsys: 
 def test_what_the_file_does_not_say_enough_about_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     tell_skipped(Trace(name="log", jobs=(), skipped=1_200))
     assert capsys.readouterr().err.startswith("muster: log: 1,200 jobs were left out: ")
+    tell_skipped(Trace(name="log", jobs=(), skipped=1))
+    assert "1 job was left out: the file does not say how long it ran or on how much" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,14 @@ def test_an_output_that_is_closed_is_no_failure(words: str, closed: str) -> None
     assert bool(done.stdout) == (closed == "2>&-")
 
 
+@pytest.mark.parametrize("words", ["simulate --help", "plan --help", "token create --help", "--help"])
+def test_a_flag_takes_no_value_and_help_asks_for_none(terminal: Terminal, words: str) -> None:
+    result = terminal.type(*words.split())
+    assert result.exit_code == 0
+    assert "--help" in result.stdout
+    assert "bool" not in result.stdout.lower()
+
+
 def test_as_a_module_it_is_the_same_program() -> None:
     command = [sys.executable, "-m", "muster.cli.main", "plan", "nowhere.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

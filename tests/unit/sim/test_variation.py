@@ -133,3 +133,7 @@ def test_a_job_that_would_come_too_late_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"arrivals of 1E-9 are too slow: the last job would come later than 36600d"):
         variations("arrivals=1e-9..1:0.5", SETUP)
     assert replace(SETUP, arrivals=Decimal("1e-7")).arriving.jobs[1].submit_ms == 10**9 * S
+
+
+def test_both_ends_count_also_where_the_last_step_is_shorter() -> None:
+    assert [len(setup.cluster.nodes) for setup in variations("nodes=1..10:4", SETUP)] == [1, 5, 9, 10]
