@@ -292,9 +292,13 @@ def _stop_behind(desk: Desk, first: int) -> None:
 
 
 def _next_turns_ms(desk: Desk) -> int | None:
-    """By when everybody who runs now will have had his turn, so that a later promise would only keep GPUs idle."""
+    """By when everybody who runs now will have had his turn, so that a later promise would only keep GPUs idle.
+
+    None where nobody who runs can resume: those never give way.
+    """
     turn_ms = desk.snapshot.turn_ms
-    return desk.now_ms + turn_ms if turn_ms is not None and desk.policy.takes_turns else None
+    someone_gives_way = desk.policy.takes_turns and bool(desk.snapshot.turns)
+    return desk.now_ms + turn_ms if turn_ms is not None and someone_gives_way else None
 
 
 def _promise_earliest(

@@ -229,3 +229,8 @@ def test_several_who_can_afford_it_leave_rather_than_one_that_was_never_kept_wai
         turn_ms=TURN_MS,
     )
     assert told_with_dues(scenario) == ["left", "right"]
+
+
+def test_a_distant_start_is_promised_where_nobody_who_runs_can_resume() -> None:
+    stubborn = runs("stubborn", a_job(gpus=8, hours=9), [("n1", range(8))])
+    assert [hold.job for hold in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).holds] == ["new"]
