@@ -24,7 +24,7 @@ from muster.core.planning.search import Allowance, Sacrifice
 from muster.core.planning.standing import AHEAD, EVEN, is_settled, standing
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.core.run_times import began_ms
-from muster.model.ids import JobId
+from muster.model.ids import GpuType, JobId
 from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
 from muster.model.plan import Why
 
@@ -66,6 +66,14 @@ class Turns:
         victim = victim_of(self._desk, self._desk.snapshot.running[job_id], Why.TURN)
         return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standings[job_id] == EVEN else victim
 
+    def on_type(self, jobs: list[JobId], gpu_type: GpuType | None) -> list[JobId]:
+        """Those of some jobs that have GPUs of a type; all of them where there is only one."""
+        setting, footprints = self._desk.setting, self._desk.snapshot.footprints
+        if gpu_type is None or len(setting.gpu_types) == 1:
+            return jobs
+        nodes = setting.tree.nodes
+        return [job for job in jobs if any(nodes[use.node].gpu_type == gpu_type for use in footprints[job])]
+
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be asked again."""
         for jobs in (self._over or {}).values():
@@ -105,14 +113,11 @@ def one_makes_room(
     """The first of these jobs who makes room for a gang by leaving alone; None when nobody does."""
     if len(gang.parts) > 1 or gang.parts[0].workers > 1:
         return None
-    ask, tried = choice.asks[0], 0
-    for job_id in jobs:
+    ask = choice.asks[0]
+    for job_id in turns.on_type(jobs, ask.gpu_type)[:TURNS_TRIED]:
         victim = turns.victim(job_id)
         if not _could_hold(departed, victim, ask) or allowance(victim.job.spec.team) <= 0:
             continue
-        tried += 1
-        if tried > TURNS_TRIED:
-            return None
         mark = departed.mark()
         departed.give(victim.footprint)
         seating = place(departed, gang, choice, widest)
