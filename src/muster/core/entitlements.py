@@ -96,6 +96,11 @@ class Entitlements:
             self._pass_time(at_ms)
             self._change(self._branch(own_jobs(member.team)), -DEFAULT_WEIGHT)
 
+    @property
+    def are_declared(self) -> bool:
+        """False when no team was given a weight: then nobody said what any job is due."""
+        return bool(self._weights)
+
     def knows(self, job: JobId) -> bool:
         """True for a job that has joined and not left."""
         return job in self._members
@@ -133,7 +138,7 @@ class Entitlements:
 
     def fair_ms(self, job: JobId, gpu_milli: int, ran_ms: int, now_ms: int) -> int | None:
         """How long a job would have taken on its share for what it has done; None when nobody said what it is due."""
-        share_milli = self.share_milli(job, now_ms) if self._weights else None
+        share_milli = self.share_milli(job, now_ms) if self.are_declared else None
         return None if share_milli is None else ran_ms * max(gpu_milli, share_milli) // share_milli
 
     def _due_each(self, branch: _Branch, now_ms: int) -> int:

@@ -1,5 +1,7 @@
 """How many jobs of each team were told to leave within the last hour, which is what limits how often that happens."""
 
+from bisect import bisect_right
+
 from muster.model.compiling import mypyc_attr
 from muster.model.ids import TeamPath
 from muster.model.policy import HOUR_MS
@@ -11,6 +13,7 @@ class RecentPreemptions:
 
     def __init__(self) -> None:
         self._at_ms: dict[TeamPath, list[int]] = {}
+        """In order: times never go back."""
 
     def add(self, team: TeamPath, now_ms: int, count: int = 1) -> None:
         """So many jobs of a team were told to leave."""
@@ -18,7 +21,8 @@ class RecentPreemptions:
 
     def count(self, team: TeamPath, now_ms: int) -> int:
         """How many of a team were told in the last hour."""
-        return len(self._within_the_hour(self._at_ms.get(team, []), now_ms))
+        times = self._at_ms.get(team)
+        return 0 if times is None else len(times) - bisect_right(times, now_ms - HOUR_MS)
 
     def counts(self, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
         """The same for every team that lost any, by name."""
@@ -30,4 +34,4 @@ class RecentPreemptions:
         return [times[len(times) - most] + HOUR_MS for times in recent if 0 < most <= len(times)]
 
     def _within_the_hour(self, times: list[int], now_ms: int) -> list[int]:
-        return [at_ms for at_ms in times if at_ms > now_ms - HOUR_MS]
+        return times[bisect_right(times, now_ms - HOUR_MS) :]

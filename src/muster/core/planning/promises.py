@@ -5,12 +5,12 @@ and on nothing that is merely expected.
 """
 
 from collections.abc import Iterable, Iterator
-from heapq import merge
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.gang import Choice, Gang
 from muster.core.planning.desk import Desk
+from muster.core.planning.horizons import FOREVER_MS
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.quota_outlook import fits_into
 from muster.model.ids import JobId, TeamPath
@@ -62,9 +62,8 @@ def _sweep(
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
     relaxes_ms = job.spec.topology.relaxes_ms(job.submitted_ms)
-    for at_ms, steps in _by_time(_steps(desk, limit_ms, relaxes_ms)):
-        if before_ms is not None and at_ms >= before_ms:
-            return None
+    until_ms = FOREVER_MS if before_ms is None else before_ms
+    for at_ms, steps in _by_time(_steps(desk, limit_ms, relaxes_ms, until_ms)):
         if not _let_pass(capacity, steps, suits):
             continue
         widest = gang.level_at(at_ms, relaxes_ms)
@@ -88,18 +87,32 @@ def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool
     return grew
 
 
-def _steps(desk: Desk, limit_ms: int, relaxes_ms: int) -> Iterator[_Step]:
-    """Everything that opens or closes GPUs for a job of this length, in time order."""
-    ends = (_Step(end_ms, True, job_id, False, desk.footprint(job_id)) for end_ms, job_id in desk.ends)
-    changes: list[_Step] = []
-    if relaxes_ms > desk.now_ms:
-        changes.append(_Step(relaxes_ms, True, "", True, ()))
+def _steps(desk: Desk, limit_ms: int, relaxes_ms: int, before_ms: int) -> Iterator[_Step]:
+    """Everything before a time that opens or closes GPUs for a job of this length, in order."""
+    changes, at = sorted(_changes(desk, limit_ms, relaxes_ms, before_ms)), 0
+    for end_ms, job_id in desk.ends:
+        if end_ms >= before_ms:
+            break
+        end = _Step(end_ms, True, job_id, False, desk.footprint(job_id))
+        while at < len(changes) and changes[at] < end:
+            yield changes[at]
+            at += 1
+        yield end
+    yield from changes[at:]
+
+
+def _changes(desk: Desk, limit_ms: int, relaxes_ms: int, before_ms: int) -> list[_Step]:
+    """What opens or closes GPUs besides the ends of running jobs; most promises are too far away to matter."""
+    found: list[_Step] = []
+    if desk.now_ms < relaxes_ms < before_ms:
+        found.append(_Step(relaxes_ms, True, "", True, ()))
     for job_id, promise in desk.promises.items():
         closes_ms = promise.hold.start_ms - limit_ms
-        if closes_ms >= desk.now_ms:
-            changes.append(_Step(closes_ms + 1, False, job_id, True, promise.footprint))
-        changes.append(_Step(promise.end_ms, True, job_id, True, promise.footprint))
-    return merge(ends, sorted(changes))
+        if desk.now_ms <= closes_ms < before_ms - 1:
+            found.append(_Step(closes_ms + 1, False, job_id, True, promise.footprint))
+        if promise.end_ms < before_ms:
+            found.append(_Step(promise.end_ms, True, job_id, True, promise.footprint))
+    return found
 
 
 def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:

@@ -23,7 +23,6 @@ from muster.core.planning.placing import place
 from muster.core.planning.search import Allowance, Sacrifice
 from muster.core.planning.standing import AHEAD, EVEN, is_settled, standing
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
-from muster.core.run_times import began_ms
 from muster.model.ids import GpuType, JobId
 from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
 from muster.model.plan import Why
@@ -84,21 +83,17 @@ class Turns:
         desk, snapshot = self._desk, self._desk.snapshot
         if not desk.policy.takes_turns or snapshot.turn_ms is None:
             return {}
-        found: dict[tuple[int, bool], list[JobId]] = {}
-        until = bisect_right(snapshot.turns, desk.now_ms - snapshot.turn_ms, key=lambda entry: entry[0])
-        for _, job_id in snapshot.turns[:until]:
+        found: dict[tuple[int, bool], list[tuple[int, int, JobId]]] = {}
+        for began_ms, job_id in snapshot.turns:
+            if began_ms > desk.now_ms - snapshot.turn_ms:
+                break
             job = snapshot.running[job_id]
             if may_be_stopped(desk, job):
-                self._standings[job_id] = standing(desk, job)
-                found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(job_id)
-        for jobs in found.values():
-            jobs.sort(key=self._who_is_asked_first)
-        return found
-
-    def _who_is_asked_first(self, job_id: JobId) -> tuple[int, int, JobId]:
-        """By standing, then who had most GPU time."""
-        job = self._desk.snapshot.running[job_id]
-        return self._standings[job_id], (began_ms(job) - self._desk.now_ms) * job.spec.gang_gpu_milli, job_id
+                self._standings[job_id] = stands = standing(desk, job)
+                # Who had most GPU time is asked first among those who stand alike.
+                order = (stands, (began_ms - desk.now_ms) * job.spec.gang_gpu_milli, job_id)
+                found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(order)
+        return {whom: [job_id for _, _, job_id in sorted(orders)] for whom, orders in found.items()}
 
 
 def one_makes_room(

@@ -1,0 +1,97 @@
+"""How the time of a replay grows with the number of jobs at one load: a JSON line per policy and week.
+
+Run with `make bench`, or `python -m benchmarks.growth muster --weeks 8`. Jobs are drawn from the trace and come at
+random at a rate that keeps so many percent of the cluster busy, cut off after a day. The same jobs come again every
+week, after a pause in which all of the last ones end: so every week has the same load, and what a job costs must not
+depend on how many weeks there were before; `n log n` would allow it to grow with `log n`.
+"""
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterator
+
+from benchmarks.replay import NODES, RESTART_COST_MS, TRACE
+from muster.formats.trace_file import read_trace
+from muster.model.ids import JobId
+from muster.model.node import ClusterSpec
+from muster.model.records import changed
+from muster.model.resources import GPU_MILLI
+from muster.model.trace import Trace, TraceJob
+from muster.policies import find_policy
+from muster.sim.outcome import JobOutcome
+from muster.sim.replay import Circumstances, replay
+from muster.sim.training import Habits
+
+LONGEST_MS = 24 * 3_600_000
+JOBS = 10_000
+SEED = 1
+
+
+class Clock:
+    """When, in processor time, how many jobs had ended."""
+
+    def __init__(self) -> None:
+        self._ended_s = [time.process_time()]
+
+    def note(self, ended: int, _: int) -> None:
+        """So many jobs have ended by now."""
+        self._ended_s += [time.process_time()] * (ended + 1 - len(self._ended_s))
+
+    def between_s(self, first: int, last: int) -> float:
+        """What was spent from the end of one job to that of another."""
+        return self._ended_s[last] - self._ended_s[first]
+
+
+def main() -> None:
+    """Replay the same jobs again and again and tell what each of them costs, in the first week and in later ones."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("policies", nargs="*", default=["fifo", "muster"])
+    parser.add_argument("--weeks", type=int, default=8)
+    parser.add_argument("--load", type=int, default=120, help="percent of the cluster that the jobs keep busy")
+    asked = parser.parse_args()
+    trace = at_load(read_trace(TRACE), asked.weeks, asked.load / 100)
+    for name in asked.policies:
+        clock = Clock()
+        circumstances = Circumstances(habits=Habits(restart_cost_ms=RESTART_COST_MS))
+        found = replay(trace, ClusterSpec(nodes=NODES), find_policy(name), circumstances, progress=clock.note)
+        for first in range(0, len(trace.jobs), JOBS):
+            last = first + JOBS
+            figures = {
+                "us_per_job": round(clock.between_s(first, last) * 1e6 / JOBS),
+                "mean_wait_s": round(_mean_wait_s(found.outcomes[first:last])),
+            }
+            case = {"case": f"growth {name}", "load_percent": asked.load, "jobs": last}
+            print(json.dumps({**case, **figures}), flush=True)
+
+
+def at_load(trace: Trace, weeks: int, load: float) -> Trace:
+    """Jobs like those of a trace, at a rate that keeps a part of the cluster busy, and the same again later."""
+    known = [changed(job, run_ms=min(job.run_ms, LONGEST_MS)) for job in trace.jobs]
+    capacity_milli = sum(node.gpus for node in NODES) * GPU_MILLI
+    mean_ms = sum(job.run_ms * job.gpu_milli for job in known) / len(known) / capacity_milli
+    jobs = list(_drawn(known, mean_ms / load))
+    week_ms = 2 * jobs[-1].submit_ms + 2 * LONGEST_MS
+    again = (
+        changed(job, id=JobId(f"{week}-{job.id}"), submit_ms=job.submit_ms + week * week_ms)
+        for week in range(weeks)
+        for job in jobs
+    )
+    return changed(trace, jobs=tuple(again))
+
+
+def _drawn(known: list[TraceJob], gap_ms: float) -> Iterator[TraceJob]:
+    draw, at_ms = random.Random(SEED), 0.0
+    for number in range(JOBS):
+        at_ms += draw.expovariate(1 / gap_ms)
+        yield changed(draw.choice(known), id=JobId(str(number)), submit_ms=int(at_ms))
+
+
+def _mean_wait_s(outcomes: tuple[JobOutcome, ...]) -> float:
+    waited_ms = [each.completion_ms - each.job.run_ms for each in outcomes if each.completion_ms is not None]
+    return sum(waited_ms) / len(waited_ms) / 1000
+
+
+if __name__ == "__main__":
+    main()
