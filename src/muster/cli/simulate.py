@@ -13,6 +13,7 @@ from muster.model.policy import Packing
 from muster.sim.quantity import Quantity
 
 if TYPE_CHECKING:
+    from muster.cli.simulation_setup import Wishes
     from muster.policies import NamedPolicy
     from muster.sim.outcome import Replay
     from muster.sim.report import About
@@ -27,7 +28,8 @@ Policies = Annotated[
     typer.Option(
         "--policy",
         metavar="P[,P2…]",
-        help="By name: fifo, greedy, easy, sjf-oracle, srsf-oracle, las, fair, muster, or of a plug-in.",
+        help="By name: fifo, greedy, easy, sjf-oracle, srsf-oracle, las, fair, muster, or of a plug-in. A file stands "
+        "for what it has under policy: a scenario, or the muster.toml of a server.",
     ),
 ]
 Cluster = Annotated[
@@ -101,16 +103,11 @@ def simulate(
     packing: Packed = None,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
-    from muster.cli.report_file import check_report_file
-    from muster.cli.simulation_notes import tell_ends, tell_hidden, tell_skipped, tell_unused
-    from muster.cli.simulation_setup import Wishes, cluster_source, input_files, setup_of, setups, surroundings
-    from muster.policies import find_policy
+    from muster.cli.simulation_setup import Wishes
 
-    policies = [find_policy(name) for name in _names(policy)]
-    if packing is not None:
-        policies = [named.packed(packing) for named in policies]
     wishes = Wishes(
         trace=trace,
+        policy=policy,
         cluster=cluster,
         restart_cost=restart_cost,
         checkpoint_every=checkpoint_every,
@@ -125,10 +122,27 @@ def simulate(
         type_blind=type_blind,
         packing=packing,
     )
+    _compare(wishes, output, html)
+
+
+def _compare(wishes: "Wishes", output: Output, html: Path | None) -> None:
+    """Replay what was wished for, print the figures, and write the report if one is wanted."""
+    from muster.cli.report_file import check_report_file
+    from muster.cli.simulation_notes import tell_ends, tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation_setup import (
+        cluster_source,
+        input_files,
+        policies_asked,
+        setup_of,
+        setups,
+        surroundings,
+    )
+
+    policies = policies_asked(wishes)
     if html is not None:
         check_report_file(html, input_files(wishes))
     tell_hidden(policies)
-    tell_ends(vary)
+    tell_ends(wishes.vary)
     around = surroundings(wishes)
     tell_unused(cluster_source(wishes), around.unused)
     base = setup_of(wishes, around)
@@ -140,14 +154,6 @@ def simulate(
         from muster.cli.simulation_facts import about
 
         _write_report(results, rows, html, base, about(wishes, base, policies, html))
-
-
-def _names(policies: str) -> list[str]:
-    names = [name.strip() for name in policies.split(",")]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"--policy names {name} {names.count(name)} times; once is enough")
-    return names
 
 
 Results = Sequence[tuple["Setup", "Replay"]]

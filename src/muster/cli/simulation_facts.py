@@ -43,12 +43,12 @@ def about(wishes: Wishes, base: Setup, policies: Sequence[NamedPolicy], html: Pa
     ]
     return About(
         facts=facts,
-        command=command(wishes, [policy.name for policy in policies], html),
+        command=command(wishes, html),
         made_up=MADE_UP if wishes.synthesise else "",
     )
 
 
-def command(wishes: Wishes, policies: Sequence[str], html: Path) -> str:
+def command(wishes: Wishes, html: Path) -> str:
     """The command line with every setting, also those that nobody gave, as they may mean something else one day."""
     words = ["muster", "simulate"]
     for field in fields(wishes):
@@ -61,7 +61,7 @@ def command(wishes: Wishes, policies: Sequence[str], html: Path) -> str:
                 words.append(option)
             case _:
                 words += (option, str(value))
-    return shlex.join([*words, "--policy", ",".join(policies), "--html", str(html)])
+    return shlex.join([*words, "--html", str(html)])
 
 
 def sweep(base: Setup, setups: Sequence[Setup]) -> Sweep | None:

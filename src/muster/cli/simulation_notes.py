@@ -13,7 +13,7 @@ from muster.sim.outcome import Replay
 from muster.sim.timeline import is_rejected
 
 UNUSED_HINTS = {
-    "policy": "choose a policy with --policy",
+    "policy": "to try it name it in --policy",
     "running": "jobs come from --trace",
     "waiting": "jobs come from --trace",
     "teams": "those of --teams count instead",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from muster.formats.cluster_file import cluster_from_text, is_size
 from muster.formats.document import Problems, read_document
+from muster.formats.policy_file import read_policy
 from muster.formats.references import read_references
 from muster.formats.scenario_wire import ScenarioWire
 from muster.formats.team_file import cluster_and_teams, read_teams
@@ -19,6 +20,7 @@ from muster.model.policy import DEFAULT_TIERS, Packing, Pool, Tier
 from muster.model.records import changed
 from muster.model.team import Team
 from muster.model.trace import Trace
+from muster.policies import NamedPolicy, find_policy
 from muster.sim.faults import FaultRates, fault_rates
 from muster.sim.replay import Circumstances
 from muster.sim.synthesis import with_made_up
@@ -29,6 +31,8 @@ TEAMS_SHOWN = 5
 _LIKE_SIZE = re.compile(r"[-+0-9x×*., ]*[0-9]", re.IGNORECASE)
 """Whoever writes nothing but numbers means a size and no file."""
 SCENARIO_KEYS = frozenset(ScenarioWire.model_fields)
+POLICY_FILES = (".yaml", ".yml", ".json", ".toml")
+"""What ends like this is no name of a policy."""
 USED_KEYS = frozenset({"cluster", "teams", "pools", "tiers"})
 """What a replay takes from a scenario."""
 
@@ -38,6 +42,7 @@ class Wishes:
     """The options as they were given."""
 
     trace: str
+    policy: str
     cluster: str | None
     restart_cost: str
     checkpoint_every: str
@@ -65,11 +70,40 @@ class Surroundings:
     """Keys of the file that say something which counts for nothing in a replay."""
 
 
+def policies_asked(wishes: Wishes) -> list[NamedPolicy]:
+    """What is compared, in the order asked for."""
+    names = _policy_names(wishes)
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"--policy names {name} {names.count(name)} times; once is enough")
+    found = [_policy_called(name) for name in names]
+    return found if wishes.packing is None else [policy.packed(wishes.packing) for policy in found]
+
+
+def _policy_names(wishes: Wishes) -> list[str]:
+    return [name.strip() for name in wishes.policy.split(",")]
+
+
+def _policy_called(name: str) -> NamedPolicy:
+    """A policy by its name, or by the file that has its rules: it is called like the file."""
+    if not _is_file(name):
+        return find_policy(name)
+    return NamedPolicy(name=name, summary="the policy part of this file", rules=read_policy(name))
+
+
+def _is_file(policy: str) -> bool:
+    return Path(policy).suffix.lower() in POLICY_FILES
+
+
 def input_files(wishes: Wishes) -> tuple[Path, ...]:
     """Every file that the replay is made from."""
     cluster = cluster_source(wishes)
-    named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams)
+    named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams, *_policy_files(wishes))
     return tuple(Path(each) for each in named if each is not None)
+
+
+def _policy_files(wishes: Wishes) -> list[str]:
+    return [name for name in _policy_names(wishes) if _is_file(name)]
 
 
 def cluster_source(wishes: Wishes) -> str:
@@ -134,6 +168,8 @@ def _unused(value: object, keys: Set[str], wishes: Wishes) -> tuple[str, ...]:
     """Those of the keys that the file has and fills, in its order; `now` is required there and means nothing here."""
     parts = value if isinstance(value, dict) else {}
     wanted = (keys | ({"teams"} if wishes.teams is not None else set())) - {"now"}
+    if cluster_source(wishes) in _policy_files(wishes):
+        wanted -= {"policy"}
     return tuple(str(key) for key, part in parts.items() if key in wanted and part)
 
 

@@ -1,4 +1,4 @@
-"""A YAML or JSON file -> plain values with bounds, and all that is wrong with them -> one error.
+"""A YAML, JSON or TOML file -> plain values with bounds, and all that is wrong with them -> one error.
 
 Whoever reads a document collects what is wrong in `Problems` and goes on, so that a user sees every mistake at once,
 each with its line and its path.
@@ -7,6 +7,7 @@ each with its line and its path.
 import json
 import math
 import sys
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ class Document:
 def read_document(source: str | Path) -> Document:
     """The document in a file, or on standard input when the name is `-`."""
     file, text = read_text(source)
-    return parse_document(text, file=file)
+    return parse_toml(text, file=file) if file.lower().endswith(".toml") else parse_document(text, file=file)
 
 
 def read_text(source: str | Path) -> tuple[str, str]:
@@ -73,6 +74,18 @@ def parse_document(text: str, *, file: str) -> Document:
     if value is None:
         _refuse(file, "the file is empty")
     return Document(file=file, value=value, text=text)
+
+
+def parse_toml(text: str, *, file: str) -> Document:
+    """The same from TOML, which may be empty; what is wrong with its values is told without lines."""
+    try:
+        return Document(file=file, value=tomllib.loads(text, parse_float=_toml_decimal))
+    except BadText as error:
+        _refuse(file, error.problem)
+    except RecursionError:
+        _refuse(file, "nested too deeply")
+    except ValueError as error:
+        _refuse(file, f"not TOML: {error}")
 
 
 class Problems:
@@ -192,6 +205,10 @@ def _decimal(text: str) -> float:
     if not math.isfinite(value):
         raise BadText(f"the number {text[:20]} is too large")
     return value
+
+
+def _toml_decimal(text: str) -> float:
+    return _constant(text) if text.lstrip("+-") in ("inf", "nan") else _decimal(text)
 
 
 def _constant(text: str) -> NoReturn:

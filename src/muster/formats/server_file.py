@@ -4,7 +4,6 @@ The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario; 
 `local` how this machine is used. Whatever is left out is as without a file.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +11,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from muster.formats.cluster_file import cluster_from_text
-from muster.formats.document import Document, InvalidDocument, Problems, read_document
+from muster.formats.document import Document, Problems, parse_toml, read_document, read_text
 from muster.formats.references import read_references
 from muster.formats.wire import Text, Wire, read_part
-from muster.model.errors import InvalidFile, InvalidInput
+from muster.model.errors import InvalidInput
 from muster.model.scenario import Rules
 
 _RULES = ("teams", "tiers", "pools", "policy")
@@ -66,7 +65,11 @@ class ServerSettings:
 def read_server_file(source: str | Path) -> ServerSettings:
     """The settings in a file: TOML, or YAML by its suffix."""
     path = Path(source)
-    document = read_document(path) if path.suffix in (".yaml", ".yml", ".json") else _toml(path)
+    document = (
+        read_document(path)
+        if path.suffix in (".yaml", ".yml", ".json")
+        else parse_toml(read_text(path)[1], file=str(path))
+    )
     problems = Problems(document)
     wire = read_part(ServerFileWire, document.value, problems, ())
     if wire is not None and wire.local.nodes is not None:
@@ -87,19 +90,6 @@ def read_server_file(source: str | Path) -> ServerSettings:
         nodes=wire.local.nodes,
         rules=rules,
     )
-
-
-def _toml(path: Path) -> Document:
-    try:
-        with path.open("rb") as stream:
-            return Document(file=str(path), value=tomllib.load(stream))
-    except FileNotFoundError:
-        problem, hint = "there is no such file", "is the name right, and the folder you are in?"
-    except (OSError, UnicodeDecodeError) as error:
-        problem, hint = f"cannot be read: {error}", ""
-    except tomllib.TOMLDecodeError as error:
-        problem, hint = f"not TOML: {error}", ""
-    raise InvalidDocument((InvalidFile(file=str(path), path="", problem=problem, hint=hint),))
 
 
 def _rules(document: Document, problems: Problems) -> Rules | None:

@@ -175,7 +175,7 @@ UNUSED = "policy: {min_runtime: 6h}\nwaiting: []\nrunning: [{id: a}]\nmood: good
         (
             SCENARIO + UNUSED,
             (),
-            "policy, running, mood are not used in a replay; choose a policy with --policy; jobs come from --trace",
+            "policy, running, mood are not used in a replay; to try it name it in --policy; jobs come from --trace",
         ),
         ("nodes: [{name: n1, gpus: 8}]\npools: {main: {}}\n", (), "pools is not used in a replay"),
         (

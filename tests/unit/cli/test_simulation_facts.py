@@ -10,6 +10,7 @@ from muster.model.policy import Packing
 def test_the_command_that_repeats_a_replay_has_every_option_that_decides_its_figures() -> None:
     wishes = Wishes(
         trace="t.csv",
+        policy="fifo,muster",
         cluster="2x8",
         restart_cost="30s",
         checkpoint_every="30m",
@@ -24,7 +25,7 @@ def test_the_command_that_repeats_a_replay_has_every_option_that_decides_its_fig
         type_blind=True,
         packing=Packing.BEST_FIT,
     )
-    words = command(wishes, ["fifo", "muster"], Path("r.html")).split()
+    words = command(wishes, Path("r.html")).split()
     options = {name.replace("_", "-") for name in signature(simulate).parameters} - {"output"}
     assert {word.removeprefix("--") for word in words if word.startswith("--")} == options
     assert "best_fit" in words

@@ -63,7 +63,7 @@ def test_the_command_that_is_shown_gives_the_same_report(folder: Path) -> None:
     before = (folder / "r.html").read_bytes()
     (marked,) = re.findall("<pre>(.*?)</pre>", before.decode())
     shown = unescape(re.sub("<.*?>", "", marked))
-    assert shown.startswith("muster simulate --trace 'my trace.csv' --cluster 2x8 ")
+    assert shown.startswith("muster simulate --trace 'my trace.csv' --policy fifo,las --cluster 2x8 ")
     assert str(folder) not in shown
     (folder / "r.html").unlink()
     assert CliRunner().invoke(app, shlex.split(shown)[1:]).exit_code == 0
