@@ -33,17 +33,22 @@ class Tally:
         if found:
             self.broken.append(found.seed)
             if len(self.broken) <= SHOWN:
-                sys.stdout.write(f"\r{found}\n")
+                sys.stdout.write(f"{_over()}{found}\n")
 
     def progress(self) -> str:
-        """One line that is written over and over."""
+        """How far it is, in one line."""
         seconds = time.monotonic() - self.began_s
-        return f"\r{self.schedules} of {self.total} schedules, {len(self.broken)} broken, {seconds:.0f} s "
+        return f"{self.schedules} of {self.total} schedules, {len(self.broken)} broken, {seconds:.0f} s"
 
     def summary(self) -> str:
         """What is to be said at the end."""
         verdict = f"broken: {' '.join(map(str, self.broken))}" if self.broken else "nothing is wrong"
-        return f"{self.progress()}\n{self.events} events, all invariants checked after each; {verdict}\n"
+        return f"{_over()}{self.progress()}\n{self.events} events, all invariants checked after each; {verdict}\n"
+
+
+def _over() -> str:
+    """Before what is written over the line that shows progress; only people who watch have such a line."""
+    return "\r" if sys.stdout.isatty() else ""
 
 
 def seeds(text: str) -> range:
@@ -63,8 +68,8 @@ def main(arguments: list[str]) -> int:
     with ProcessPoolExecutor(given.processes) as pool:
         for found in pool.map(check_schedule, numbers, chunksize=AT_ONCE):
             tally.take(found)
-            if tally.schedules % AT_ONCE == 0:
-                sys.stdout.write(tally.progress())
+            if tally.schedules % AT_ONCE == 0 and sys.stdout.isatty():
+                sys.stdout.write(f"\r{tally.progress()} ")
                 sys.stdout.flush()
     sys.stdout.write(tally.summary())
     return 1 if tally.broken else 0
