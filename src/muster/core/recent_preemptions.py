@@ -13,7 +13,7 @@ class RecentPreemptions:
 
     def __init__(self) -> None:
         self._at_ms: dict[TeamPath, list[int]] = {}
-        """In order: times never go back."""
+        """In order, as all events are."""
 
     def add(self, team: TeamPath, now_ms: int, count: int = 1) -> None:
         """So many jobs of a team were told to leave."""

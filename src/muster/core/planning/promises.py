@@ -41,17 +41,16 @@ class _Step(NamedTuple):
 def earliest(desk: Desk, job: WaitingJob, gang: Gang, limit_ms: int, before_ms: int | None = None) -> Opening | None:
     """The earliest opening over all ways to serve the gang; None when there is none, or none before a given time."""
     best: Opening | None = None
+    bound_ms = FOREVER_MS if before_ms is None else before_ms
     for choice in gang.choices:
-        opening = _sweep(desk, job, gang, choice, limit_ms, before_ms if best is None else best.start_ms)
-        if opening is not None and (best is None or opening.start_ms < best.start_ms):
-            best = opening
+        opening = _sweep(desk, job, gang, choice, limit_ms, bound_ms)
+        if opening is not None:
+            best, bound_ms = opening, opening.start_ms
     return best
 
 
-def _sweep(
-    desk: Desk, job: WaitingJob, gang: Gang, choice: Choice, limit_ms: int, before_ms: int | None
-) -> Opening | None:
-    """Let time pass over a fork of the capacity until the gang fits.
+def _sweep(desk: Desk, job: WaitingJob, gang: Gang, choice: Choice, limit_ms: int, before_ms: int) -> Opening | None:
+    """Let time pass over a fork of the capacity until the gang fits, or until a time.
 
     The gang runs for up to `limit_ms` once it starts, so GPUs promised to others are closed to it from `limit_ms`
     before each promised start until that promise's end.
@@ -62,8 +61,7 @@ def _sweep(
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
     relaxes_ms = job.spec.topology.relaxes_ms(job.submitted_ms)
-    until_ms = FOREVER_MS if before_ms is None else before_ms
-    for at_ms, steps in _by_time(_steps(desk, limit_ms, relaxes_ms, until_ms)):
+    for at_ms, steps in _by_time(_steps(desk, limit_ms, relaxes_ms, before_ms)):
         if not _let_pass(capacity, steps, suits):
             continue
         widest = gang.level_at(at_ms, relaxes_ms)

@@ -51,7 +51,7 @@ def _fair_ms(desk: Desk, job: RunningJob) -> int | None:
     here is not remembered: then it was as fast as usual as well.
     """
     now_ms, snapshot = desk.now_ms, desk.snapshot
-    if not snapshot.entitlements.are_declared:
+    if not snapshot.entitlements.are_declared:  # First, because this is asked about everybody whose turn is over.
         return None
     ran_ms = job.started_ms - began_ms(job) + snapshot.paces.at_usual_speed_ms(job.id, now_ms - job.started_ms)
     return snapshot.entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, ran_ms, now_ms)

@@ -84,8 +84,9 @@ class Turns:
         if not desk.policy.takes_turns or snapshot.turn_ms is None:
             return {}
         found: dict[tuple[int, bool], list[tuple[int, int, JobId]]] = {}
+        last_ms = desk.now_ms - snapshot.turn_ms
         for began_ms, job_id in snapshot.turns:
-            if began_ms > desk.now_ms - snapshot.turn_ms:
+            if began_ms > last_ms:  # They are in this order: the turns of all others are not over.
                 break
             job = snapshot.running[job_id]
             if may_be_stopped(desk, job):

@@ -46,6 +46,12 @@ def test_a_job_whose_turn_is_over_gives_way_to_one_that_never_ran() -> None:
     assert [(hold.job, hold.basis) for hold in made.holds] == [("new", Basis.DEPARTURES)]
 
 
+@pytest.mark.parametrize(("ran_ms", "leaves"), [(TURN_MS, {"old": "new"}), (TURN_MS - 1, {})])
+def test_a_turn_is_over_to_the_moment(ran_ms: int, leaves: dict[str, str]) -> None:
+    old = long_runner("old", "n1", range(8), hours_ago=ran_ms / HOUR_MS)
+    assert told(full(old, waiting=[waits("new", a_job(gpus=1))])) == leaves
+
+
 def test_nobody_gives_way_while_nothing_is_known_about_run_times() -> None:
     scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], turn_ms=None)
     assert told(scenario) == {}
