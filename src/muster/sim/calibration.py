@@ -3,7 +3,8 @@
 A future that is played forward knows nothing of what it leaves out, so its quantiles are too early or too late by some
 factor. That factor is learnt from the cluster's own history: among recent starts, as many as should have been covered
 were covered by the estimate times the factor (split conformal prediction, over a moving window). Queues of different
-depth are kept apart. The same history gives the same corrections, and no correction exceeds its bounds.
+depth are kept apart, and of a rush in which everybody waits for the same thing one start counts. The same history gives
+the same corrections, and no correction exceeds its bounds.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -18,6 +19,8 @@ WINDOW = 200
 """Starts that are remembered of each depth: enough for a ninth decile, few enough to follow the weather."""
 ENOUGH = 20
 """Starts of one depth before it is corrected by its own history."""
+APART_MS = 5 * MINUTE_MS
+"""Estimates of one depth that were made closer together than this come true or not together: one of them counts."""
 SHORTEST_MS = MINUTE_MS
 """Waits below this are taken to be so long: nobody cares by which factor a second was wrong."""
 MILLI_MIN, MILLI_MAX = 100, 20_000
@@ -35,10 +38,15 @@ class Calibration:
     def __init__(self) -> None:
         self._p50 = _Factors(50)
         self._p90 = _Factors(90)
+        self._learnt_ms: dict[int, int] = {}
+        """When the last estimate of each depth was made that was learnt from."""
 
     def learn(self, raw: StartEstimate, *, waiting: int, made_ms: int, started_ms: int) -> None:
         """A job has started for which this estimate was made, before any correction, when so many were waiting."""
         step, wait_ms = depth_step(waiting), max(started_ms - made_ms, 0)
+        if abs(made_ms - self._learnt_ms.get(step, made_ms - APART_MS)) < APART_MS:
+            return
+        self._learnt_ms[step] = made_ms
         self._p50.learn(step, raw.p50_ms, made_ms, wait_ms)
         self._p90.learn(step, raw.p90_ms, made_ms, wait_ms)
 

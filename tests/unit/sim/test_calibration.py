@@ -1,5 +1,5 @@
 from muster.model.policy import HOUR_MS, MINUTE_MS
-from muster.sim.calibration import ENOUGH, MILLI_MAX, WINDOW, Calibration, depth_step
+from muster.sim.calibration import APART_MS, ENOUGH, MILLI_MAX, WINDOW, Calibration, depth_step
 from muster.sim.estimates import StartEstimate
 
 MADE_MS = 7 * HOUR_MS
@@ -9,10 +9,16 @@ def an_estimate(p50_min: int, p90_min: int) -> StartEstimate:
     return StartEstimate(p50_ms=MADE_MS + p50_min * MINUTE_MS, p90_ms=MADE_MS + p90_min * MINUTE_MS)
 
 
-def learn(calibration: Calibration, waits_min: list[int], raw: StartEstimate, *, waiting: int = 50) -> None:
-    for wait_min in waits_min:
-        started_ms = MADE_MS + wait_min * MINUTE_MS
-        calibration.learn(raw, waiting=waiting, made_ms=MADE_MS, started_ms=started_ms)
+def learn(
+    calibration: Calibration, waits_min: list[int], raw: StartEstimate, *, waiting: int = 50, apart_ms: int = APART_MS
+) -> None:
+    assert raw.p50_ms is not None
+    assert raw.p90_ms is not None
+    for place, wait_min in enumerate(waits_min):
+        later_ms = place * apart_ms
+        made_ms = MADE_MS + later_ms
+        moved = StartEstimate(p50_ms=raw.p50_ms + later_ms, p90_ms=raw.p90_ms + later_ms)
+        calibration.learn(moved, waiting=waiting, made_ms=made_ms, started_ms=made_ms + wait_min * MINUTE_MS)
 
 
 def corrected(calibration: Calibration, raw: StartEstimate, *, waiting: int = 50) -> StartEstimate:
@@ -89,3 +95,9 @@ def test_the_likely_start_is_never_after_the_late_one() -> None:
 
 def test_queues_are_told_apart_at_ten_a_hundred_and_a_thousand() -> None:
     assert [depth_step(waiting) for waiting in (0, 9, 10, 99, 100, 999, 1000, 50_000)] == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_rush_of_many_who_wait_for_the_same_thing_counts_once() -> None:
+    calibration = Calibration()
+    learn(calibration, [1] * 10 * ENOUGH, an_estimate(20, 20), apart_ms=1000)
+    assert corrected(calibration, an_estimate(20, 20)) == an_estimate(20, 20)
