@@ -23,7 +23,9 @@ def planner() -> Planner:
 
 
 def plan(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A scenario in YAML or JSON; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A scenario in YAML, JSON or TOML; - reads standard input.")
+    ],
     output: Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")] = Output.TABLE,
     explain: Annotated[bool, typer.Option("--explain", help="Say why for every waiting job.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the ids of the jobs that start.")] = False,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TraceFile = Annotated[str, typer.Option("--trace", metavar="FILE", help="Who submitted what and when: CSV or SWF.")]
 Policies = Annotated[
-    str,
+    list[str],
     typer.Option(
         "--policy",
         metavar="P[,P2…]",
@@ -107,7 +107,7 @@ def simulate(
 
     wishes = Wishes(
         trace=trace,
-        policy=policy,
+        policy=",".join(policy),
         cluster=cluster,
         restart_cost=restart_cost,
         checkpoint_every=checkpoint_every,
@@ -128,11 +128,12 @@ def simulate(
 def _compare(wishes: "Wishes", output: Output, html: Path | None) -> None:
     """Replay what was wished for, print the figures, and write the report if one is wanted."""
     from muster.cli.report_file import check_report_file
-    from muster.cli.simulation_notes import tell_ends, tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation_notes import tell_besides, tell_ends, tell_hidden, tell_skipped, tell_unused
     from muster.cli.simulation_setup import (
         cluster_source,
         input_files,
         policies_asked,
+        rules_besides,
         setup_of,
         setups,
         surroundings,
@@ -142,6 +143,7 @@ def _compare(wishes: "Wishes", output: Output, html: Path | None) -> None:
     if html is not None:
         check_report_file(html, input_files(wishes))
     tell_hidden(policies)
+    tell_besides(rules_besides(wishes))
     tell_ends(wishes.vary)
     around = surroundings(wishes)
     tell_unused(cluster_source(wishes), around.unused)
@@ -169,7 +171,12 @@ def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
 
     console = Console(stderr=True)
     what = policy.name if setup.varied is None else f"{policy.name}, {setup.varied[0]} {setup.varied[1]}"
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=len(setup.trace.jobs))
         made = replay(

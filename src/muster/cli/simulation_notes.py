@@ -13,7 +13,7 @@ from muster.sim.outcome import Replay
 from muster.sim.timeline import is_rejected
 
 UNUSED_HINTS = {
-    "policy": "to try it name it in --policy",
+    "policy": "to try its policy name the file in --policy",
     "running": "jobs come from --trace",
     "waiting": "jobs come from --trace",
     "teams": "those of --teams count instead",
@@ -42,6 +42,13 @@ def tell_hidden(policies: Sequence[NamedPolicy]) -> None:
     for policy in policies:
         for source in hidden_plug_ins(policy.name):
             _tell(policy.name, f"the plug-in {source} has the name of another policy and is not used; rename it")
+
+
+def tell_besides(files: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Say which rules stand beside the policy in a file and do not count."""
+    for file, rules in files:
+        are, they = ("is", "it comes") if len(rules) == 1 else ("are", "they come")
+        _tell(file, f"{', '.join(rules)} {are} not used: {they} from --cluster or --teams")
 
 
 def tell_ends(vary: str | None) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Job files in YAML or JSON; - is standard input.")]
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Job files in YAML, JSON or TOML; - is standard input.")
+]
 Name = Annotated[str | None, typer.Option(metavar="NAME", help="Another name than the file's.")]
 Team = Annotated[str | None, typer.Option(metavar="TEAM", help="Another team than the file's.")]
 Tier = Annotated[str | None, typer.Option(metavar="TIER", help="Another tier than the file's.")]

@@ -4,15 +4,16 @@ Whoever reads a document collects what is wrong in `Problems` and goes on, so th
 each with its line and its path.
 """
 
+import difflib
 import json
 import math
 import sys
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from muster.formats.toml_text import read_toml
 from muster.formats.yaml_text import INTEGER_DIGITS_MAX, BadText, Loc, lines_of, read_yaml
 from muster.model.errors import InvalidFile
 from muster.model.limits import SCENARIO_FILE_BYTES
@@ -20,6 +21,8 @@ from muster.model.limits import SCENARIO_FILE_BYTES
 ERRORS_SHOWN = 20
 """More would scroll the first ones away; repairing those often repairs the rest."""
 STANDARD_INPUT = "-"
+OTHER_SUFFIXES = (".yaml", ".yml", ".json")
+"""Of files that are not TOML where TOML is usual."""
 
 
 class InvalidDocument(InvalidFile):
@@ -47,26 +50,38 @@ class Document:
 def read_document(source: str | Path) -> Document:
     """The document in a file, or on standard input when the name is `-`."""
     file, text = read_text(source)
-    return parse_toml(text, file=file) if file.lower().endswith(".toml") else parse_document(text, file=file)
+    return parse_document(text, file=file)
 
 
 def read_text(source: str | Path) -> tuple[str, str]:
     """What messages call a file, and its text; standard input when the name is `-`."""
-    file = str(source)
-    raw = _standard_input() if file == STANDARD_INPUT else _file_bytes(Path(source))
-    file = "standard input" if file == STANDARD_INPUT else file
+    if str(source) == STANDARD_INPUT:
+        return _decoded("standard input", _standard_input())
+    return _decoded(str(source), _file_bytes(Path(source)))
+
+
+def _decoded(file: str, raw: bytes) -> tuple[str, str]:
     if len(raw) > SCENARIO_FILE_BYTES:
         _refuse(file, f"larger than {SCENARIO_FILE_BYTES >> 20} MiB", hint="is this the right file?")
     try:
-        text = raw.decode("utf-8-sig")
+        return file, raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         _refuse(file, "not UTF-8 text", line=line, hint="save it as UTF-8")
-    return file, text
+
+
+def read_settings(path: Path) -> Document:
+    """The document in a file that is TOML whatever it is called, unless it says that it is something else."""
+    file, text = _decoded(str(path), _file_bytes(path))
+    if path.suffix.lower() in OTHER_SUFFIXES:
+        return parse_document(text, file=file)
+    return _toml(text, file)
 
 
 def parse_document(text: str, *, file: str) -> Document:
-    """The document in a text that came from somewhere called `file`."""
+    """The document in a text that came from somewhere called `file`: TOML or JSON if that is how it ends, else YAML."""
+    if file.lower().endswith(".toml"):
+        return _toml(text, file)
     try:
         value = _value(text, is_json=file.lower().endswith(".json"))
     except BadText as error:
@@ -76,16 +91,12 @@ def parse_document(text: str, *, file: str) -> Document:
     return Document(file=file, value=value, text=text)
 
 
-def parse_toml(text: str, *, file: str) -> Document:
-    """The same from TOML, which may be empty; what is wrong with its values is told without lines."""
+def _toml(text: str, file: str) -> Document:
+    """What is wrong with its values is told without lines: nobody knows where in the text they stand."""
     try:
-        return Document(file=file, value=tomllib.loads(text, parse_float=_toml_decimal))
+        return Document(file=file, value=read_toml(text))
     except BadText as error:
         _refuse(file, error.problem)
-    except RecursionError:
-        _refuse(file, "nested too deeply")
-    except ValueError as error:
-        _refuse(file, f"not TOML: {error}")
 
 
 class Problems:
@@ -107,6 +118,13 @@ class Problems:
             self._found.append((at, problem, hint))
         else:
             self._more += 1
+
+    def note_misspelt(self, part: str) -> None:
+        """Note every key of the document that may have been meant to be this part, which it does not have."""
+        value = self._document.value
+        keys = [str(key) for key in value] if isinstance(value, dict) else []
+        for key in difflib.get_close_matches(part, keys, cutoff=0.8):
+            self.add((key,), "unknown key", f"did you mean {part!r}?")
 
     def stop_if_any(self) -> None:
         """Raise all that was noted, in the order of the file."""
@@ -205,10 +223,6 @@ def _decimal(text: str) -> float:
     if not math.isfinite(value):
         raise BadText(f"the number {text[:20]} is too large")
     return value
-
-
-def _toml_decimal(text: str) -> float:
-    return _constant(text) if text.lstrip("+-") in ("inf", "nan") else _decimal(text)
 
 
 def _constant(text: str) -> NoReturn:

@@ -18,7 +18,8 @@ def read_policy(source: str | Path) -> Policy:
     problems = Problems(document)
     value = document.value.get(PART) if isinstance(document.value, dict) else None
     if value is None:
-        problems.add((), f"there is no {PART} part", f"{PART}: {{turns: false, …}}")
+        problems.note_misspelt(PART)
+        problems.add((), f"there is no {PART} part", f"{PART}: {{turns: false, …}}, or [{PART}] in TOML")
     policy = Policy() if value is None else policy_part(value, problems, (PART,))
     problems.stop_if_any()
     return policy

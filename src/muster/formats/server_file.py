@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from muster.formats.cluster_file import cluster_from_text
-from muster.formats.document import Document, Problems, parse_toml, read_document, read_text
+from muster.formats.document import Document, Problems, read_settings
 from muster.formats.references import read_references
 from muster.formats.wire import Text, Wire, read_part
 from muster.model.errors import InvalidInput
@@ -65,11 +65,7 @@ class ServerSettings:
 def read_server_file(source: str | Path) -> ServerSettings:
     """The settings in a file: TOML, or YAML by its suffix."""
     path = Path(source)
-    document = (
-        read_document(path)
-        if path.suffix in (".yaml", ".yml", ".json")
-        else parse_toml(read_text(path)[1], file=str(path))
-    )
+    document = read_settings(path)
     problems = Problems(document)
     wire = read_part(ServerFileWire, document.value, problems, ())
     if wire is not None and wire.local.nodes is not None:

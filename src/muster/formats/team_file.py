@@ -3,7 +3,6 @@
 It is written as in a scenario; whatever else the file holds is left to others.
 """
 
-import difflib
 from pathlib import Path
 
 from muster.formats.cluster_file import cluster_from_text, find_cluster, is_size
@@ -49,7 +48,6 @@ def find_teams(document: Document, problems: Problems) -> tuple[Team, ...] | Non
         return None
     if value.get(PART) is not None:
         return team_tree(value[PART], problems, (PART,))
-    others = [str(key) for key in value if key != PART]
-    for key in difflib.get_close_matches(PART, others, cutoff=0.8):
-        problems.add((key,), "unknown key", f"did you mean {PART!r}?")
+    if PART not in value:
+        problems.note_misspelt(PART)
     return None

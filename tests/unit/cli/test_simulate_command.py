@@ -164,7 +164,7 @@ def test_a_scenario_brings_its_rules(trace: str, tmp_path: Path) -> None:
 
 
 SCENARIO = "now: 2026-01-01T00:00:00Z\ncluster: {nodes: [{name: n1, gpus: 8}]}\n"
-UNUSED = "policy: {min_runtime: 6h}\nwaiting: []\nrunning: [{id: a}]\nmood: good\n"
+UNUSED = "policy: {min_runtime: 6h}\nwaiting: []\nmood: good\n"
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,10 @@ UNUSED = "policy: {min_runtime: 6h}\nwaiting: []\nrunning: [{id: a}]\nmood: good
         (
             SCENARIO + UNUSED,
             (),
-            "policy, running, mood are not used in a replay; to try it name it in --policy; jobs come from --trace",
+            "policy, mood are not used in a replay; to try its policy name the file in --policy",
         ),
         ("nodes: [{name: n1, gpus: 8}]\npools: {main: {}}\n", (), "pools is not used in a replay"),
+        (SCENARIO + "running: [{id: a}]\n", (), "running is not used in a replay; jobs come from --trace"),
         (
             SCENARIO + "teams: {x: {}, y: {}}\n",
             ("--teams", "TEAMS"),

@@ -68,7 +68,8 @@ def _put(path: Path, text: str) -> None:
     place = path.resolve()
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        draft.write_text(text, "utf-8")
+        # Files may have names that are no text; what they are called is all that comes out of it.
+        draft.write_text(text, "utf-8", errors="backslashreplace")
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
