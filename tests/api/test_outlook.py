@@ -1,14 +1,16 @@
 """What the server works out beside the log starts from what the writer knows."""
 
+from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
 
 from muster.api import outlook
+from muster.api.track_record import TrackRecord
 from muster.core.entitlements import Entitlements
 from muster.core.offline import decide
-from muster.sim.estimates import possible_starts
+from muster.sim.estimates import StartEstimate, possible_starts
 from tests.api.world import World, job_file, played, submitted
 
 
@@ -39,4 +41,25 @@ def test_reasons_and_estimates_know_what_jobs_were_due(question: str, monkeypatc
 
     monkeypatch.setattr(outlook, "decide", deciding)
     monkeypatch.setattr(outlook, "possible_starts", playing)
+    played(scenario)
+
+
+def test_estimates_are_told_after_what_earlier_ones_taught(monkeypatch: pytest.MonkeyPatch) -> None:
+    later_ms = 3_600_000
+    remembered: list[str] = []
+
+    def corrected(_: TrackRecord, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
+        assert (waiting, raw.p90_ms is not None and raw.p90_ms >= now_ms) == (1, True)
+        return StartEstimate(p50_ms=now_ms + later_ms, p90_ms=now_ms + 2 * later_ms)
+
+    async def scenario(_: World, client: httpx.AsyncClient) -> None:
+        await submitted(client, gpus=8, workers=4, name="first")
+        second = await submitted(client, gpus=8, workers=2, name="second")
+        estimate = (await client.get(f"/v1/jobs/{second}/why")).json()["estimate"]
+        p50, p90 = (datetime.fromisoformat(estimate[key]) for key in ("p50", "p90"))
+        assert (p90 - p50).total_seconds() == later_ms / 1000
+        assert remembered == [second]
+
+    monkeypatch.setattr(TrackRecord, "corrected", corrected)
+    monkeypatch.setattr(TrackRecord, "remember", lambda _, job, *__, **___: remembered.append(job))
     played(scenario)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from muster.api.track_record import TrackRecord
 from muster.core.entitlements import Entitlements
 from muster.core.explain import Explanation
 from muster.core.offline import Decision, Rejection, decide
@@ -92,6 +93,7 @@ class Outlook:
         """The version and the time of what was explained last."""
         self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
         """Each with the version and the time it was made at."""
+        self._record = TrackRecord()
         self._tries_again_ms = 0
         """Until then, playing the future forward is known to take too long."""
 
@@ -123,9 +125,24 @@ class Outlook:
         found = await self._worked_out(lambda: _estimate(situation, job))
         if found is None:
             self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
-        else:
-            self._estimates[job] = (situation.version, now_ms, found)
-        return found
+            return None
+        told = self._told(situation, found)
+        self._remember(situation, job, found)
+        self._estimates[job] = (situation.version, now_ms, told)
+        return told
+
+    def _told(self, situation: Situation, raw: StartEstimate) -> StartEstimate:
+        """An estimate after what was learnt from earlier ones."""
+        self._record.learn(self._control.state.jobs)
+        scenario = situation.scenario
+        return self._record.corrected(raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
+
+    def _remember(self, situation: Situation, job: JobId, raw: StartEstimate) -> None:
+        """Only jobs that never ran teach: who goes on after a stop waits for other things."""
+        known = self._control.state.jobs.get(job)
+        if known is not None and known.first_started_ms is None:
+            scenario = situation.scenario
+            self._record.remember(job, raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
 
     async def trial(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> Trial:
         """What would become of a job that is submitted now."""
@@ -133,7 +150,8 @@ class Outlook:
         scenario = situation.scenario
         candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
         tried = replace(situation, scenario=changed(scenario, waiting=(*scenario.waiting, candidate)))
-        return await self._worked_out(lambda: _trial(tried))
+        trial = await self._worked_out(lambda: _trial(tried))
+        return trial if trial.estimate is None else replace(trial, estimate=self._told(tried, trial.estimate))
 
     async def _situation(self) -> Situation:
         if self._control.has_stopped:  # then nobody changes it any more

@@ -322,6 +322,9 @@ ESTIMATE_FRESH_MS = 10_000
 ESTIMATE_PAUSE_MS = 60_000
 """How long nobody tries to estimate after one future took longer than there was time for."""
 
+ESTIMATES_OPEN = 1_000
+"""Estimates that are remembered until their jobs start, to learn from; the oldest go first."""
+
 QUESTIONS = 64
 """Explanations and estimates that may wait for their turn; they share one thread."""
 
