@@ -29,8 +29,8 @@ from muster.sim.replay import Circumstances, replay
 from muster.sim.variation import scaled_arrivals
 
 TRACE = "gavel_philly_hetero"
-ARRIVALS = Decimal(4)
-"""How many times as fast jobs come as in the trace, whose load is 0.28."""
+ARRIVALS = Decimal(2)
+"""How many times as fast jobs come as in the trace. So they wait for more GPUs than there are, on average."""
 MISSING = 2
 
 
