@@ -129,17 +129,17 @@ def _compare(wishes: "Wishes", output: Output, html: Path | None) -> None:
     """Replay what was wished for, print the figures, and write the report if one is wanted."""
     from muster.cli.report_file import check_report_file
     from muster.cli.simulation_notes import tell_besides, tell_ends, tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation_policies import policies_asked
     from muster.cli.simulation_setup import (
         cluster_source,
         input_files,
-        policies_asked,
         rules_besides,
         setup_of,
         setups,
         surroundings,
     )
 
-    policies = policies_asked(wishes)
+    policies = policies_asked(wishes.policy, wishes.packing)
     if html is not None:
         check_report_file(html, input_files(wishes))
     tell_hidden(policies)

@@ -1,28 +1,25 @@
 """From the options of `muster simulate` to what is to be replayed."""
 
-import json
 import re
 from collections.abc import Set
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from muster.cli.simulation_policies import policy_files
 from muster.formats.cluster_file import cluster_from_text, is_size
 from muster.formats.document import Problems, read_document
-from muster.formats.policy_file import read_policy
 from muster.formats.references import read_references
-from muster.formats.rules_document import policy_document
 from muster.formats.scenario_wire import ScenarioWire
 from muster.formats.team_file import cluster_and_teams, read_teams
 from muster.formats.trace_file import read_trace, trace_name
 from muster.formats.units import BadValue, duration_ms
 from muster.model.errors import InvalidInput
 from muster.model.node import ClusterSpec
-from muster.model.policy import DEFAULT_TIERS, Packing, Policy, Pool, Tier
+from muster.model.policy import DEFAULT_TIERS, Packing, Pool, Tier
 from muster.model.records import changed
 from muster.model.team import Team
 from muster.model.trace import Trace
-from muster.policies import NamedPolicy, find_policy
 from muster.sim.faults import FaultRates, fault_rates
 from muster.sim.replay import Circumstances
 from muster.sim.synthesis import with_made_up
@@ -33,8 +30,6 @@ TEAMS_SHOWN = 5
 _LIKE_SIZE = re.compile(r"[-+0-9x×*., ]*[0-9]", re.IGNORECASE)
 """Whoever writes nothing but numbers means a size and no file."""
 SCENARIO_KEYS = frozenset(ScenarioWire.model_fields)
-POLICY_FILES = (".yaml", ".yml", ".json", ".toml")
-"""What ends like this is no name of a policy."""
 RULES_BESIDES = ("teams", "tiers", "pools")
 """What a server's configuration has besides its policy and a replay takes from elsewhere."""
 USED_KEYS = frozenset({"cluster", "teams", "pools", "tiers"})
@@ -74,64 +69,18 @@ class Surroundings:
     """Keys of the file that say something which counts for nothing in a replay."""
 
 
-def policies_asked(wishes: Wishes) -> list[NamedPolicy]:
-    """What is compared, in the order asked for."""
-    names = _policy_names(wishes)
-    found = [_policy_called(name) for name in names]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"--policy names {name} {names.count(name)} times; once is enough")
-    return found if wishes.packing is None else [policy.packed(wishes.packing) for policy in found]
-
-
-def _policy_names(wishes: Wishes) -> list[str]:
-    return [name.strip() for name in wishes.policy.split(",")]
-
-
-def _policy_called(name: str) -> NamedPolicy:
-    """A policy by its name, or by the file that has its rules: it is called like the file."""
-    if not _is_file(name):
-        if "." in name or Path(name).exists():
-            endings = ", ".join(POLICY_FILES)
-            raise InvalidInput(f"there is no policy {name!r}, and a file with a policy ends in one of {endings}")
-        return find_policy(name)
-    if not name.isprintable():
-        raise InvalidInput(f"--policy names a file that cannot be shown: {name!r}; give it another name")
-    rules = read_policy(name)
-    return NamedPolicy(name=name, summary=_told_apart(rules), rules=rules)
-
-
-def _told_apart(rules: Policy) -> str:
-    """How rules differ from those of the live system, as one would write them."""
-    usual = policy_document(Policy())
-    others = [f"{key}: {_written(value)}" for key, value in policy_document(rules).items() if value != usual[key]]
-    return f"as muster, but {', '.join(others)}" if others else "as muster"
-
-
-def _written(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _is_file(policy: str) -> bool:
-    return Path(policy).suffix.lower() in POLICY_FILES
-
-
 def input_files(wishes: Wishes) -> tuple[Path, ...]:
     """Every file that the replay is made from."""
     cluster = cluster_source(wishes)
-    named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams, *_policy_files(wishes))
+    named = (wishes.trace, None if is_size(cluster) else cluster, wishes.teams, *policy_files(wishes.policy))
     return tuple(Path(each) for each in named if each is not None)
-
-
-def _policy_files(wishes: Wishes) -> list[str]:
-    return [name for name in _policy_names(wishes) if _is_file(name)]
 
 
 def rules_besides(wishes: Wishes) -> list[tuple[str, tuple[str, ...]]]:
     """What stands beside the policy in each policy file and would count live; not where the file is named for it."""
     used = [Path(file).resolve() for file in (cluster_source(wishes), wishes.teams) if file is not None]
     found: list[tuple[str, tuple[str, ...]]] = []
-    for file in _policy_files(wishes):
+    for file in policy_files(wishes.policy):
         value = read_document(file).value
         rules = tuple(key for key in RULES_BESIDES if isinstance(value, dict) and value.get(key))
         if rules and Path(file).resolve() not in used:
@@ -201,7 +150,7 @@ def _unused(value: object, keys: Set[str], wishes: Wishes) -> tuple[str, ...]:
     """Those of the keys that the file has and fills, in its order; `now` is required there and means nothing here."""
     parts = value if isinstance(value, dict) else {}
     wanted = (keys | ({"teams"} if wishes.teams is not None else set())) - {"now"}
-    if Path(cluster_source(wishes)).resolve() in [Path(file).resolve() for file in _policy_files(wishes)]:
+    if Path(cluster_source(wishes)).resolve() in [Path(file).resolve() for file in policy_files(wishes.policy)]:
         wanted -= {"policy"}
     return tuple(str(key) for key, part in parts.items() if key in wanted and part)
 

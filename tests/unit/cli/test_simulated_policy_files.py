@@ -71,6 +71,8 @@ def test_teams_may_come_from_the_configuration_of_a_server() -> None:
         ("muster.toml,muster.toml", "--policy names muster.toml 2 times"),
         ("misspelt.yaml", "misspelt.yaml:1: polcy: unknown key (did you mean 'policy'?)"),
         ("muster.conf", "there is no policy 'muster.conf', and a file with a policy ends in one of .yaml, .yml, .json"),
+        ("./tomorrow", "there is no policy './tomorrow', and a file with a policy ends in one of .yaml"),
+        (f"{'x' * 5_000}", "there is no policy 'xxx"),
         (",", "there is no policy ''"),
         ("a\x1b[31m.toml", "--policy names a file that cannot be shown: 'a\\x1b[31m.toml'; give it another name"),
     ],
@@ -83,6 +85,11 @@ def test_a_file_that_cannot_be_used_is_refused(policy: str, told: str) -> None:
     Path("misspelt.yaml").write_text("polcy: {}\n", "utf-8")
     Path("wrong.yaml").write_text("policy: {turn: false}\n", "utf-8")
     assert told in refused(policy)
+
+
+def test_a_folder_with_the_name_of_a_policy_is_in_nobodys_way() -> None:
+    Path("muster").mkdir()
+    assert simulated("--cluster", "1x8", "--policy", "muster")["finished"] == 2
 
 
 def test_several_options_are_like_one_with_commas() -> None:
