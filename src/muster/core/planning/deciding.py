@@ -74,8 +74,9 @@ class _TierCycle:
         for. Capacity only shrinks within a cycle, so dead stays dead."""
         self._alive: dict[Fortune, bool] = {}
         """Gangs that fitted, or could be made to fit, when first asked."""
-        self._waits_for_its_wish: dict[JobId, bool] = {}
-        """Jobs of classes that relax are decided one by one, because their age decides how far they may spread."""
+        self._passed_by: dict[JobId, bool] = {}
+        """Jobs that can do nothing, of classes that are decided one by one: those that relax, because age decides how
+        far a job may spread, and those in which somebody has lost a promise and is due another."""
         queue = desk.snapshot.queue
         self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
 
@@ -100,6 +101,8 @@ class _TierCycle:
         While promises are left to be made the whole queue is walked in order; after that only what can still move.
         """
         settled: dict[int, bool] = {}
+        if band == BACKGROUND and self._desk.policy.backfill:
+            groups = self._that_leave_the_reserve(groups, settled)
         if self._holds_left > 0 or not self._desk.policy.backfill:
             walk = self._walk(groups)
             while (following := walk.peek()) is not None:
@@ -117,6 +120,22 @@ class _TierCycle:
         self._pass_over(walk.skipped, settled)
         return True
 
+    def _that_leave_the_reserve(self, groups: list[JobClass], settled: dict[int, bool]) -> list[JobClass]:
+        """Those that gave way and would not take the last free GPUs; the others are recorded as blocked, all at once.
+
+        On a full cluster that is nearly the whole queue. What is free only shrinks within a cycle.
+        """
+        left_milli = self._beyond_the_reserve_milli()
+        reserved = [group for group in groups if group.gpu_milli > left_milli and self._has_no_say(group)]
+        for group in reserved:
+            settled[group.order] = True
+        self._desk.block([(group, group.ids) for group in reserved], ReasonCode.HELD_BY_OTHERS)
+        return [group for group in groups if group.order not in settled]
+
+    def _has_no_say(self, group: JobClass) -> bool:
+        """True when no job of a class was promised anything: then whether it can start is all there is to decide."""
+        return not self._desk.has_decided(group) and group.order not in self._must_see
+
     def _walk(self, groups: list[JobClass]) -> TierWalk:
         desk = self._desk
         return TierWalk(groups, desk.projected, desk.policy.weighs_teams, desk.now_ms, self._is_dead)
@@ -127,7 +146,7 @@ class _TierCycle:
         False when nothing may pass it.
         """
         desk = self._desk
-        if job_id in desk.promises or job_id in desk.begun or job_id in self._waits_for_its_wish:
+        if job_id in desk.promises or job_id in desk.begun or job_id in self._passed_by:
             if job_id in desk.promises:
                 self._better(group, job_id)
             walk.advance()
@@ -136,8 +155,8 @@ class _TierCycle:
         code, detail = self._start(group, job)
         if code is None or self._make_room(group, job, code) or self._promise(group, job, code):
             walk.advance()
-        elif group.relaxes:
-            self._waits_for_its_wish[job_id] = True
+        elif group.relaxes or group.order in self._must_see:
+            self._passed_by[job_id] = True
             desk.block([(group, (job_id,))], code, detail)
             walk.advance()
         else:
@@ -207,7 +226,7 @@ class _TierCycle:
         code, detail = ReasonCode.CAPACITY, ""
         if not group.gang.choices:
             code = ReasonCode.NEVER_FITS
-        if group.band == BACKGROUND and self._takes_the_reserve(group):
+        if group.band == BACKGROUND and group.gpu_milli > self._beyond_the_reserve_milli():
             return ReasonCode.HELD_BY_OTHERS, ""
         first = desk.surviving_nodes(job)
         for number, choice in enumerate(group.gang.choices):
@@ -232,10 +251,10 @@ class _TierCycle:
             desk.remember_failure(group, number, widest, end_ms)
         return code, detail
 
-    def _takes_the_reserve(self, group: JobClass) -> bool:
-        """True when a job that gave way would take the last free GPUs."""
+    def _beyond_the_reserve_milli(self) -> int:
+        """What is free for jobs that gave way: they leave the last GPUs to whoever comes."""
         desk = self._desk
-        return group.gpu_milli > desk.free.free_milli[0][0] - desk.setting.turn_reserve_milli
+        return desk.free.free_milli[0][0] - desk.setting.turn_reserve_milli
 
     def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Ask others to leave; of no use to a job that only quota stops."""

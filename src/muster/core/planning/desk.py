@@ -298,12 +298,16 @@ class Desk:
         """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
         stopped = []
         for group, jobs in parts:
-            undecided = jobs if group.order not in self._decided_in else self._undecided(jobs)
+            undecided = self._undecided(jobs) if self.has_decided(group) else jobs
             if undecided:
                 group.stuck_at = self.snapshot.releases
                 stopped.append(undecided)
         if stopped:
             self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail))
+
+    def has_decided(self, group: JobClass) -> bool:
+        """True when some job of a class starts or has a promise, as far as the plan goes."""
+        return group.order in self._decided_in
 
     def _undecided(self, jobs: tuple[JobId, ...]) -> tuple[JobId, ...]:
         begun, promises = self.begun, self.promises

@@ -13,7 +13,7 @@ from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import with_dues
 
 TURN_MS = 2 * HOUR_MS
@@ -240,3 +240,16 @@ def test_several_who_can_afford_it_leave_rather_than_one_that_was_never_kept_wai
 def test_a_distant_start_is_promised_where_nobody_who_runs_can_resume() -> None:
     stubborn = runs("stubborn", a_job(gpus=8, hours=9), [("n1", range(8))])
     assert [hold.job for hold in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).holds] == ["new"]
+
+
+def test_a_job_that_gave_way_and_whose_promise_broke_gets_another_although_nothing_is_free() -> None:
+    stays = [
+        runs(f"r{node}", a_job(gpus=8, hours=hours, preemptible=False), [(f"n{node}", range(8))])
+        for node, hours in ((1, 5), (2, 3))
+    ]
+    gave_way = [
+        waits(name, a_job(gpus=8, checkpoint=True), attained_gpu_ms=HOUR_MS, requeued=True) for name in ("other", "w")
+    ]
+    promised = a_hold("w", [("n1", range(8))], in_hours=1)
+    made = planned(a_scenario(flat(2), running=stays, waiting=gave_way, holds=[promised], turn_ms=TURN_MS))
+    assert [(hold.job, hold.start_ms - NOW_MS) for hold in made.holds] == [("w", 2 * HOUR_MS)]
