@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+from muster.formats.document import TOML_SUFFIX, YAML_SUFFIXES
 from muster.formats.policy_file import read_policy
 from muster.formats.rules_document import policy_document
 from muster.model.errors import InvalidInput
 from muster.model.policy import Packing, Policy
 from muster.policies import NamedPolicy, find_policy, policy_names
 
-POLICY_FILES = (".yaml", ".yml", ".json", ".toml")
+POLICY_FILES = (*YAML_SUFFIXES, TOML_SUFFIX)
 """What ends like this is a file, unless a plug-in is called so."""
 
 
@@ -39,7 +40,7 @@ def _is_file(name: str) -> bool:
 def _policy_called(name: str) -> NamedPolicy:
     """A policy by its name, or by the file that has its rules: it is called like the file."""
     if not _is_file(name):
-        if name not in policy_names() and ("." in name or "/" in name):
+        if ("." in name or "/" in name) and name not in policy_names():
             endings = ", ".join(POLICY_FILES)
             raise InvalidInput(f"there is no policy {name!r}, and a file with a policy ends in one of {endings}")
         return find_policy(name)

@@ -30,8 +30,6 @@ TEAMS_SHOWN = 5
 _LIKE_SIZE = re.compile(r"[-+0-9x×*., ]*[0-9]", re.IGNORECASE)
 """Whoever writes nothing but numbers means a size and no file."""
 SCENARIO_KEYS = frozenset(ScenarioWire.model_fields)
-RULES_BESIDES = ("teams", "tiers", "pools")
-"""What a server's configuration has besides its policy and a replay takes from elsewhere."""
 USED_KEYS = frozenset({"cluster", "teams", "pools", "tiers"})
 """What a replay takes from a scenario."""
 
@@ -82,7 +80,8 @@ def rules_besides(wishes: Wishes) -> list[tuple[str, tuple[str, ...]]]:
     found: list[tuple[str, tuple[str, ...]]] = []
     for file in policy_files(wishes.policy):
         value = read_document(file).value
-        rules = tuple(key for key in RULES_BESIDES if isinstance(value, dict) and value.get(key))
+        parts = value if isinstance(value, dict) else {}
+        rules = tuple(str(key) for key, part in parts.items() if key in USED_KEYS - {"cluster"} and part)
         if rules and Path(file).resolve() not in used:
             found.append((file, rules))
     return found

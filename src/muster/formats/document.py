@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from muster.formats.toml_text import read_toml
-from muster.formats.yaml_text import INTEGER_DIGITS_MAX, BadText, Loc, lines_of, read_yaml
+from muster.formats.yaml_text import INTEGER_DIGITS_MAX, BadText, Loc, lines_of, path_text, read_yaml
 from muster.model.errors import InvalidFile
 from muster.model.limits import SCENARIO_FILE_BYTES
 
 ERRORS_SHOWN = 20
 """More would scroll the first ones away; repairing those often repairs the rest."""
 STANDARD_INPUT = "-"
-OTHER_SUFFIXES = (".yaml", ".yml", ".json")
-"""Of files that are not TOML where TOML is usual."""
+YAML_SUFFIXES = (".yaml", ".yml", ".json")
+TOML_SUFFIX = ".toml"
 
 
 class InvalidDocument(InvalidFile):
@@ -73,14 +73,14 @@ def _decoded(file: str, raw: bytes) -> tuple[str, str]:
 def read_settings(path: Path) -> Document:
     """The document in a file that is TOML whatever it is called, unless it says that it is something else."""
     file, text = _decoded(str(path), _file_bytes(path))
-    if path.suffix.lower() in OTHER_SUFFIXES:
+    if path.suffix.lower() in YAML_SUFFIXES:
         return parse_document(text, file=file)
     return _toml(text, file)
 
 
 def parse_document(text: str, *, file: str) -> Document:
     """The document in a text that came from somewhere called `file`: TOML or JSON if that is how it ends, else YAML."""
-    if file.lower().endswith(".toml"):
+    if file.lower().endswith(TOML_SUFFIX):
         return _toml(text, file)
     try:
         value = _value(text, is_json=file.lower().endswith(".json"))
@@ -142,18 +142,6 @@ class Problems:
             return {}
         wanted = frozenset(at[:depth] for at, _, _ in self._found for depth in range(len(at) + 1))
         return lines_of(self._document.text, wanted)
-
-
-def path_text(at: Loc) -> str:
-    """A place as people write it: `waiting[3].job.resources.gpus`."""
-    text = ""
-    for step in at:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            shown = step if step.isprintable() else ascii(step)
-            text += f".{shown}" if text else shown
-    return text
 
 
 def _nearest(at: Loc, lines: dict[Loc, int]) -> int | None:

@@ -7,7 +7,7 @@ import math
 import tomllib
 from datetime import date, datetime, time
 
-from muster.formats.yaml_text import DEPTH_MAX, INTEGER_DIGITS_MAX, BadText, Loc
+from muster.formats.yaml_text import DEPTH_MAX, INTEGER_DIGITS_MAX, BadText, Loc, path_text
 
 
 def read_toml(text: str) -> object:
@@ -36,12 +36,8 @@ def _plain(value: object, at: Loc) -> object:
         case datetime() | date() | time():
             return value.isoformat().replace("+00:00", "Z")
         case float() if not math.isfinite(value):
-            raise BadText(f"{_path(at)}: {value} is not a number that means anything here")
+            raise BadText(f"{path_text(at)}: {value} is not a number that means anything here")
         case int() if abs(value) >= 10**INTEGER_DIGITS_MAX:
-            raise BadText(f"{_path(at)}: the number is too large")
+            raise BadText(f"{path_text(at)}: the number is too large")
         case _:
             return value
-
-
-def _path(at: Loc) -> str:
-    return ".".join(map(str, at))

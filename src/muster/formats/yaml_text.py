@@ -44,6 +44,18 @@ class BadText(ValueError):
         self.hint = hint
 
 
+def path_text(at: Loc) -> str:
+    """A place as people write it: `waiting[3].job.resources.gpus`."""
+    text = ""
+    for step in at:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            shown = step if step.isprintable() else ascii(step)
+            text += f".{shown}" if text else shown
+    return text
+
+
 def read_yaml(text: str) -> object:
     """The one document in the text as plain values."""
     return _Builder(wanted=frozenset()).build(text)

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from muster.formats import document as document_module
-from muster.formats.document import Document, InvalidDocument, Problems, parse_document, path_text, read_document
+from muster.formats.document import Document, InvalidDocument, Problems, parse_document, read_document
+from muster.formats.yaml_text import path_text
 from muster.model.errors import InvalidFile
 
 

@@ -34,7 +34,7 @@ def test_an_empty_text_is_an_empty_mapping() -> None:
         ("[policy]\ngain = nan\n", "policy.gain: nan is not a number that means anything here"),
         ("[policy]\ngain = -inf\n", "policy.gain: -inf is not a number"),
         ("[policy]\ngain = 1e999\n", "policy.gain: inf is not a number"),
-        ("a = [1, 1000000000000000000]\n", "a.1: the number is too large"),
+        ("a = [1, 1000000000000000000]\n", "a[1]: the number is too large"),
         (f"a = {'9' * 5_000}\n", "it has a number that is too large"),
         (f"a = 0x{'f' * 20_000}\n", "a: the number is too large"),
         (f"{'.'.join('a' * 5_000)} = 1\n", "nested too deeply"),
