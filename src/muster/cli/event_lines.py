@@ -20,6 +20,7 @@ _STYLES = {
     "start_failed": "red",
     "dependency_failed": "red",
     "node_lost": "red",
+    "node_unreachable": "red",
 }
 _TOLD_ELSEWHERE = frozenset({"version", "at", "kind", "job", "team", "user", "by"})
 VALUE_CHARS = 60
@@ -63,7 +64,9 @@ def event_text(event: Event) -> str:
         case "dependency_met" | "dependency_failed":
             how = "ended as it had to" if event.kind == "dependency_met" else "did not end as it had to"
             return f"{said.get('dependency')} {how}"
-        case "node_changed" | "node_lost" | "holds_set" | "rules_changed" | "cluster_changed":
+        case "holds_set" | "rules_changed" | "cluster_changed":
+            return _of_cluster(event.kind, said, by)
+        case "node_changed" | "node_unreachable" | "node_returned" | "node_lost":
             return _of_cluster(event.kind, said, by)
         case _:
             return _otherwise(event.kind, said)
@@ -104,6 +107,10 @@ def _of_cluster(kind: str, said: Document, by: str) -> str:
     match kind:
         case "node_changed":
             return f"{said.get('state')}{by}{because}"
+        case "node_unreachable":
+            return f"cannot be reached{because}"
+        case "node_returned":
+            return f"is back{because}"
         case "node_lost":
             return f"lost{because}"
         case "holds_set":

@@ -6,7 +6,7 @@
 from collections.abc import Iterable
 
 from muster.core.arrays import ArrayTally
-from muster.core.lifecycle import created, occupied, standing_kill, transition
+from muster.core.lifecycle import created, occupied, standing_commands, standing_kill, transition
 from muster.core.lifecycle.updating import updated_spec
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
@@ -25,7 +25,10 @@ from muster.model.events import (
     JobSubmitted,
     JobUpdated,
     NodeChanged,
+    NodeEvent,
     NodeLost,
+    NodeReturned,
+    NodeUnreachable,
     RulesChanged,
     StartFailed,
     TimerFired,
@@ -132,6 +135,12 @@ class State:
             return self.arrays[job].tasks
         return (job,) if job in self.jobs else ()
 
+    def commands_on(self, node: NodeName, now_ms: int) -> tuple[Command, ...]:
+        """What a node that could not be reached is to hear when it is back: it may know less than is thought."""
+        jobs = (self.jobs[job] for job in self.jobs_on(node))
+        standing = (command for job in jobs for command in standing_commands(job, now_ms))
+        return (*self.kills_on(node), *standing)
+
     def kills_on(self, node: NodeName) -> tuple[KillWorkers, ...]:
         """Kills of what a lost node was running, for when it may not have heard of them."""
         kills = (standing_kill(self.jobs[kill.job], kill) for kill in self.lost.get(node, ()))
@@ -166,10 +175,11 @@ def _fold_rare(state: State, event: Event) -> Outcome:
             state.snapshot.hold(holds)
             return Outcome()
         case NodeChanged():
-            outcome = _hear_of_node(state, event)
-            if outcome.is_change:
-                state.node_notes[event.node.name] = event.because
-            return outcome
+            return _hear_of_node(state, event, _as_wished(state, event))
+        case NodeUnreachable():
+            return _lose_contact(state, event)
+        case NodeReturned():
+            return _regain_contact(state, event)
         case NodeLost():
             return _lose_node(state, event)
         case RulesChanged():
@@ -207,23 +217,37 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     return Outcome(moves)
 
 
-def _hear_of_node(state: State, event: NodeChanged) -> Outcome:
-    before = state.nodes.get(event.node.name)
-    outcome = _change_node(state, _as_wished(state, event))
-    if before is None:
-        return outcome
-    moves, commands = outcome.moves, outcome.commands
-    if before.bad_gpus != event.node.bad_gpus:
-        moves = _move_all(state, event, state.jobs_on(event.node.name)).moves
-    match before.state is NodeState.DOWN, event.node.state is NodeState.DOWN:
-        case True, False:
-            commands = state.kills_on(event.node.name)
-        case False, True:
-            # What it is running now is lost next; what it was running at an earlier loss was killed when it came back.
-            state.lost.pop(event.node.name, None)
-        case _:
-            pass
-    return Outcome(moves, commands, is_change=outcome.is_change)
+def _lose_contact(state: State, event: NodeUnreachable) -> Outcome:
+    node = state.nodes.get(event.node)
+    if node is None or node.state is NodeState.DOWN:
+        return _NOTHING
+    state.node_faults[node.name] = state.node_faults.get(node.name, 0) + 1
+    return _hear_of_node(state, event, changed(node, state=NodeState.DOWN))
+
+
+def _regain_contact(state: State, event: NodeReturned) -> Outcome:
+    node = state.nodes.get(event.node)
+    if node is None or node.state is not NodeState.DOWN:
+        return _NOTHING
+    back = NodeState.DRAINED if node.name in state.set_aside else NodeState.READY
+    return _hear_of_node(state, event, changed(node, state=back))
+
+
+def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeReturned, node: Node) -> Outcome:
+    """Put the node as it is now in the place of what was known, with what that means for the jobs on it."""
+    before = state.nodes.get(node.name)
+    if not _change_node(state, node).is_change:
+        return _NOTHING
+    state.node_notes[node.name] = event.because
+    was_down, is_down = before is not None and before.state is NodeState.DOWN, node.state is NodeState.DOWN
+    if is_down and not was_down:
+        # What it was running at an earlier loss was killed when it came back.
+        state.lost.pop(node.name, None)
+    if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down):
+        return Outcome()
+    moves = _move_all(state, event, state.jobs_on(node.name)).moves
+    commands = state.commands_on(node.name, event.at_ms) if was_down and not is_down else ()
+    return Outcome(moves, commands)
 
 
 def _as_wished(state: State, event: NodeChanged) -> Node:
@@ -311,11 +335,11 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
     if is_news or outcome.is_change:
         state.node_notes[event.node] = event.because
-        state.node_faults[event.node] = state.node_faults.get(event.node, 0) + 1
+        state.node_faults[event.node] = state.node_faults.get(event.node, 0) + is_news
     return Outcome(moves=outcome.moves, is_change=is_news or outcome.is_change)
 
 
-def _move_all(state: State, event: JobEvent | NodeChanged | NodeLost, jobs: Iterable[JobId]) -> Outcome:
+def _move_all(state: State, event: JobEvent | NodeEvent, jobs: Iterable[JobId]) -> Outcome:
     moves = []
     for job in jobs:
         before = state.jobs[job]

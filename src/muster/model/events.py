@@ -5,7 +5,7 @@
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
-                NodeChanged NodeLost
+                NodeChanged NodeUnreachable NodeReturned NodeLost
 
 An event is a fact: it is never changed, and folding it never fails. What a backend reports is fenced by
 `(job, attempt, generation)`, where the generation is the newest that the reporter had seen for the job.
@@ -39,7 +39,10 @@ __all__ = [
     "JobSubmitted",
     "JobUpdated",
     "NodeChanged",
+    "NodeEvent",
     "NodeLost",
+    "NodeReturned",
+    "NodeUnreachable",
     "ObservedEvent",
     "ResizeOrdered",
     "RulesChanged",
@@ -202,8 +205,24 @@ class NodeChanged(Record, frozen=True, kw_only=True):
     by: str = ""
 
 
+class NodeUnreachable(Record, frozen=True, kw_only=True):
+    """Nobody can talk to a node any more. It is down; what it ran counts as alive until it is known to be gone."""
+
+    at_ms: int
+    node: NodeName
+    because: str = ""
+
+
+class NodeReturned(Record, frozen=True, kw_only=True):
+    """A node that was down can be talked to again. What else is known of it stands."""
+
+    at_ms: int
+    node: NodeName
+    because: str = ""
+
+
 class NodeLost(Record, frozen=True, kw_only=True):
-    """A node is gone, and with it every process it ran."""
+    """Every process that a node ran is known to be gone: the machine is off, or the node was swept or fenced."""
 
     at_ms: int
     node: NodeName
@@ -240,9 +259,12 @@ JobEvent = (
 )
 """Names the one job, or the one array, that it is about."""
 
-ObservedEvent = WorkerEvent | CheckpointSaved | NodeChanged | NodeLost
+NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost
+"""What became of a node."""
+
+ObservedEvent = WorkerEvent | CheckpointSaved | NodeEvent
 """What a backend reports; it may report the same thing twice."""
 
-ClusterEvent = NodeChanged | NodeLost | HoldsSet | RulesChanged | ClusterChanged
+ClusterEvent = NodeEvent | HoldsSet | RulesChanged | ClusterChanged
 
 Event = JobEvent | ClusterEvent

@@ -28,6 +28,8 @@ from muster.model.events import (
     JobUpdated,
     NodeChanged,
     NodeLost,
+    NodeReturned,
+    NodeUnreachable,
     ResizeOrdered,
     RulesChanged,
     StartFailed,
@@ -95,7 +97,11 @@ def _details(event: Event) -> Body:
             return {"holds": len(holds)}
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
-        case NodeLost(node=name, because=because):
+        case (
+            NodeUnreachable(node=name, because=because)
+            | NodeReturned(node=name, because=because)
+            | NodeLost(node=name, because=because)
+        ):
             return {"node": name, "because": because or None}
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}

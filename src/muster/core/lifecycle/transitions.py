@@ -25,6 +25,8 @@ from muster.model.events import (
     JobUpdated,
     NodeChanged,
     NodeLost,
+    NodeReturned,
+    NodeUnreachable,
     ResizeOrdered,
     RulesChanged,
     StartFailed,
@@ -116,7 +118,9 @@ def _step(job: Job, event: Event) -> Step:
             return gang.node_lost(job, event)
         case NodeChanged():
             return gang.node_changed(job, event)
-        case HoldsSet() | RulesChanged() | ClusterChanged():
+        case NodeUnreachable():
+            return gang.node_unreachable(job, event)
+        case HoldsSet() | RulesChanged() | ClusterChanged() | NodeReturned():
             return job, ()
         case _:
             return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
