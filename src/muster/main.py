@@ -19,7 +19,7 @@ from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
 from muster.api.server import Listening, bound, serve
-from muster.backends.local.backend import LocalBackend, end_supervisors
+from muster.backends.local.backend import LocalBackend, end_supervisors, node_folders
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput, highest_number
 from muster.formats.cluster_file import cluster_from_text
@@ -228,8 +228,7 @@ def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
 
 def _down(home: Path) -> int:
     """End every supervisor of a home with everything that it runs."""
-    nodes = Home(home).nodes
-    end_supervisors(sorted(path for path in nodes.iterdir() if path.is_dir()) if nodes.is_dir() else ())
+    end_supervisors(node_folders(home))
     return 0
 
 
