@@ -25,6 +25,7 @@ from muster.failpoints import failpoint
 from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound, TimedOut
 from muster.model.events import (
+    GangsFound,
     NodeLost,
     NodeReturned,
     NodeUnreachable,
@@ -34,13 +35,15 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.job import Worker
 from muster.model.leadership import Leadership
 from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
+from muster.model.quarantine import FoundGang, SeenJob
 from muster.processes import is_same
 from muster.worker.inheritance import sweep
 from muster.worker.loop import Loop
-from muster.worker.messages import encoded, report
+from muster.worker.messages import encoded, report, spec_from, worker_from
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
@@ -253,6 +256,7 @@ class LocalBackend:
             self._return(link)
         elif hello["lost"]:
             self._losses[name] = hello["lost_after"]
+        self._tell(_stock(name, hello))
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
@@ -294,6 +298,30 @@ class LocalBackend:
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.append((node, number, event))
         self._has_news = True
+
+
+def _stock(node: NodeName, hello: Message) -> GangsFound:
+    """What a node runs, and the newest that it has heard of every job."""
+    gangs = tuple(
+        FoundGang(
+            job=JobId(said["job"]),
+            attempt=said["attempt"],
+            generation=said["generation"],
+            workers=tuple(_placed(node, worker) for worker in said["workers"]),
+            spec=None if said["spec"] is None else spec_from(said["spec"]),
+        )
+        for said in hello["alive"]
+    )
+    seen = tuple(
+        SeenJob(job=JobId(job), attempt=attempt, generation=generation)
+        for job, attempt, generation, _, _ in hello["gangs"]
+    )
+    return GangsFound(at_ms=_now_ms(), node=node, gangs=gangs, seen=seen)
+
+
+def _placed(node: NodeName, said: Message) -> Worker:
+    """Where a worker was placed; an older supervisor remembers its rank and nothing else."""
+    return worker_from(said) if "node" in said else Worker(rank=said["rank"], role="", node=node)
 
 
 def _ranks(command: Command) -> tuple[int, ...]:

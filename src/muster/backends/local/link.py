@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from muster.home import Home
@@ -350,15 +351,20 @@ def whereabouts(folder: Path) -> Whereabouts | None:
         said = json.loads((folder / "supervisor.json").read_text())
         found = Whereabouts(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
         is_alive = said["boot"] == boot_id() and is_same(found.pid, found.start_ticks)
-        return found if is_alive and _serves(found.pid, folder.name) else None
+        return found if is_alive and _serves(found.pid, folder) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _serves(pid: int, node: str) -> bool:
-    """True when the process was started as this node's supervisor. It may be killed, so one proof is not enough."""
+def _serves(pid: int, folder: Path) -> bool:
+    """True when the process was started as the supervisor of this node of this home.
+
+    It may be killed, so one proof is not enough; a home that was copied says the same of itself as the first.
+    """
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    return b"--node" in arguments and node.encode() in arguments
+    asked = dict(pairwise(arguments))
+    home = os.fsencode(folder.parent.parent)
+    return asked.get(b"--node") == folder.name.encode() and asked.get(b"--home") == home
 
 
 def _reach(folder: Path) -> socket.socket | None:
