@@ -17,6 +17,7 @@ from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFaile
 from muster.processes import entry
 from muster.worker.messages import line
 from muster.worker.processes import boot_id
+from muster.worker.runtime_folder import exit_record
 from muster.worker.service import address
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
@@ -48,7 +49,7 @@ def unrecorded(machine: Machine, count: int) -> list[ObservedEvent]:
 
 
 def let_go_on(machine: Machine) -> None:
-    (folder,) = (machine.home / "nodes" / "n1" / "workers").iterdir()
+    (folder,) = machine.worker_folders()
     (folder / "ask").touch()
 
 
@@ -144,6 +145,45 @@ def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) 
     machine.exit_of()
     kinds = [type(event) for event in machine.events]
     assert kinds.index(NodeLost) < kinds.index(NodeChanged) < kinds.index(WorkersExited)
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_a_worker_that_finished_while_its_supervisor_hung_is_not_lost(machine: Machine, code: int) -> None:
+    machine.start(f"setsid sleep 60 & echo $! $$ ready; {GOES_ON.replace('exit 5', f'exit {code}')}")
+    left, pid = (int(word) for word in machine.says("ready").split()[:2])
+    (folder,) = machine.worker_folders()
+    hung = machine.supervisor()
+    os.kill(hung.pid, signal.SIGSTOP)
+    let_go_on(machine)
+    eventually(lambda: exit_record(folder) == code)
+    eventually(lambda: not is_alive(pid))
+    os.kill(hung.pid, signal.SIGKILL)
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (code, False)
+    assert not is_alive(left)
+    assert not folder.exists()
+    assert "the last that it printed may be missing" in machine.log()
+
+
+def test_who_finished_is_told_before_the_node_is_lost_with_the_others(machine: Machine) -> None:
+    machine.start("echo ready; sleep 60")
+    machine.start("echo ready", job="job-2")
+    machine.exit_of(job="job-2")
+    machine.start(GOES_ON, job="job-3")
+    for job in ("job-1", "job-3"):
+        machine.says("ready", job=job)
+    machine.poll()
+    machine.backend.close()
+    hung = machine.supervisor()
+    os.kill(hung.pid, signal.SIGSTOP)
+    for folder in machine.worker_folders():
+        (folder / "ask").touch()
+    eventually(lambda: [code for each in machine.worker_folders() if (code := exit_record(each)) is not None] == [5])
+    os.kill(hung.pid, signal.SIGKILL)
+    machine.backend = machine.connect()
+    assert machine.exit_of().exit_code == 137
+    told = [(type(event), getattr(event, "job", "")) for event in machine.events]
+    assert told.index((WorkersExited, "job-3")) < told.index((NodeLost, "")) < told.index((WorkersExited, "job-1"))
 
 
 def test_a_supervisor_that_keeps_dying_is_started_again_and_again(machine: Machine) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from muster.model.events import WorkersExited, WorkersStarted
 from muster.worker.processes import everybody
+from muster.worker.runtime_folder import runtime_folder
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -23,10 +24,10 @@ def pids_in(log: str) -> list[int]:
     return [int(word) for word in log.split() if word.isdigit()]
 
 
-def has_home(pid: int, home: bytes) -> bool:
-    """True for a worker's process of this home."""
+def has_home(pid: int, folder: bytes) -> bool:
+    """True for a worker's process of the home to which this folder belongs."""
     try:
-        return home in Path(f"/proc/{pid}/environ").read_bytes()
+        return folder in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return False
 
@@ -100,7 +101,8 @@ def test_who_hides_its_mark_and_its_session_is_found_too(machine: Machine) -> No
 def test_a_newer_attempt_starts_when_the_older_is_gone(machine: Machine) -> None:
     machine.start(f"trap '' TERM; echo $$ ready; {LOOP}")
     (older,) = pids_in(machine.says("ready"))
-    machine.start(f"if [ -d /proc/{older} ]; then echo alive; else echo gone; fi", attempt=2, generation=4)
+    look = f"grep -s '^State:' /proc/{older}/status | grep -qv Z && echo alive || echo gone"
+    machine.start(look, attempt=2, generation=4)
     exited = machine.exit_of()
     assert (exited.attempt, exited.exit_code) == (2, 0)
     assert machine.log(attempt=2) == "gone\n"
@@ -123,7 +125,7 @@ def test_a_tree_that_keeps_forking_is_ended(machine: Machine) -> None:
     machine.says("ready")
     machine.kill()
     machine.exit_of()
-    mark = str(machine.home).encode()
+    mark = str(runtime_folder(machine.home)).encode()
     assert not [each for each in everybody().values() if each.is_alive and has_home(each.pid, mark)]
 
 
@@ -134,6 +136,6 @@ def test_others_are_not_harmed(machine: Machine) -> None:
     machine.says("ready", job="job-2")
     machine.kill()
     machine.exit_of()
-    (ask,) = (machine.home / "nodes" / "n1" / "workers").glob("*")
-    (ask / "ask").touch()
+    (folder,) = machine.worker_folders()
+    (folder / "ask").touch()
     assert machine.exit_of(job="job-2").exit_code == 0

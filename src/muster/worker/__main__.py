@@ -17,10 +17,11 @@ from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
-from muster.worker.inheritance import settle_inheritance
+from muster.worker.inheritance import settle_ended, settle_inheritance
 from muster.worker.journal import Journal
 from muster.worker.outfit import Premises
 from muster.worker.processes import become_subreaper, boot_id
+from muster.worker.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
 from muster.worker.supervisor import Identity, Supervisor
 
 TAKEN = 3
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     premises = Premises(
         home=home,
+        workers=runtime_folder(home) / options.node,
         node=NodeName(options.node),
         ground=Ground() if options.without_groups else find_ground(_ground_name(home, options.node)),
         processes_max=options.max_processes,
@@ -92,8 +94,13 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     journal = Journal(folder / "journal")
     if journal.unreadable:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
+    premises.claim_workers()
+    keep_from_cleaners(premises.workers.parent)
+    settle_ended(journal, premises)
     before = journal.register.last_number
     lost = settle_inheritance(journal, premises)
+    remove_all(premises.workers)
+    remove(folder / "workers")  # where an older Muster had them
     identity = _identity()
     supervisor = Supervisor(premises, journal, identity, lost=lost, lost_after=before)
     _introduce(identity, folder)
@@ -102,6 +109,7 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
         os.close(ready)
     supervisor.run()
     premises.ground.remove()
+    give_back(premises.workers)
     (folder / "supervisor.json").unlink(missing_ok=True)
 
 

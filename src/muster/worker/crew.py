@@ -18,9 +18,10 @@ from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded
 from muster.worker.notices import Saved
-from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, clear, equip
-from muster.worker.processes import children
+from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, equip
+from muster.worker.processes import children, ended_children
 from muster.worker.register import Gang, Seat
+from muster.worker.runtime_folder import remove
 from muster.worker.segments import Segments, log_folder
 from muster.worker.worker_process import Surroundings, WorkerProcess
 
@@ -83,13 +84,7 @@ class Crew:
 
     def reap(self) -> None:
         """Look at every child that has ended, also at those that became children as orphans."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
+        for pid, status in ended_children():
             process = self._by_pid.pop(pid, None)
             if process is not None:
                 process.first_process_ended(status)
@@ -188,7 +183,7 @@ class Crew:
             log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
             return WorkerProcess(seat.token, outfit, log, self._around)
         except (CannotStart, OSError, ValueError) as problem:
-            clear(outfit.folder)
+            remove(outfit.folder)
             if outfit.cgroup is not None:
                 outfit.cgroup.remove()
             raise CannotStart(f"the worker cannot be started: {problem}") from None

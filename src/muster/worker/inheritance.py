@@ -1,6 +1,7 @@
 """What a supervisor that died has left: its workers are ended, and their ends are reported.
 
 They could be kept alive only without their output and without their exit codes, and nobody would know what they do.
+Those whose programs had ended by themselves are not lost: each has left a record of how.
 """
 
 import os
@@ -15,13 +16,35 @@ from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE
 from muster.worker.journal import Journal
 from muster.worker.messages import encoded
-from muster.worker.outfit import Premises, clear
+from muster.worker.outfit import Premises
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Seat
+from muster.worker.runtime_folder import exit_record, remove
 from muster.worker.segments import Segments, log_folder
 
 PATIENCE_S = 30.0
 """How long a successor waits for what it killed; a process that waits for a dead disk may never go."""
+
+
+CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
+
+
+def settle_ended(journal: Journal, premises: Premises) -> None:
+    """Report the workers that ended by themselves while nobody was there to see it, after ending what they left.
+
+    Called first: what is killed afterwards must not be taken for one of them.
+    """
+    register = journal.register
+    seats = [seat for gang in register.gangs.values() for seat in gang.seats.values() if seat.end is None]
+    records = ((seat, exit_record(premises.workers / seat.token)) for seat in seats)
+    ended = [(seat, code) for seat, code in records if code is not None]
+    if register.boot == boot_id():
+        _end([seat for seat, _ in ended])
+    for seat, code in ended:
+        body = _end_of(seat, register.gangs[seat.job].generation, code)
+        journal.add("report", register.last_number + 1, body, synced=True)
+        _tidy(seat, premises)
+    journal.flush()
 
 
 def settle_inheritance(journal: Journal, premises: Premises) -> int:
@@ -42,7 +65,8 @@ def settle_inheritance(journal: Journal, premises: Premises) -> int:
     return len(lost)
 
 
-def _end_of(seat: Seat, generation: int) -> dict[str, object]:
+def _end_of(seat: Seat, generation: int, code: int | None = None) -> dict[str, object]:
+    """The report of an end: by a worker's own record, or else by our hand."""
     return encoded(
         WorkersExited(
             at_ms=now_ms(),
@@ -50,7 +74,8 @@ def _end_of(seat: Seat, generation: int) -> dict[str, object]:
             attempt=seat.attempt,
             generation=generation,
             ranks=(seat.rank,),
-            exit_code=KILLED,
+            exit_code=KILLED if code is None else code,
+            oom=bool(code) and Cgroup(seat.folders).ran_out_of_memory(),
             told=seat.is_told,
             timed_out=seat.is_overdue,
         )
@@ -97,5 +122,7 @@ def _token_of(pid: int) -> str:
 
 def _tidy(seat: Seat, premises: Premises) -> None:
     Cgroup(seat.folders).remove()
-    clear(premises.folder / "workers" / seat.token)
-    Segments(log_folder(premises.home, seat.job, seat.attempt, seat.rank)).close()
+    remove(premises.workers / seat.token)
+    log = Segments(log_folder(premises.home, seat.job, seat.attempt, seat.rank))
+    log.write(CUT_NOTE)
+    log.close()

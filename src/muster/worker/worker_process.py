@@ -16,7 +16,8 @@ from muster.worker.deadlines import Deadlines
 from muster.worker.loop import Loop, Timer
 from muster.worker.masking import Mask
 from muster.worker.notices import Listening, NoticeReader, Saved
-from muster.worker.outfit import Outfit, clear
+from muster.worker.outfit import Outfit
+from muster.worker.runtime_folder import remove
 from muster.worker.segments import Segments
 from muster.worker.terminal import Terminal
 from muster.worker.trees import Tree
@@ -109,6 +110,9 @@ class WorkerProcess:
         self.is_told = True
         self._deadlines.told(_now_ms(), grace_ms)
         self._wind_clock()
+        # Before the signal: one that is sent while the program is about to begin would not reach it.
+        with contextlib.suppress(OSError):
+            self._outfit.told.touch()
         # A shell at a terminal takes no notice of the first.
         for number in (signal.SIGTERM, signal.SIGHUP) if self._terminal else (signal.SIGTERM,):
             self._tree.signal_group(number)
@@ -237,7 +241,7 @@ class WorkerProcess:
         self._segments.close()
         if self._terminal is not None:
             self._terminal.close()
-        clear(self._outfit.folder)
+        remove(self._outfit.folder)
         self._around.gone(self)
 
     def _close_files(self) -> None:
