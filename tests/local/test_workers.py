@@ -10,6 +10,7 @@ from muster.backends.local.logs import read_log
 from muster.model.events import CheckpointSaved, StartFailed, WorkersExited
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint
+from muster.model.limits import SCRIPT_VARIABLE_BYTES
 from muster.model.spec import CheckpointSpec
 from muster.worker.crew import CANNOT_RUN
 from muster.worker.processes import descendants, everybody
@@ -59,7 +60,7 @@ def test_a_gang_meets_at_one_port_on_every_node(make_machine: MakeMachine) -> No
 
 
 def test_a_very_long_command_runs_too(machine: Machine) -> None:
-    machine.start(f": {'x' * (256 << 10)}\necho it\\'s done")
+    machine.start(f": {'x' * 2 * SCRIPT_VARIABLE_BYTES}\necho it\\'s done")
     assert machine.exit_of().exit_code == 0
     assert machine.log() == "it's done\n"
 
@@ -112,9 +113,10 @@ def test_who_was_told_before_the_program_began_does_not_begin(machine: Machine) 
 
 
 def test_a_worker_is_told_of_no_file_in_the_home_and_may_leave_anything_in_its_own_folder(machine: Machine) -> None:
-    machine.start('env; mkdir -p "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b"; touch "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b/c"')
+    machine.start('env; echo; mkdir -p "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b"; touch "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b/c"')
     machine.exit_of()
     assert str(machine.home) not in machine.log()
+    assert "mkdir" not in machine.log()
     assert not machine.worker_folders()
 
 

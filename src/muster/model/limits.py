@@ -233,6 +233,9 @@ TERMINAL_REPLAY_BYTES = 64 << 10
 SECRET_BYTES = 64 << 10
 """A certificate chain with its key fits; an environment holds a few of these."""
 
+SCRIPT_VARIABLE_BYTES = 96 << 10
+"""A longer command goes to the shell as a file: Linux takes variables of up to 128 KiB each."""
+
 SUPERVISOR_LINE_BYTES = 16 << 20
 """One message between a control plane and a supervisor: a start that names the largest gang fits."""
 

@@ -14,30 +14,33 @@ SHELL = "/bin/sh"
 CANNOT_ENTER = 125
 """The exit code of a worker that could not be put under its limits."""
 
-SETUP, RUN, TOLD = "setup", "run", "told"
-"""Files in the folder of a worker: its scripts, and one that is there once it was told to leave."""
+TOLD = "told"
+"""In the folder of a worker: is there once it was told to leave."""
+
+SETUP, RUN = "MUSTER_WORKER_SETUP", "MUSTER_WORKER_RUN"
+"""The variables by which scripts come to the shell. The scripts themselves do not find them."""
 
 _PREAMBLE = f"""\
 own=$1 folder=$2 limits=$3 last=$4; shift 4
 for group; do echo 0 >"$group" || exit {CANNOT_ENTER}; done
 eval "$limits" && cd "$folder" || exit {CANNOT_ENTER}
-script='muster_script=$1; shift; [ ! -e "${{muster_script%/*}}/{TOLD}" ] || exit 143; . "$muster_script"'
-become() {{ exec {SHELL} -c "$script" {SHELL} "$own/$1" 2>&3 3>&-; }}
+begin='[ ! -e "$1/{TOLD}" ] || exit 143; shift; eval "unset {SETUP} {RUN};'
+become() {{ exec {SHELL} -c "$begin \\$$1\\"" {SHELL} "$own" 2>&3 3>&-; }}
 exec 3>&2 2>/dev/null
 [ "$last" ] || trap : HUP INT QUIT ALRM TERM USR1 USR2 XCPU
-{{ [ ! -e "$own/{SETUP}" ] || (become {SETUP}); }} && if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
+{{ [ -z "${SETUP}" ] || (become {SETUP}); }} && if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
 code=$?
-echo $code >"$own/{EXIT_RECORD}"
+: >"$own/{EXIT_RECORD}$code"
 exit $code
 """
 """What the first process of a worker does.
 
-It enters its control groups by itself: a process that is moved by another has already run outside of them. Scripts are
-read from files, because everybody may read the arguments of a process; they find `$0`, `$#` and their input as if the
-text were an argument of the shell. It then waits for its program, to leave a record of how that ended for a supervisor
-that was not there to see it. So it outlives the signals that its group is sent; since one may arrive just before the
-program is there, the program is not begun once the worker was told to leave. What the shell says of a program that died
-of a signal is not shown.
+It enters its control groups by itself: a process that is moved by another has already run outside of them. Scripts come
+in variables, because everybody may read the arguments of a process; they find `$0`, `$#` and their input as if the text
+were an argument of the shell. It then waits for its program, to leave a record of how that ended for a supervisor that
+was not there to see it. So it outlives the signals that its group is sent; since one may arrive just before the program
+is there, the program is not begun once the worker was told to leave. What the shell says of a program that died of a
+signal is not shown.
 
 `last` has the program take the place of this process: a shell at a terminal wants to lead its session.
 """

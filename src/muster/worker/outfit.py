@@ -10,12 +10,12 @@ from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.model.errors import Refused
-from muster.model.limits import STOP_GRACE_MS
+from muster.model.limits import SCRIPT_VARIABLE_BYTES, STOP_GRACE_MS
 from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.cgroups import MEMORY, PIDS, Allowance, Cgroup, Ground, make_cgroup
 from muster.worker.environment import Place, environment, hostfile, inherited
-from muster.worker.launching import RUN, SETUP, TOLD, limits_line, run_line, shell_command
+from muster.worker.launching import RUN, SETUP, SHELL, TOLD, limits_line, run_line, shell_command
 from muster.worker.runtime_folder import claim, remove
 from muster.worker.secret_files import SecretMissing, secrets_of
 
@@ -120,9 +120,10 @@ def _outfit(
     allowance = _allowance(start.spec.role(worker.role).request, premises)
     cgroup = make_cgroup(premises.ground, folder.name, allowance) if premises.ground.folders else None
     interactive = start.spec.interactive if worker.rank == _lead(start) else None
-    if start.spec.setup:
-        _write_script(folder / SETUP, start.spec.setup)
-    _write_script(folder / RUN, run_line(start, worker, place))
+    scripts = {
+        SETUP: _script(start.spec.setup, folder / "setup"),
+        RUN: _script(run_line(start, worker, place), folder / "run"),
+    }
     return Outfit(
         command=shell_command(
             own=str(folder),
@@ -131,7 +132,7 @@ def _outfit(
             has_terminal=interactive is not None,
             groups=() if cgroup is None else cgroup.entrances,
         ),
-        variables={**inherited(premises.variables), **environment(start, worker, place), **secrets},
+        variables={**inherited(premises.variables), **environment(start, worker, place), **secrets, **scripts},
         secrets=tuple(secrets.values()),
         folder=folder,
         notice=Path(place.notice_path),
@@ -181,7 +182,9 @@ def _allowance(request: Request, premises: Premises) -> Allowance:
     )
 
 
-def _write_script(file: Path, text: str) -> None:
-    if "\0" in text:
-        raise ValueError("a command cannot contain a null byte")
+def _script(text: str, file: Path) -> str:
+    """The command as a variable; a very long one as a file that the shell reads."""
+    if len(text) * 4 < SCRIPT_VARIABLE_BYTES or len(os.fsencode(text)) < SCRIPT_VARIABLE_BYTES:
+        return text
     file.write_bytes(os.fsencode(text))
+    return f"exec {SHELL} '{file}'" if "'" not in str(file) else f'exec {SHELL} "{file}"'

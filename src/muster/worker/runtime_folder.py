@@ -16,8 +16,9 @@ from muster.model.errors import Refused
 PARENT = Path("/tmp")  # noqa: S108 - the name below is claimed before it is used
 _MODE = 0o700
 
-EXIT_RECORD = "exit"
-"""What the first process of a worker writes when its program has ended: the exit code."""
+EXIT_RECORD = "exit-"
+"""An empty file of this name with the exit code behind it is left by the first process of a worker when its program has
+ended: it is there or not, and never half there."""
 
 _CODES = range(256)
 
@@ -80,7 +81,10 @@ def give_back(folder: Path) -> None:
 def exit_record(folder: Path) -> int | None:
     """How the program of a worker ended, by its own account; None while it runs, or when it was not let finish."""
     try:
-        code = int((folder / EXIT_RECORD).read_bytes())
-    except (OSError, ValueError):
+        names = os.listdir(folder)
+    except OSError:
         return None
-    return code if code in _CODES else None
+    codes = [name.removeprefix(EXIT_RECORD) for name in names if name.startswith(EXIT_RECORD)]
+    if len(codes) != 1 or not codes[0].isdecimal() or int(codes[0]) not in _CODES:
+        return None
+    return int(codes[0])

@@ -66,9 +66,20 @@ def test_everything_in_it_can_be_removed_and_nothing_that_a_link_leads_to(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("text", "code"), [("0\n", 0), ("143", 143), ("", None), ("256\n", None), ("-1", None), ("0\n0\n", None), ("x", None)]
+    ("names", "code"),
+    [
+        (["exit-0", "notice"], 0),
+        (["exit-143"], 143),
+        (["notice"], None),
+        (["exit-256"], None),
+        (["exit--1"], None),
+        (["exit-"], None),
+        (["exit-x"], None),
+        (["exit-0", "exit-1"], None),
+    ],
 )
-def test_a_record_that_is_not_a_whole_exit_code_is_none(tmp_path: Path, text: str, code: int | None) -> None:
-    assert exit_record(tmp_path) is None
-    (tmp_path / "exit").write_text(text)
+def test_only_one_whole_exit_code_is_a_record(tmp_path: Path, names: list[str], code: int | None) -> None:
+    assert exit_record(tmp_path / "nowhere") is None
+    for name in names:
+        (tmp_path / name).touch()
     assert exit_record(tmp_path) == code
