@@ -135,6 +135,14 @@ def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> Non
     assert machine.exit_of(job="job-2").exit_code == 0
 
 
+def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
+    machine.start("(env -i PATH=$PATH setsid sh -c 'echo $$ ready; while :; do sleep 0.05; done' &); sleep 60")
+    stray = int(machine.says("ready").split()[0])
+    os.kill(machine.supervisor().pid, signal.SIGKILL)
+    machine.exit_of()
+    assert not is_alive(stray)
+
+
 def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) -> None:
     machine.start("echo ready; sleep 60")
     machine.says("ready")

@@ -98,6 +98,43 @@ def test_who_hides_its_mark_and_its_session_is_found_too(machine: Machine) -> No
     eventually(lambda: not is_alive(stray))
 
 
+LEAVES_ITS_GROUPS = "for group in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do echo 0 >$group; done"
+CHANGES_ITS_LIMITS = "prlimit --pid $$ --rttime=1000000:1000000"
+
+
+def escaping(*, also: str = ":") -> str:
+    """A program that leaves a process behind which left its groups, its session, its parents and its environment."""
+    stray = f"{{ {LEAVES_ITS_GROUPS}; {also}; }} 2>/dev/null; echo $$ ready; {LOOP}"
+    return f"(env -i PATH=$PATH setsid sh -c '{stray}' &); {LOOP}"
+
+
+def test_who_left_its_groups_and_hides_everything_is_known_while_others_run(machine: Machine) -> None:
+    machine.start(f"echo ready; {LOOP}", job="job-2")
+    machine.says("ready", job="job-2")
+    machine.start(escaping())
+    (stray,) = pids_in(machine.says("ready"))
+    machine.kill()
+    machine.exit_of()
+    assert not is_alive(stray)
+    assert not [event for event in machine.poll() if isinstance(event, WorkersExited) and event.job == "job-2"]
+
+
+def test_who_changed_its_limits_too_is_ended_when_all_that_are_older_have_ended(machine: Machine) -> None:
+    machine.start(f"echo ready; {LOOP}", job="job-0")
+    machine.says("ready", job="job-0")
+    machine.start(escaping(also=CHANGES_ITS_LIMITS))
+    (stray,) = pids_in(machine.says("ready"))
+    machine.start(f"echo ready; {LOOP}", job="job-2")
+    machine.says("ready", job="job-2")
+    machine.kill()
+    machine.exit_of()
+    assert is_alive(stray)  # it could be of job-0, which is older
+    machine.kill(job="job-0")
+    machine.exit_of(job="job-0")
+    eventually(lambda: not is_alive(stray))
+    assert not [event for event in machine.poll() if isinstance(event, WorkersExited) and event.job == "job-2"]
+
+
 def test_a_newer_attempt_starts_when_the_older_is_gone(machine: Machine) -> None:
     machine.start(f"trap '' TERM; echo $$ ready; {LOOP}")
     (older,) = pids_in(machine.says("ready"))

@@ -15,6 +15,7 @@ from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE
 from muster.worker.journal import Journal
+from muster.worker.marks import mark_of, marks_on
 from muster.worker.messages import encoded
 from muster.worker.outfit import Premises
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
@@ -104,7 +105,12 @@ def _survivors(seats: Iterable[Seat]) -> list[ProcessEntry]:
     table = everybody()
     tokens = {seat.token for seat in seats}
     starts = {(seat.pid, seat.start_ticks) for seat in seats}
-    roots = {pid for pid, each in table.items() if (pid, each.start_ticks) in starts or _token_of(pid) in tokens}
+    marks = {mark_of(token) for token in tokens}
+    roots = {
+        pid
+        for pid, each in table.items()
+        if (pid, each.start_ticks) in starts or _token_of(pid) in tokens or not marks.isdisjoint(marks_on(pid))
+    }
     for seat in seats:
         roots.update(Cgroup(seat.folders).members())
     return [each for each in descendants(sorted(roots), table) if each.pid != os.getpid()]
