@@ -19,7 +19,7 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.link import Link, Listener, Whereabouts, whereabouts
 from muster.backends.local.ports import free_port
-from muster.backends.local.pruning import logs_bytes_max, prune
+from muster.backends.local.pruning import Pruning, make_room
 from muster.failpoints import failpoint
 from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound, TimedOut
@@ -31,6 +31,7 @@ from muster.model.node import Node
 from muster.processes import is_same
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
+from muster.worker.output_budget import Disk
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
@@ -69,6 +70,8 @@ class LocalBackend:
         self._is_closing = False
         self._death = ""
         """What ended the thread, if it was not told to end."""
+        self._pruning = Pruning(Home(home).logs)
+        self._pruner: threading.Thread | None = None
         self._directory = Directory(free_port)
         self._loop = Loop(settle=self._settle)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -166,9 +169,13 @@ class LocalBackend:
     def _prune_logs(self) -> None:
         """Beside everything else: there may be many files, and nobody waits for it."""
         self._loop.after(LOGS_LOOK_MS, self._prune_logs)
-        thread = threading.Thread(target=_make_room, args=(Home(self._home).logs,), name="log-pruning", daemon=True)
-        with suppress(RuntimeError):  # no thread is to be had now; the next time will do
-            thread.start()
+        is_busy = self._pruner is not None and self._pruner.is_alive()
+        disk = None if is_busy else self._pruning.due(time.monotonic())
+        if disk is not None:
+            logs = Home(self._home).logs
+            self._pruner = threading.Thread(target=_make_room, args=(logs, disk), name="log-pruning", daemon=True)
+            with suppress(RuntimeError):  # no thread is to be had now; the next time will do
+                self._pruner.start()
 
     def _end_former_nodes(self) -> None:
         """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
@@ -309,9 +316,9 @@ def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
     return living
 
 
-def _make_room(logs: Path) -> None:
+def _make_room(logs: Path, disk: Disk) -> None:
     try:
-        gone = prune(logs, logs_bytes_max(logs)) if logs.is_dir() else 0
+        gone = make_room(logs, disk)
     except OSError as error:
         _log.warning("old output could not be dropped", extra={"cause": str(error)})
     else:
