@@ -19,7 +19,8 @@ from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
 from muster.api.server import Listening, bound, serve
-from muster.backends.local.backend import LocalBackend, end_supervisors, node_folders
+from muster.backends.local.backend import LocalBackend
+from muster.backends.local.ending import end_supervisors, node_folders
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
 from muster.backends.local.ownership import Traces, fence, this_owner, traces

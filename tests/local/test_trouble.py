@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local.backend import end_supervisors
+from muster.backends.local.ending import end_supervisors
 from muster.model.errors import InvariantViolated, TimedOut
 from muster.model.events import NodeReturned, NodeUnreachable
 from muster.worker import inheritance

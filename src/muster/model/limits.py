@@ -211,15 +211,42 @@ LOG_SEGMENT_BYTES = 8 << 20
 LOG_SEGMENTS = 64
 """Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
 
+LOG_TAIL_BYTES = 256 << 10
+"""What a worker may keep of its output at least, also when the disk is nearly full: the end of it, where errors stand."""
+
+LOGS_JOB_BYTES = 2 << 30
+"""Output kept of all workers that one job has on a node: four of the noisiest."""
+
 LOGS_DISK_PART = 10
-"""All output together takes a tenth of its disk at most: beyond, that of ended workers goes, the oldest first. Training
-needs the rest for checkpoints."""
+"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part of
+that; of ended ones the control plane does. Training needs the rest for checkpoints."""
+
+LOGS_FREE_PART = 20
+LOGS_FREE_BYTES = 1 << 30
+"""What output leaves free of its disk: this part, and no more than this much. The log of events needs some of it."""
+
+LOGS_LEAST_PART = 100
+"""This part of its disk is output of ended workers that stays also when the disk is nearly full: then others filled it,
+and dropping everything would not help for long."""
+
+LOGS_CHECK_BYTES = 1 << 20
+"""After so much output a supervisor looks how full the disk is: it costs a few microseconds."""
 
 LOGS_KEPT_S = 3_600
 """Output is kept this long after the last of it was written, also when there is too much: somebody may be reading."""
 
-LOGS_LOOK_MS = 3_600_000
-"""How often that is looked at: a worker's own output is bounded, so that an hour adds little."""
+LOGS_LOOK_MS = 2_000
+"""How often the control plane looks how full the disk is."""
+
+LOGS_PRUNE_MS = 3_600_000
+"""How often old output is looked for, if the disk does not ask for it sooner."""
+
+LOGS_TIGHT_MS = 10_000
+"""The same while the disk is nearly full: it may be others who fill it, and then there is nothing to be found."""
+
+LOGS_GROWTH_PART = 8
+"""It does ask for it when so small a part of what output may take was written since: looking through all of it takes a
+while, and looking too late costs room."""
 
 LOG_READ_BYTES = 1 << 20
 """The most that one question about a log is answered with."""

@@ -19,10 +19,10 @@ from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded, plain
 from muster.worker.notices import Saved
 from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, equip
+from muster.worker.output_budget import OutputBudget
 from muster.worker.processes import children, descendants, ended_children, everybody
 from muster.worker.register import Gang, Seat
 from muster.worker.runtime_folder import remove
-from muster.worker.segments import Segments, log_folder
 from muster.worker.trees import kill_together
 from muster.worker.worker_process import Surroundings, WorkerProcess
 
@@ -51,6 +51,7 @@ class Crew:
         self._premises = premises
         self._journal = journal
         self._register = journal.register
+        self._output = OutputBudget(premises.home)
         self._processes: dict[str, WorkerProcess] = {}
         self._seats: dict[str, Seat] = {}
         """By token: whom each process belongs to."""
@@ -187,7 +188,7 @@ class Crew:
 
     def _end_mistaken(self, gang: Gang, seat: Seat, problem: str) -> None:
         """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""
-        log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+        log = self._output.segments(seat.job, seat.attempt, seat.rank)
         log.write(f"muster: {problem}\n".encode())
         log.close()
         self.report(self._up(gang, seat))
@@ -201,7 +202,7 @@ class Crew:
         try:
             if self._journal.is_stale:
                 raise CannotStart(f"node {self._premises.node} cannot write its journal: is the disk full?")
-            log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+            log = self._output.segments(seat.job, seat.attempt, seat.rank)
             return WorkerProcess(seat.token, outfit, log, self._around)
         except (CannotStart, OSError, ValueError) as problem:
             remove(outfit.folder)
