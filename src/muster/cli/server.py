@@ -108,7 +108,8 @@ def serve_command(options: dict[str, str]) -> list[str]:
 
 def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> None:
     from rich.table import Table
-    from rich.text import Text
+
+    from muster.cli.text import Text
 
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="dim", no_wrap=True)
