@@ -17,7 +17,8 @@ from pathlib import Path
 
 from muster.access.local_token import local_token
 from muster.api.app import create_app
-from muster.api.deps import Deps
+from muster.api.deps import Audience, Deps, Settings
+from muster.api.front.hosts import allowed_hosts
 from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
@@ -33,8 +34,9 @@ from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
+from muster.model.printable import printable
 from muster.private_files import claim_folder, write_private
-from muster.processes import entry
+from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
 
 DEFAULT_PORT = 8470
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _ToldToStop:
         return 0
     except MusterError as error:
-        sys.stderr.write(f"muster: {error}\n")
+        sys.stderr.write(f"muster: {printable(str(error))}\n")
         return error.exit_code
 
 
@@ -121,6 +123,9 @@ def _serve(options: Options) -> int:
     _leave_on_signals()
     nodes = _nodes(options)
     log_to(Home(options.home).server_log)
+    if warning := root_warning():
+        _log.warning(warning)
+        sys.stderr.write(f"muster: {warning}\n")
     # Taken first: whoever finds the port or the database in use must not have touched anything.
     listener = bound(options.listening)
     with (
@@ -195,6 +200,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             terminals=backend,
             clock=clock,
             metrics=metrics,
+            settings=Settings(
+                hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
+                metrics=Audience(options.settings.metrics),
+            ),
         )
         try:
             yield control, deps

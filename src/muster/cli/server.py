@@ -12,6 +12,7 @@ from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
 from muster.model.errors import Conflict, InvalidInput
+from muster.processes import root_warning
 
 if TYPE_CHECKING:
     from muster.client.address import Server
@@ -73,6 +74,8 @@ def up(
     from muster.cli.server_process import start_detached
 
     server = running or start_detached(command, folder)
+    if running is None and (warning := root_warning()):
+        note(warning)
     if output is Output.JSON:
         show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(Home(folder).token)})
     else:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from muster.cli import screen
 from muster.cli.log_printers import Escaper
-from muster.cli.main import app
 from muster.cli.text import Text
 from muster.model.printable import as_json, one_line, printable
 from tests.unit.cli.cluster import fill
@@ -109,7 +108,7 @@ def server() -> FakeServer:
     made = HostileServer()
     fill(made)
     made.logs["job-12", 0, 2] = f"step 1\r\nstep 2 \xff{HOSTILE}\n".encode("latin-1", "replace") + b"\x1b[2J\xff\xc3"
-    made.answers["GET /v1/export"] = httpx.Response(200, content=f"name\n{HOSTILE}\n".replace("\0", "").encode())
+    made.answers["GET /v1/export"] = httpx.Response(200, content=f'name\n"{HOSTILE}"\n'.replace("\0", "").encode())
     return made
 
 
@@ -213,4 +212,3 @@ def test_there_is_one_way_to_print() -> None:
     echoes = {"screen.py: typer.echo", "screen.py: Text"}
     raw = {"log_printers.py: bytes", "export.py: bytes", "terminal.py: bytes", "submit.py: bytes"}
     assert set(found) <= echoes | raw
-    assert app
