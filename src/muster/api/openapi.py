@@ -51,6 +51,9 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     for model in (Problem, FieldError, Submission):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
+        for field in schema["properties"].values():
+            if field.get("default", ...) is None:
+                del field["default"]  # As the framework does: what may be left out need not be said to be nothing.
         schemas[model.__name__] = schema
     _refer(schemas)
     schemas[job_file.NAME] = job_file.JOB_FILE

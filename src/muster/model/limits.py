@@ -263,8 +263,11 @@ TOKENS_REMEMBERED_MS = 2_000
 TOKEN_BINDINGS = 100
 """Roles that one token may have: a person is in a few teams."""
 
-JOB_BODY_BYTES = 2 * 1024 * 1024
-"""What a submission may send: a job file with its longest script, every second character of it escaped."""
+JOB_BODY_BYTES = 512 * 1024
+"""What a submission may send: a hundred times a long job file. A longer script is a file that the job reads."""
+
+PAGE_SPEC_CHARS = 512 * 1024
+"""Characters of job files in one page of jobs: a page of long scripts ends early, as one of few matches does."""
 
 BODY_BYTES = 256 * 1024
 """What any other request may send: a whole list of tiers or pools fits, and is read in a few milliseconds."""
@@ -322,8 +325,8 @@ REQUESTS_AT_ONCE = 2_400
 """Of one subject, on average and after a pause: twice the rate that the benchmark of submissions holds. A long body
 counts as several requests, and so does one that was denied."""
 
-REQUEST_BYTES = 16 * 1024
-"""Of a body, what counts as one more request: 600 of them a second are 10 MB/s."""
+REQUEST_BYTES = 2 * 1024
+"""Of a body, what counts as one more request: what is submitted is kept, and 600 of these a second are 1.2 MB/s."""
 
 DENIED_REQUESTS = 10
 """What a request counts as that is answered with 401, 403 or 404."""
@@ -338,8 +341,8 @@ ADDRESSES_REMEMBERED = 10_000
 THROTTLED_S = 0.25
 """How long somebody who asks too often waits to be told so: a loop that does not listen becomes a slow one."""
 
-TURNS = 16
-TURNS_EACH = 2
+TURNS = 8
+TURNS_EACH = 1
 """Requests that are being answered at once: so many of all subjects, and of each subject so many whatever the others
 do. A newcomer waits behind a few requests, not behind everything that a busy neighbour has asked for."""
 

@@ -21,16 +21,14 @@ class Rates:
 
         A request that costs more than there is empties the bucket below zero, and those that follow wait for it.
         """
-        left = self._present(key)
-        if left <= 0:
-            return (1 - left) / self._per_s
-        self.charge(key, cost)
-        return 0.0
+        wait_s = self.wait_s(key)
+        if wait_s <= 0:
+            self.charge(key, cost)
+        return wait_s
 
     def wait_s(self, key: str) -> float:
         """How many seconds until the next request, without taking anything."""
-        left = self._present(key)
-        return 0.0 if left > 0 else (1 - left) / self._per_s
+        return max(0.0, (1 - self._present(key)) / self._per_s)
 
     def charge(self, key: str, cost: float) -> None:
         """Take something whether it is there or not, such as for what a request turned out to cost."""
