@@ -44,13 +44,13 @@ def nothing_clashed(evidence: Evidence) -> Iterator[Violation]:
 
 
 def attempts_follow_one_another(evidence: Evidence) -> Iterator[Violation]:
-    """No process of an attempt was made before all of another attempt's were gone: by the times of the kernel."""
+    """No process of an attempt was made while one of another attempt still wrote: by the times of kernel and ledger."""
     by_label: dict[str, list[Run]] = {}
     for run in evidence.runs:
         by_label.setdefault(run.label, []).append(run)
     for runs in by_label.values():
         for one, other in combinations(sorted(runs, key=lambda run: run.started_s), 2):
-            overlap = one.gone_s - other.started_s - TICK_S
+            overlap = one.alive_s - other.started_s - TICK_S
             if overlap > 0 and (one.attempt != other.attempt or one.rank == other.rank):
                 yield Violation(
                     rule="two-attempts-at-once", told=f"{one.name} and {other.name} lived together for {overlap:.3f} s"
@@ -58,14 +58,14 @@ def attempts_follow_one_another(evidence: Evidence) -> Iterator[Violation]:
 
 
 def gpus_have_one_owner(evidence: Evidence) -> Iterator[Violation]:
-    """No process with a GPU was made before the last one that had it was gone: by the times of the kernel."""
+    """No process with a GPU was made while another one that had it still wrote: by the times of kernel and ledger."""
     by_gpu: dict[tuple[str, int], list[Run]] = {}
     for run in evidence.runs:
         for gpu in run.gpus:
             by_gpu.setdefault((run.node, gpu), []).append(run)
     for (node, gpu), runs in by_gpu.items():
         for one, other in combinations(sorted(runs, key=lambda run: run.started_s), 2):
-            overlap = one.gone_s - other.started_s - TICK_S
+            overlap = one.alive_s - other.started_s - TICK_S
             if overlap > 0:
                 yield Violation(
                     rule="gpu-given-twice",

@@ -194,8 +194,11 @@ def disk_full(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def _supervisor(stage: Stage, pick: int) -> Supervisor | None:
+    """One of those that look after somebody at present, if there is one: there is more to break."""
+    busy = {run.node for run in stage.watcher.living()}
     living = stage.cluster.supervisors()
-    return living[pick % len(living)] if living else None
+    chosen = [each for each in living if each.node in busy] or living
+    return chosen[pick % len(chosen)] if chosen else None
 
 
 def _worker(stage: Stage, pick: int) -> Run | None:

@@ -59,8 +59,10 @@ class Run:
     ticks: int
     started_s: float
     """When the kernel made the process, to a tick; its program began some milliseconds later."""
+    alive_s: float
+    """When it was alive for certain: its last line."""
     gone_s: float
-    """When it was last known to be alive: exact when the watcher saw it die, else its last line."""
+    """When it was gone for certain: when the watcher learnt of its death, which may be late on a busy machine."""
     is_alive: bool
     code: int | None
     """The exit code that it wrote down; None when something ended it before."""
@@ -113,7 +115,7 @@ def runs_of(lines: Iterable[Line], deaths: dict[tuple[int, int], float]) -> list
         printed = int(line.details.get("printed", run.printed))
         prints.setdefault(process, []).append((line.at_s, printed))
         found[process] = replace(
-            run, gone_s=line.at_s, printed=printed, code=line.details["code"] if line.what == "end" else run.code
+            run, alive_s=line.at_s, printed=printed, code=line.details["code"] if line.what == "end" else run.code
         )
     return [_ended(run, process, deaths, prints[process]) for process, run in found.items()]
 
@@ -130,6 +132,7 @@ def _begun(line: Line) -> Run:
         pid=line.pid,
         ticks=line.ticks,
         started_s=min(line.ticks / TICKS_PER_S, line.at_s) if line.ticks else line.at_s,
+        alive_s=line.at_s,
         gone_s=line.at_s,
         is_alive=False,
         code=None,
@@ -141,8 +144,9 @@ def _ended(
     run: Run, process: tuple[int, int], deaths: dict[tuple[int, int], float], prints: list[tuple[float, int]]
 ) -> Run:
     is_alive = start_ticks(run.pid) == run.ticks and run.ticks > 0
-    gone_s = now_s() if is_alive else max(run.gone_s, deaths.get(process, 0.0))
-    return replace(run, gone_s=gone_s, is_alive=is_alive, prints=tuple(prints))
+    if is_alive:
+        run = replace(run, alive_s=now_s())
+    return replace(run, gone_s=max(run.alive_s, deaths.get(process, 0.0)), is_alive=is_alive, prints=tuple(prints))
 
 
 class Watcher(threading.Thread):

@@ -38,10 +38,16 @@ class Submitter(threading.Thread):
         self._is_over.set()
         self.join()
 
+    def ask_again(self) -> None:
+        """Cancel once more what may have been forgotten with the database that knew it."""
+        for asked in self._asked.values():
+            if asked.cancel_acked_s is not None and self._evidence.is_rewritten(asked):
+                asked.cancel_acked_s, asked.is_closed = None, False
+
     def run(self) -> None:
         """Ask again and again."""
         began_s = now_s()
-        while not self._is_over.is_set() and not self.is_done:
+        while not self._is_over.is_set():
             passed_s = now_s() - began_s
             for wish in self._wishes:
                 if wish.at_s <= passed_s and self._is_open(wish) and not self._is_over.is_set():

@@ -11,11 +11,11 @@ from tests.chaos.cluster import command
 from tests.chaos.faults import KINDS, Kind
 
 LAYOUTS = ("3x2", "4x2", "4x4")
-MOMENTS = (2, 3, 4)
+MOMENTS = (3, 4, 5)
 """How many times something strikes in one trial."""
 PAIR = 0.45
 """How often a second fault strikes at the same moment."""
-FIRST_S, GAP_S = 1.5, 3.0
+FIRST_S, GAP_S = 0.2, 4.0
 SUBMITTED_S = 9.0
 """Jobs are submitted over this long, most of them at the beginning."""
 LIMIT_S = 3

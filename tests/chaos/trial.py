@@ -1,7 +1,6 @@
 """One trial: a cluster is started, used and struck, mended, and judged; whatever happens, nothing of it is left."""
 
 import heapq
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +23,8 @@ from tests.chaos.schedule import Blow, Plan, plan
 SETTLE_S = 90.0
 """After everything was mended, all jobs must have ended within this time."""
 TURN_S = 0.05
+WORK_S = 15.0
+BUSY_WORKERS = 4
 RESTART_S = 1.0
 """Between starts of a control plane that ends by itself, as whoever looks after it would."""
 
@@ -135,12 +136,19 @@ class _Trial:
 
     def _strike_all(self) -> None:
         """Strike and mend, each at its moment. One after another: what takes longer pushes the rest back."""
+        self._wait_for_work()
         began_s = now_s()
         for blow in self.plan.blows:
             self._wait(began_s + blow.at_s)
             self._strike(blow)
         while self._mends:
             self._wait(self._mends[0][0])
+
+    def _wait_for_work(self) -> None:
+        """What strikes an idle cluster breaks little: some workers must be up, however busy this machine is."""
+        until_s = now_s() + WORK_S
+        while len(self.watcher.living()) < BUSY_WORKERS and now_s() < until_s:
+            time.sleep(TURN_S)
 
     def _strike(self, blow: Blow) -> None:
         from_s = now_s()
@@ -208,6 +216,7 @@ class _Trial:
             self.evidence.found.append(Violation(rule="does-not-start", told=f"after everything was mended: {told}"))
         if self.evidence.rollbacks or self.evidence.resets:
             self._end_quarantined()
+            self.submitter.ask_again()
 
     def _end_quarantined(self) -> None:
         listed = self.cluster.run("quarantine", "ls", "-o", "json")
@@ -273,8 +282,3 @@ class _Trial:
             if "Traceback (most recent call last)" in text:
                 told = text[text.index("Traceback (most recent call last)") :].strip().splitlines()
                 self.evidence.found.append(Violation(rule="traceback", told=f"{who}: {told[-1][:300]}"))
-
-
-def has_room() -> bool:
-    """True while there is room for another trial."""
-    return shutil.disk_usage(tempfile.gettempdir()).free > 1 << 30
