@@ -1,7 +1,7 @@
 """`python -m tests.chaos`: strike real servers until so many faults have struck, and say what broke.
 
     python -m tests.chaos --faults 500 --seed 1 --minutes 60 --results build/chaos.jsonl
-    python -m tests.chaos --resume build/chaos.jsonl        goes on where the last run ended
+    python -m tests.chaos --resume build/chaos.jsonl        goes on where the last run of the same code ended
     python -m tests.chaos --seeds 17                        one trial again
     python -m tests.chaos --only supervisor-kill,old-backup some kinds only
 
@@ -9,6 +9,7 @@ Each trial is a process of its own with a line in the file of results. The exit 
 """
 
 import argparse
+import hashlib
 import json
 import os
 import signal
@@ -65,9 +66,12 @@ def _one(seed: int, mark: str, only: tuple[str, ...]) -> int:
     """Run a trial in this process, and print its result."""
 
     def leave(*_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):  # what is being tidied up is tidied up
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, leave)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
     result = run_trial(seed, mark, only)
     sys.stdout.write(json.dumps(asdict(result)) + "\n")
     return 0
@@ -82,7 +86,8 @@ class _Campaign:
         self._path: Path = options.resume or options.results
         self._path.parent.mkdir(parents=True, exist_ok=True)
         before = read_results(self._path) if options.resume else []
-        self._done = [each for each in before if tuple(each.get("only", ())) == only]
+        self._code = code_digest()
+        self._done = [each for each in before if tuple(each["only"]) == only and each["code"] == self._code]
         self._running: dict[int, tuple[subprocess.Popen[str], float]] = {}
         self._until_s = time.monotonic() + options.minutes * 60
 
@@ -147,7 +152,7 @@ class _Campaign:
             told = f"exit code {process.returncode}: {trouble.strip()[-1500:]}"
             broken = [{"rule": NOT_ENDED, "told": told}]
             result = {"seed": seed, "faults": [], "violations": broken, "seconds": round(passed_s, 1)}
-        result["only"] = list(self._only)
+        result |= {"only": list(self._only), "code": self._code}
         self._done.append(result)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")
@@ -168,6 +173,15 @@ class _Campaign:
 
 def _mark(seed: int) -> str:
     return f"chaos-{os.getpid()}-{seed}"
+
+
+def code_digest() -> str:
+    """What was tried, and by what: results of other code are not counted together."""
+    digest = hashlib.sha256()
+    for folder in (ROOT / "src" / "muster", ROOT / "tests" / "chaos"):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:

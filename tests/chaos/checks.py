@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from muster.model.limits import ABSENCE_MARGIN_MS, FAILED_GANG_GRACE_MS
-from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Violation, overlap_s
+from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Struck, Violation, overlap_s
 from tests.chaos.ledger import Run
 
 Check = Callable[[Evidence], Iterator[Violation]]
@@ -19,6 +19,8 @@ LOAD_S = 3.0
 """What a busy machine may add to any time."""
 PIPE_S = 1.0
 """Output that was printed this long before its supervisor was struck must be there."""
+REPLACED_S = 8.0
+"""A supervisor that hangs for longer may be taken for lost."""
 LINE = re.compile(r"^line (\d+) of ")
 DISTURBS_OUTPUT = ("disk-full",)
 
@@ -93,8 +95,9 @@ def ends_are_true(evidence: Evidence) -> Iterator[Violation]:
     attempts = evidence.runs_by_attempt()
     for asked, label, answer in _ended(evidence):
         last = max((attempt for name, attempt in attempts if name == label), default=0)
-        runs = attempts.get((label, last), [])
-        problem = _problem(evidence, asked, label, answer, runs)
+        # Where history was taken back an attempt may have been run twice, and the later one counts.
+        by_rank = {run.rank: run for run in sorted(attempts.get((label, last), []), key=lambda run: run.started_s)}
+        problem = _problem(evidence, asked, label, answer, list(by_rank.values()))
         if problem:
             yield Violation(rule=f"false-{answer.state}", told=f"{label} ({answer.id}) is {answer.state}: {problem}")
 
@@ -109,7 +112,7 @@ def _ended(evidence: Evidence) -> Iterator[tuple[Asked, str, Answer]]:
 
 def _problem(evidence: Evidence, asked: Asked, label: str, answer: Answer, runs: list[Run]) -> str:
     """What does not fit; empty when all does."""
-    is_done = _is_done(runs)
+    is_done = _is_done(asked, runs)
     match answer.state:
         case "succeeded":
             return "" if is_done else f"its last attempt did not end well: {_codes(runs)}"
@@ -127,10 +130,11 @@ def _problem(evidence: Evidence, asked: Asked, label: str, answer: Answer, runs:
             return f"it must have {asked.ends}; reason {answer.reason or 'none'}, {_codes(runs)}"
 
 
-def _is_done(runs: list[Run]) -> bool:
-    """True when every rank of an attempt wrote down that it ended well; those that were told to leave do not count."""
-    stayed = [run for run in runs if run.code != 143]
-    return bool(stayed) and all(run.code == 0 for run in stayed)
+def _is_done(asked: Asked | None, runs: list[Run]) -> bool:
+    """True when every rank of an attempt wrote down that it ended well; who left an elastic job does not count."""
+    is_elastic = asked is not None and asked.is_elastic
+    stayed = [run for run in runs if not (is_elastic and run.code == 143)]
+    return bool(stayed) and all(run.code == 0 for run in stayed) and (is_elastic or len(stayed) >= runs[0].world)
 
 
 def _untimely(asked: Asked, runs: list[Run]) -> str:
@@ -152,18 +156,33 @@ def _codes(runs: list[Run]) -> str:
 def what_has_ended_stays_ended(evidence: Evidence) -> Iterator[Violation]:
     """A run that finished is not run again, and nothing starts after the server said that it had ended."""
     rewritten = {label for asked in evidence.asked if evidence.is_rewritten(asked) for label in asked.labels}
-    attempts = evidence.runs_by_attempt()
-    for (label, attempt), runs in attempts.items():
+    by_label = {label: asked for asked in evidence.asked for label in asked.labels}
+    for (label, attempt), runs in evidence.runs_by_attempt().items():
         if label in rewritten:
             continue
         later = [run for run in evidence.runs if run.label == label and run.attempt > attempt]
-        is_whole = _is_done(runs) and len(runs) >= runs[0].world
-        if later and is_whole and not evidence.was_hit(label):
+        if later and _is_done(by_label.get(label), runs) and not evidence.was_hit(label):
             yield Violation(rule="run-again", told=f"{label} had ended well in attempt {attempt}; {later[0].name}")
         ended_s, state = evidence.ended.get(label, (float("inf"), ""))
         for run in runs:
             if run.started_s > ended_s + TICK_S:
                 yield Violation(rule="run-again", told=f"the server said {state}, and then came {run.name}")
+
+
+def nothing_is_taken_back(evidence: Evidence) -> Iterator[Violation]:
+    """A job that the server said had ended is not said to go on.
+
+    A reader may see a change a moment before it is durable, so what was seen while nothing could be written is excused.
+    """
+    windows = [
+        (struck.from_s - LOAD_S, struck.until_s + LOAD_S)
+        for struck in evidence.struck
+        if struck.kind.startswith(("database-", "backend-", "disk-"))
+    ]
+    rewritten = {label for asked in evidence.asked if evidence.is_rewritten(asked) for label in asked.labels}
+    for label, ended_s, state in evidence.reopened:
+        if label not in rewritten and not any(from_s <= ended_s <= until_s for from_s, until_s in windows):
+            yield Violation(rule="ended-again", told=f"{label} had ended, and then was {state}")
 
 
 def retries_are_counted(evidence: Evidence) -> Iterator[Violation]:
@@ -201,10 +220,18 @@ def _lines_due(evidence: Evidence, run: Run) -> int:
     struck_s = [
         struck.from_s
         for struck in evidence.struck
-        if (run.node in struck.nodes or struck.kind in ("down-jobs", "take-over")) and struck.until_s >= run.started_s
+        if struck.until_s >= run.started_s and _costs_output(struck, run.node)
     ]
     until_s = min(struck_s, default=float("inf")) - PIPE_S
     return max((printed for at_s, printed in run.prints if at_s < until_s), default=0)
+
+
+def _costs_output(struck: Struck, node: str) -> bool:
+    """True when the supervisor of a node has died of it, or hung for so long that it may have been replaced."""
+    if struck.kind in ("down-jobs", "take-over"):
+        return True
+    is_long = struck.until_s - struck.from_s > REPLACED_S
+    return node in struck.nodes and (struck.kind == "supervisor-kill" or is_long)
 
 
 def limits_hold(evidence: Evidence) -> Iterator[Violation]:
@@ -273,6 +300,7 @@ CHECKS: tuple[Check, ...] = (
     nothing_is_lost,
     ends_are_true,
     what_has_ended_stays_ended,
+    nothing_is_taken_back,
     retries_are_counted,
     output_is_whole,
     limits_hold,

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -120,7 +121,7 @@ class Cluster:
     def said(self, begin: int = 0) -> str:
         """What control planes have printed since."""
         with suppress(FileNotFoundError):
-            return self.output.read_bytes()[begin:].decode("utf-8", "replace")
+            return plain(self.output.read_bytes()[begin:].decode("utf-8", "replace"))
         return ""
 
     def health(self) -> tuple[int, str] | None:
@@ -187,6 +188,11 @@ class Cluster:
         marked = {**kept, MARK: self.mark, "COLUMNS": "200"}
         clock = {"LD_PRELOAD": str(self._library), "CHAOS_CLOCK": str(self._clock)} if self._library else {}
         return {**marked, **clock}
+
+
+def plain(text: str) -> str:
+    """What was printed, without the frames around it."""
+    return re.sub(r"[ ─│╭╮╰╯]+", " ", text).strip()
 
 
 def command(script: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ class Asked:
     """How it must end when nothing harms it."""
     grace_s: float = 10
     limit_s: float | None = None
+    is_elastic: bool = False
     labels: tuple[str, ...] = ()
     """What the ledger calls it: itself, or the tasks of an array."""
     id: str = ""
@@ -81,6 +82,8 @@ class Evidence:
     """By label: what the server says of it at the end."""
     ended: dict[str, tuple[float, str]] = field(default_factory=dict)
     """By label: when the server first said that it had ended, and how."""
+    reopened: list[tuple[str, float, str]] = field(default_factory=list)
+    """Jobs that the server said had ended, when it first said so, and what it said afterwards."""
     logs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     """By label, attempt and rank: what the server shows of its output."""
     unattended: dict[str, list[Interval]] = field(default_factory=dict)

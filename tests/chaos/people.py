@@ -92,8 +92,9 @@ class Observer(threading.Thread):
         self._cluster = cluster
         self._watcher = watcher
         self._evidence = evidence
-        self._told: dict[str, None] = {}
         self._is_over = threading.Event()
+        self._acted_s: dict[str, float] = {}
+        self._absent_s: dict[str, float] = {}
         self.stopped: dict[str, None] = {}
         """Nodes whose supervisors are stopped at present."""
 
@@ -104,21 +105,22 @@ class Observer(threading.Thread):
 
     def run(self) -> None:
         """Look at jobs and supervisors, again and again."""
-        seen_s: dict[str, float] = {}
         while not self._is_over.is_set():
-            self._look_at_supervisors(seen_s)
+            self._look_at_supervisors()
             self._look_at_jobs()
             time.sleep(LOOK_S)
 
-    def _look_at_supervisors(self, seen_s: dict[str, float]) -> None:
-        """Note since when a node has nobody who could act."""
+    def _look_at_supervisors(self) -> None:
+        """Note when a node has nobody who could act: from the last look at which somebody could."""
         acting = {each.node for each in self._cluster.supervisors() if each.node not in self.stopped}
         moment_s = now_s()
-        for node in {*acting, *seen_s}:
-            if node in acting:
-                if moment_s - seen_s.get(node, moment_s) > 2 * LOOK_S:
-                    self._evidence.unattended.setdefault(node, []).append((seen_s[node], moment_s))
-                seen_s[node] = moment_s
+        for node in acting:
+            if node in self._absent_s:
+                self._evidence.unattended.setdefault(node, []).append((self._absent_s.pop(node), moment_s))
+            self._acted_s[node] = moment_s
+        for node in self._acted_s:
+            if node not in acting:
+                self._absent_s.setdefault(node, self._acted_s[node])
 
     def _look_at_jobs(self) -> None:
         try:
@@ -128,20 +130,16 @@ class Observer(threading.Thread):
         for label, answer in answers.items():
             if answer.state in FINAL:
                 self._look_at_ended(label, answer)
-            elif label in self._evidence.ended and not self._evidence.rollbacks and not self._evidence.resets:
-                self._find(label, "ended-again", f"{label} had ended, and is {answer.state} again")
+            elif label in self._evidence.ended:
+                self._evidence.reopened.append((label, self._evidence.ended.pop(label)[0], answer.state))
 
     def _look_at_ended(self, label: str, answer: Answer) -> None:
         # The state was read before the claim is looked at: whoever holds it now has outlived the end of the job.
         self._evidence.ended.setdefault(label, (now_s(), answer.state))
         held = self._watcher.holder_of(label)
         if held is not None:
-            self._find(label, "ended-while-alive", f"{label} is {answer.state} and process {held[0]} of it lives")
-
-    def _find(self, label: str, rule: str, told: str) -> None:
-        if f"{label} {rule}" not in self._told:
-            self._told[f"{label} {rule}"] = None
-            self._evidence.found.append(Violation(rule=rule, told=told))
+            told = f"{label} is {answer.state} and process {held[0]} of it lives"
+            self._evidence.found.append(Violation(rule="ended-while-alive", told=told))
 
 
 def read_answers(client: Client) -> dict[str, Answer]:
@@ -169,4 +167,11 @@ def _answer(job: Job, name: str) -> Answer:
 
 
 def _asked(wish: Wish) -> Asked:
-    return Asked(label=wish.label, ends=wish.ends, grace_s=wish.grace_s, limit_s=wish.limit_s, labels=wish.labels)
+    return Asked(
+        label=wish.label,
+        ends=wish.ends,
+        grace_s=wish.grace_s,
+        limit_s=wish.limit_s,
+        is_elastic=isinstance(wish.document["workers"], str),
+        labels=wish.labels,
+    )

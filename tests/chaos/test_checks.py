@@ -236,6 +236,14 @@ def test_a_start_after_the_end_is_found() -> None:
     assert broken(evidence) == ["run-again"]
 
 
+def test_an_end_that_was_taken_back_is_found_unless_nothing_could_be_written() -> None:
+    evidence = honest()
+    evidence.reopened = [("one", 101.0, "running")]
+    assert broken(evidence) == ["ended-again"]
+    evidence.struck = [Struck(kind="disk-full", from_s=100, until_s=103)]
+    assert broken(evidence) == []
+
+
 def test_a_retry_too_many_is_found() -> None:
     evidence = honest()
     evidence.asked = [a_job(ends="failed")]

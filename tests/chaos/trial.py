@@ -279,6 +279,6 @@ class _Trial:
             logs.update({f"a supervisor ({path.parent.name})": path for path in home.glob("nodes/*/supervisor.log")})
         for who, path in logs.items():
             text = path.read_text("utf-8", "replace") if path.exists() else ""
-            if "Traceback (most recent call last)" in text:
-                told = text[text.index("Traceback (most recent call last)") :].strip().splitlines()
-                self.evidence.found.append(Violation(rule="traceback", told=f"{who}: {told[-1][:300]}"))
+            for block in text.split("Traceback (most recent call last)")[1:]:
+                last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "?")
+                self.evidence.found.append(Violation(rule="traceback", told=f"{who}: {last[:300]}"))
