@@ -6,7 +6,6 @@ import random
 import re
 import shlex
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -14,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +68,7 @@ class Cluster:
         self._clock = folder / "clock"
         self._library = _clock_library(folder) if has_clock else None
         self._mine = threading.local()
+        self._open = ExitStack()
         self._port = _free_port()
         self.home.mkdir(mode=0o700, exist_ok=True)
         self.step_clock(0)
@@ -87,7 +87,8 @@ class Cluster:
         """A client of the calling thread that asks once and does not wait long."""
         token = Home(self.home).token.read_text().strip()
         if getattr(self._mine, "token", None) != token:
-            self._mine.token, self._mine.client = token, Client(self.url, token, tries=1, timeout=ANSWER_S)
+            made = self._open.enter_context(Client(self.url, token, tries=1, timeout=ANSWER_S))
+            self._mine.token, self._mine.client = token, made
         found: Client = self._mine.client
         return found
 
@@ -127,7 +128,8 @@ class Cluster:
     def health(self) -> tuple[int, str] | None:
         """What `/healthz` says: code and status; None when nobody answers."""
         if getattr(self._mine, "asker", None) is None:
-            self._mine.asker = httpx.Client(timeout=ANSWER_S, trust_env=False, verify=False)
+            asker = httpx.Client(timeout=ANSWER_S, trust_env=False, verify=False)
+            self._mine.asker = self._open.enter_context(asker)
         try:
             answer = self._mine.asker.get(f"{self.url}/healthz")
             return answer.status_code, str(answer.json().get("status", ""))
@@ -149,15 +151,6 @@ class Cluster:
         self.control.send_signal(number)
         return True
 
-    def stop_control(self) -> None:
-        """Let the control plane leave in good order, or end it."""
-        if self.signal_control(signal.SIGTERM):
-            assert self.control is not None
-            try:
-                self.control.wait(START_S)
-            except subprocess.TimeoutExpired:
-                self.kill_control()
-
     def supervisors(self, home: Path | None = None) -> list[Supervisor]:
         """The supervisors of a home that live."""
         nodes = Home(home or self.home).nodes
@@ -176,6 +169,11 @@ class Cluster:
             check=False,
             timeout=COMMAND_S,
         )
+
+    def close(self) -> None:
+        """Let go of all connections; a control plane that still runs is ended."""
+        self.kill_control()
+        self._open.close()
 
     def step_clock(self, offset_s: int) -> None:
         """Set the clock of control plane and supervisors, as somebody does who sets that of the machine."""

@@ -175,7 +175,8 @@ class Watcher(threading.Thread):
     def stop(self) -> None:
         """Read the ledger to its end, and look no more."""
         self._is_over.set()
-        self.join()
+        if self.is_alive():
+            self.join()
 
     def runs(self) -> list[Run]:
         """The processes so far."""

@@ -41,7 +41,7 @@ class Submitter(threading.Thread):
     def ask_again(self) -> None:
         """Cancel once more what may have been forgotten with the database that knew it."""
         for asked in self._asked.values():
-            if asked.cancel_acked_s is not None and self._evidence.is_rewritten(asked):
+            if asked.cancel_asked_s is not None and self._evidence.is_rewritten(asked):
                 asked.cancel_acked_s, asked.is_closed = None, False
 
     def run(self) -> None:

@@ -1,6 +1,7 @@
 """One trial: a cluster is started, used and struck, mended, and judged; whatever happens, nothing of it is left."""
 
 import heapq
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 from muster.model.errors import MusterError
 from tests.chaos import processes
 from tests.chaos.checks import judge, partial_gangs
-from tests.chaos.cluster import Cluster, small_disk, tidy_up
+from tests.chaos.cluster import Cluster, plain, small_disk, tidy_up
 from tests.chaos.database import Postgres
 from tests.chaos.evidence import FINAL, Evidence, Struck, Violation
 from tests.chaos.faults import KINDS, Hit, Stage
@@ -86,6 +87,7 @@ class _Trial:
             database="" if postgres is None else postgres.url,
             has_clock=any(kind.needs_clock for kind in planned.kinds),
         )
+        stack.callback(self.cluster.close)
         self.watcher = Watcher(folder)
         self.stage = Stage(
             folder=folder, cluster=self.cluster, watcher=self.watcher, evidence=self.evidence, postgres=postgres
@@ -98,21 +100,24 @@ class _Trial:
         self._mends: list[tuple[float, int, Callable[[], None]]] = []
 
     def run(self) -> None:
-        """From the first start to the judgement."""
+        """From the first start to the last look."""
         started = self.cluster.start()
         if not started.is_up:
             raise RuntimeError(f"the server does not start: {started.said}")
-        self.watcher.start()
-        self.submitter.start()
-        self.observer.start()
-        self._strike_all()
-        self._mend()
-        self._settle()
-        self.observer.stop()
-        self.submitter.stop()
-        self._gather()
-        self._down()
-        self.watcher.stop()
+        threads = (self.watcher, self.submitter, self.observer)
+        for thread in threads:
+            thread.start()
+        try:
+            self._strike_all()
+            self._mend()
+            self._settle()
+            self.observer.stop()
+            self.submitter.stop()
+            self._gather()
+            self._down()
+        finally:
+            for thread in threads:
+                thread.stop()
         self.evidence.runs = self.watcher.runs()
         self.evidence.clashes = [line for line in self.watcher.lines if line.what == "clash"]
         self._look_for_tracebacks()
@@ -213,21 +218,32 @@ class _Trial:
             time.sleep(TURN_S)
         if self.cluster.health() is None:
             told = self.cluster.said()[-600:].strip()
-            self.evidence.found.append(Violation(rule="does-not-start", told=f"after everything was mended: {told}"))
+            self._found("does-not-start", f"after everything was mended: {told}")
         if self.evidence.rollbacks or self.evidence.resets:
-            self._end_quarantined()
+            self._look_after_quarantined()
             self.submitter.ask_again()
 
-    def _end_quarantined(self) -> None:
+    def _look_after_quarantined(self) -> None:
+        """What is in quarantine is ended, or in every other trial given to its job again."""
         listed = self.cluster.run("quarantine", "ls", "-o", "json")
         if listed.returncode != 0:
-            self.notes.append(f"quarantine ls: exit code {listed.returncode}: {listed.stderr.strip()[-200:]}")
+            self._found("quarantine", f"ls: exit code {listed.returncode}: {plain(listed.stderr)[-200:]}")
             return
-        self.notes.append(f"quarantined: {listed.stdout.strip()[:300]}")
-        ended = self.cluster.run("quarantine", "kill", "--all")
-        if ended.returncode != 0:
-            told = f"quarantine kill --all: exit code {ended.returncode}: {ended.stderr.strip()[-200:]}"
-            self.evidence.found.append(Violation(rule="quarantine", told=told))
+        jobs = [gang["job"] for gang in json.loads(listed.stdout)]
+        if not jobs:
+            return
+        what = ("kill", "adopt")[self.plan.seed % 2]
+        done = self.cluster.run("quarantine", what, *jobs)
+        self.notes.append(
+            f"quarantine {what} {' '.join(jobs)}: exit code {done.returncode} {plain(done.stderr)[-200:]}"
+        )
+        if done.returncode != 0 and what == "adopt":
+            done = self.cluster.run("quarantine", "kill", *jobs)
+        if done.returncode != 0:
+            self._found("quarantine", f"kill: exit code {done.returncode}: {plain(done.stderr)[-200:]}")
+
+    def _found(self, rule: str, told: str) -> None:
+        self.evidence.found.append(Violation(rule=rule, told=told))
 
     def _settle(self) -> None:
         """Wait until everything that was asked for has been acknowledged and has ended."""
@@ -242,7 +258,7 @@ class _Trial:
         if not self.submitter.is_done:
             waiting = [asked.label for asked in self.evidence.asked if not asked.id]
             told = f"{SETTLE_S:.0f} s after everything was mended nobody acknowledges {', '.join(waiting)}"
-            self.evidence.found.append(Violation(rule="not-served", told=told))
+            self._found("not-served", told)
 
     def _gather(self) -> None:
         """What the server says at the end, and what it shows of the workers' output."""
@@ -256,7 +272,7 @@ class _Trial:
                     text = b"".join(piece.text for piece in pieces).decode("utf-8", "replace")
                     self.evidence.logs[label, attempt, rank] = text
         except (MusterError, OSError) as error:
-            self.evidence.found.append(Violation(rule="not-served", told=f"at the end: {error}"))
+            self._found("not-served", f"at the end: {error}")
 
     def _down(self) -> None:
         """End everything as people do. Nothing may be left; or else the command says that it failed, and what is."""
@@ -267,10 +283,10 @@ class _Trial:
         claims = self.watcher.held()
         if ended.returncode != 0:
             told = f"exit code {ended.returncode}: {ended.stderr.strip()[-300:]}; left: {[each.name for each in left]}"
-            self.evidence.found.append(Violation(rule="down-jobs", told=told))
+            self._found("down-jobs", told)
         elif left or claims:
             told = f"all is ended, it said; left: {[each.name for each in left]}, claims {claims}"
-            self.evidence.found.append(Violation(rule="down-jobs", told=told))
+            self._found("down-jobs", told)
 
     def _look_for_tracebacks(self) -> None:
         """Trouble that is expected is told in a line."""
@@ -281,4 +297,4 @@ class _Trial:
             text = path.read_text("utf-8", "replace") if path.exists() else ""
             for block in text.split("Traceback (most recent call last)")[1:]:
                 last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "?")
-                self.evidence.found.append(Violation(rule="traceback", told=f"{who}: {last[:300]}"))
+                self._found("traceback", f"{who}: {last[:300]}")
