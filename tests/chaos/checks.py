@@ -206,7 +206,9 @@ def output_is_whole(evidence: Evidence) -> Iterator[Violation]:
     rewritten = {label for asked in evidence.asked if evidence.is_rewritten(asked) for label in asked.labels}
     for run in evidence.runs:
         text = evidence.logs.get(run.key)
-        if text is None or run.label in rewritten:
+        # What ran for another home has left its output there.
+        is_elsewhere = any(struck.kind == "take-over" and run.started_s < struck.until_s for struck in evidence.struck)
+        if text is None or run.label in rewritten or is_elsewhere:
             continue
         numbers = [int(found[1]) for line in text.splitlines() if (found := LINE.match(line))]
         if numbers != list(range(len(numbers))):
@@ -228,7 +230,7 @@ def _lines_due(evidence: Evidence, run: Run) -> int:
 
 def _costs_output(struck: Struck, node: str) -> bool:
     """True when the supervisor of a node has died of it, or hung for so long that it may have been replaced."""
-    if struck.kind in ("down-jobs", "take-over"):
+    if struck.kind == "down-jobs":
         return True
     is_long = struck.until_s - struck.from_s > REPLACED_S
     return node in struck.nodes and (struck.kind == "supervisor-kill" or is_long)

@@ -29,5 +29,5 @@ def test_no_promise_is_broken(seed: int) -> None:
     if not all(any(KINDS[name].suits(database) for database in KINDS[name].databases) for name in kinds):
         pytest.skip("mounting a small disk takes root, and moving the clock a C compiler")
     result = run_trial(seed, f"short-{os.getpid()}-{seed}", exactly=kinds)
-    assert [f"{each['rule']}: {each['told']}" for each in result.violations] == []
+    assert not result.violations, "\n".join(f"{each['rule']}: {each['told']}" for each in result.violations)
     assert sorted(fault["kind"] for fault in result.faults) == sorted(kinds), result.notes

@@ -10,14 +10,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from muster.model.errors import MusterError
+from muster.client import Client
+from muster.model.errors import MusterError, NotFound
 from tests.chaos import processes
 from tests.chaos.checks import judge, partial_gangs
 from tests.chaos.cluster import Cluster, plain, small_disk, tidy_up
 from tests.chaos.database import Postgres
 from tests.chaos.evidence import FINAL, Evidence, Struck, Violation
 from tests.chaos.faults import KINDS, Hit, Stage
-from tests.chaos.ledger import Watcher, now_s
+from tests.chaos.ledger import Run, Watcher, now_s
 from tests.chaos.people import Observer, Submitter, read_answers
 from tests.chaos.schedule import Blow, Plan, plan
 
@@ -265,12 +266,10 @@ class _Trial:
         try:
             client = self.cluster.client()
             self.evidence.answers = read_answers(client)
-            keys = {run.key: run.job for run in self.watcher.runs()}
-            for (label, attempt, rank), job in keys.items():
-                if label in self.evidence.answers and self.evidence.answers[label].id == job:
-                    pieces = client.logs(job, rank=rank, attempt=attempt)
-                    text = b"".join(piece.text for piece in pieces).decode("utf-8", "replace")
-                    self.evidence.logs[label, attempt, rank] = text
+            for run in self.watcher.runs():
+                answer = self.evidence.answers.get(run.label)
+                if answer is not None and answer.id == run.job:
+                    self.evidence.logs[run.key] = _output(client, run)
         except (MusterError, OSError) as error:
             self._found("not-served", f"at the end: {error}")
 
@@ -298,3 +297,12 @@ class _Trial:
             for block in text.split("Traceback (most recent call last)")[1:]:
                 last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "?")
                 self._found("traceback", f"{who}: {last[:300]}")
+
+
+def _output(client: Client, run: Run) -> str:
+    """What the server shows of a worker's output."""
+    try:
+        pieces = [piece.text for piece in client.logs(run.job, rank=run.rank, attempt=run.attempt)]
+    except NotFound:
+        return ""
+    return b"".join(pieces).decode("utf-8", "replace")
