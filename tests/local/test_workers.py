@@ -87,7 +87,13 @@ def test_a_script_finds_itself_as_if_it_were_an_argument(machine: Machine) -> No
 
 @pytest.mark.parametrize(
     ("run", "code"),
-    [("exec sh -c 'exit 7'", 7), ("sh -c 'kill -TERM $$'", 143), ("kill -INT $$", 130), ("if", 2), ("no-such-one", 127)],
+    [
+        ("exec sh -c 'exit 7'", 7),
+        ("sh -c 'kill -TERM $$'", 143),
+        ("kill -INT $$", 130),
+        ("if", 2),
+        ("no-such-one", 127),
+    ],
 )
 def test_exit_codes_are_those_of_the_shell(machine: Machine, run: str, code: int) -> None:
     machine.start(run)
@@ -101,7 +107,9 @@ def test_signals_to_its_own_group_do_not_end_a_worker_that_catches_them(machine:
 
 
 def test_who_was_told_before_the_program_began_does_not_begin(machine: Machine) -> None:
-    machine.start(a_spec("echo never", setup="trap '' TERM; echo ready; until [ -e $MUSTER_CHECKPOINT_ASK ]; do :; done"))
+    machine.start(
+        a_spec("echo never", setup="trap '' TERM; echo ready; until [ -e $MUSTER_CHECKPOINT_ASK ]; do :; done")
+    )
     machine.says("ready")
     machine.stop()
     (folder,) = machine.worker_folders()
@@ -113,7 +121,9 @@ def test_who_was_told_before_the_program_began_does_not_begin(machine: Machine) 
 
 
 def test_a_worker_is_told_of_no_file_in_the_home_and_may_leave_anything_in_its_own_folder(machine: Machine) -> None:
-    machine.start('env; echo; mkdir -p "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b"; touch "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b/c"')
+    machine.start(
+        'env; echo; mkdir -p "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b"; touch "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b/c"'
+    )
     machine.exit_of()
     assert str(machine.home) not in machine.log()
     assert "mkdir" not in machine.log()

@@ -18,8 +18,8 @@ from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded
 from muster.worker.notices import Saved
-from muster.worker.output_budget import OutputBudget
 from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, equip
+from muster.worker.output_budget import OutputBudget
 from muster.worker.processes import children, descendants, ended_children, everybody
 from muster.worker.register import Gang, Seat
 from muster.worker.runtime_folder import remove

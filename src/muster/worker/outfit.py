@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.home import Home
+from muster.model.errors import Refused
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
-from muster.model.errors import Refused
 from muster.model.limits import SCRIPT_VARIABLE_BYTES, STOP_GRACE_MS
 from muster.model.resources import Request
 from muster.model.spec import Launch

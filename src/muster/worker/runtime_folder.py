@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.model.errors import Refused
 
-PARENT = Path("/tmp")  # noqa: S108 - the name below is claimed before it is used
+PARENT = Path("/tmp")
 _MODE = 0o700
 
 EXIT_RECORD = "exit-"

@@ -10,7 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.model.limits import LOGS_DISK_PART, LOGS_GROWTH_PART, LOGS_KEPT_S, LOGS_LEAST_PART, LOGS_PRUNE_MS, LOGS_TIGHT_MS
+from muster.model.limits import (
+    LOGS_DISK_PART,
+    LOGS_GROWTH_PART,
+    LOGS_KEPT_S,
+    LOGS_LEAST_PART,
+    LOGS_PRUNE_MS,
+    LOGS_TIGHT_MS,
+)
 from muster.worker.output_budget import Disk, disk_of
 from muster.worker.segments import COMPLETE, SUFFIX
 
