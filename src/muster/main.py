@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.access.local_token import local_token
+from muster.access.shared_account import shared_account_warning
 from muster.api.app import create_app
 from muster.api.deps import Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
@@ -160,6 +161,7 @@ def _serve(options: Options) -> int:
         ExitStack() as announced,
     ):
         local_token(options.home, store.tokens, deps.clock.now_ms())
+        _warn(shared_account_warning(store.tokens.all(), deps.clock.now_ms()))
         control.start()
 
         def say(url: str) -> None:
@@ -294,6 +296,13 @@ def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
         f"Its files and your token are in {options.home}. Stop it with Ctrl-C or `muster down`; jobs go on running.\n"
     )
     sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    """Say it where an operator looks: on the terminal, and in the log."""
+    if text:
+        sys.stderr.write(f"muster: warning: {text}\n")
+        _log.warning(text)
 
 
 def _down(home: Path) -> int:

@@ -159,8 +159,8 @@ YOUNG_OBJECTS = 50_000
 """New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
 
 CLOCK_DRAW_PART = 20
-"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall clock
-that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
+"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall
+clock that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
 supervisors allow for."""
 
 WRITE_RETRY_MS = 1_000
@@ -212,14 +212,14 @@ LOG_SEGMENTS = 64
 """Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
 
 LOG_TAIL_BYTES = 256 << 10
-"""What a worker may keep of its output at least, also when the disk is nearly full: the end of it, where errors stand."""
+"""What a worker may keep of its output at least, also when the disk is nearly full: the end, where errors stand."""
 
 LOGS_JOB_BYTES = 2 << 30
 """Output kept of all workers that one job has on a node: four of the noisiest."""
 
 LOGS_DISK_PART = 10
-"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part of
-that; of ended ones the control plane does. Training needs the rest for checkpoints."""
+"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part
+of that; of ended ones the control plane does. Training needs the rest for checkpoints."""
 
 LOGS_FREE_PART = 20
 LOGS_FREE_BYTES = 1 << 30
