@@ -179,6 +179,10 @@ class Team(Answer):
     guaranteed: dict[str, float] = field(default_factory=dict)
     limit: dict[str, float] = field(default_factory=dict)
     weight: float = 1
+    tiers: tuple[str, ...] | None = None
+    """The tiers that its jobs may use; None is any."""
+    max_priority: int | None = None
+    allow_unpreemptible: bool = True
     used: dict[str, float] = field(default_factory=dict)
     borrowed: dict[str, float] = field(default_factory=dict)
     running: int = 0

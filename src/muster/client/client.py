@@ -235,9 +235,14 @@ class Client:
         guaranteed: Mapping[str, float] | None = None,
         limit: Mapping[str, float] | None = None,
         weight: float = 1,
+        **bounds: Any,
     ) -> Team:
-        """Make a team, or replace its quota."""
-        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight}
+        """Make a team, or replace its quota.
+
+        `bounds` are what its jobs may ask for: `tiers`, `max_priority` and `allow_unpreemptible`. What is not given
+        stays as it is.
+        """
+        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight, **bounds}
         return build(Team, self._wire.json("PUT", f"/v1/teams/{_quoted(path, safe='/')}", body=body))
 
     def delete_team(self, path: str) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
+from muster.access.principal import may
 from muster.api.asking import change, changeable
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.jobs import job_body
@@ -49,7 +50,10 @@ async def release_job(caller: MayChange, job: JobPath, body: Because | None = No
 
 @router.patch("/v1/jobs/{job}", operation_id="update_job", summary="Change what a job asked for", responses=CHANGED)
 async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
-    """Change its priority, tier, limit or tags; what is left out stays as it is."""
+    """Change its priority, tier, limit or tags; what is left out stays as it is.
+
+    A higher priority or another tier must be one that its team may use, unless an operator asks.
+    """
     limit_s = body.max_duration_s
     changes = JobChanges(
         priority=body.priority,
@@ -58,12 +62,13 @@ async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
         tags=None if body.tags is None else tuple(sorted(body.tags.items())),
     )
     because = Because(reason=body.reason)
+    is_bound = not may(caller.principal, Permission.POLICY_CHANGE)
     return await _changed(
         caller,
         job,
         "jobs.update",
         because,
-        lambda engine, known, now_ms: engine.update(known, now_ms, changes, by=caller.name),
+        lambda engine, known, now_ms: engine.update(known, now_ms, changes, by=caller.name, is_bound=is_bound),
     )
 
 
