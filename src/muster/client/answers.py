@@ -207,6 +207,8 @@ class Identity(Answer):
     """Who the token belongs to."""
 
     name: str
+    """Who acts with it."""
+    label: str = ""
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
 
@@ -217,6 +219,9 @@ class Token(Answer):
 
     id: str
     name: str = ""
+    subject: str = ""
+    """Who acts with it."""
+    maker: str | None = None
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
     created: datetime | None = None

@@ -290,9 +290,14 @@ class Client:
         """Who did what."""
         return self._pages("/v1/audit", AuditEntry, {}, limit=limit)
 
-    def verify_audit(self) -> Document:
-        """Whether the chain of the audit is whole."""
-        answer: Document = self._wire.json("GET", "/v1/audit/verify")
+    def audit_head(self) -> Document:
+        """Where the audit ends: `seq` and `chain` of its last entry."""
+        answer: Document = self._wire.json("GET", "/v1/audit/head")
+        return answer
+
+    def verify_audit(self, head: Mapping[str, Any] | None = None) -> Document:
+        """Whether the chain of the audit is whole, and leads to where it was noted to end."""
+        answer: Document = self._wire.json("GET", "/v1/audit/verify", query=dict(head or {}))
         return answer
 
     def export(self) -> Iterator[bytes]:

@@ -11,14 +11,13 @@ from muster.core.admission import Admitted, Rejected
 from muster.core.arrays import ArrayProgress, failed_only
 from muster.core.dependencies import Fate, fate, find_cycle, in_order
 from muster.core.lifecycle import due_ms, standing_commands
-from muster.core.team_bounds import change_beyond_bounds
 from muster.engine.apply import Applied, Dropped
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
 from muster.engine.state import State, fold
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound, Refused
+from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
 from muster.model.events import (
     ClusterChanged,
     DependencyFailed,
@@ -147,23 +146,13 @@ class Engine:
         self._check_known(job)
         return self._record(JobReleased(at_ms=now_ms, job=job, by=by))
 
-    def update(self, job: JobId, now_ms: int, changes: JobChanges, *, by: str = "", is_bound: bool = False) -> bool:
-        """Change what a job, or every task of an array, asked for. False when that changes nothing.
-
-        With `is_bound` no more than the job's team may ask for; an operator may do more for one job.
-        """
+    def update(self, job: JobId, now_ms: int, changes: JobChanges, *, by: str = "") -> bool:
+        """Change what a job, or every task of an array, asked for. False when that changes nothing."""
         self._check_known(job)
         if changes.tier is not None and changes.tier not in self.state.snapshot.setting.tier_rank:
             names = ", ".join(self.state.snapshot.setting.tier_rank)
             raise InvalidInput(f"there is no tier {changes.tier}; tiers are {names}")
-        if is_bound and (problem := self._beyond_bounds(job, changes)) is not None:
-            raise Refused(problem)
         return self._record(JobUpdated(at_ms=now_ms, job=job, changes=changes, by=by))
-
-    def _beyond_bounds(self, job: JobId, changes: JobChanges) -> str | None:
-        state = self.state
-        spec = state.array_specs[job] if job in state.array_specs else self.job(job).spec
-        return change_beyond_bounds(spec, changes, state.snapshot.ledger.teams)
 
     def change_rules(self, rules: Rules, now_ms: int, *, by: str = "") -> bool:
         """Put other quotas, tiers, pools or another policy in force. False when nothing is different."""

@@ -347,6 +347,9 @@ KEEP_ALIVE_S = 30
 STOP_S = 10
 """How long requests that are being answered may hold up a stop."""
 
+TOKEN_SECONDS = 90 * 24 * 3_600
+"""Ninety days, for a token of which nothing else was said: long enough to work with, and forgotten ones end."""
+
 TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
 """Ten years: longer than anybody remembers what a token was for."""
 

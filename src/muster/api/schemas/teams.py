@@ -49,10 +49,10 @@ class Quota(Schema):
         description="The tiers that its jobs may use. Without it they stay as they are; a new team may use all but the "
         "highest.",
     )
-    max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)] | None = Field(
+    max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX, strict=True)] | None = Field(
         default=None, description="The highest priority that its jobs may have. Without it that stays as it is."
     )
-    allow_unpreemptible: bool | None = Field(
+    allow_unpreemptible: Annotated[bool, Field(strict=True)] | None = Field(
         default=None,
         description="Whether its jobs may say that they are not preemptible. Without it that stays as it is; those of "
         "a new team may not.",

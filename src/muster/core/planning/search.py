@@ -328,12 +328,7 @@ class _Tally:
     """Keeps a choice of victims within the rules: rate limits, what is borrowed, what an elastic job can spare."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        team: TeamPath,
-        entitled: tuple[TeamPath, ...],
-        allowance: Allowance,
-        tellings: Tellings,
+        self, ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], allowance: Allowance, tellings: Tellings
     ) -> None:
         self._ledger = ledger
         self._team = team
