@@ -25,6 +25,7 @@ from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
 from muster.model.audit import AuditEntry
+from muster.model.closed_rules import closed
 from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
 from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, ObservedEvent
 from muster.model.ids import NodeName
@@ -168,8 +169,11 @@ class ControlPlane:
             if self._configuration.is_fenced:
                 engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
-            if rules is not None and rules != engine.state.configured:
-                engine.change_rules(rules, now_ms, by=CONFIGURATION)
+            configured = engine.state.configured
+            if rules is not None and (configured is None or closed(rules) != closed(configured)):
+                engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
+            # Rules that were kept before teams had bounds leave open what a server denies.
+            engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
         self._configuration = replace(self._configuration, is_fenced=False)
         engine.reconnect(now_ms)
         return engine

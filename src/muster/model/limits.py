@@ -131,6 +131,10 @@ TURN_RESERVE_PART = 150
 TURN_EVEN_COST = 64
 """How many times as dear it is to stop a job that was never kept waiting: a few others who can afford it go before."""
 
+LAST_RESORT_COST = 10**18
+"""What it costs more, in GPU-milliseconds, to take a guarantee back from a job that nobody else may stop, for each step
+further up: more than everything that all jobs of a cluster could lose together."""
+
 PATIENCE_LOOK_MS = 10 * 60_000
 """How soon a job that still has patience is looked at again, at the soonest, where what is fair changes with time."""
 
@@ -484,6 +488,9 @@ KEEP_ALIVE_S = 30
 
 STOP_S = 10
 """How long requests that are being answered may hold up a stop."""
+
+TOKEN_SECONDS = 90 * 24 * 3_600
+"""Ninety days, for a token of which nothing else was said: long enough to work with, and forgotten ones end."""
 
 TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
 """Ten years: longer than anybody remembers what a token was for."""

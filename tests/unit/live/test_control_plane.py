@@ -15,10 +15,11 @@ from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
+from muster.model.closed_rules import closed
 from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
 from muster.model.events import Event as LogEvent
-from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent
-from muster.model.ids import JobId, NodeName
+from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent, RulesChanged
+from muster.model.ids import JobId, NodeName, TeamPath
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.scenario import Rules, Scenario
@@ -215,10 +216,22 @@ def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed
     cluster = a_cluster(a_node("n1", gpus=8))
     configuration = Configuration(cluster=cluster, rules=configured)
     with _running(log, configuration=configuration) as control:
-        assert control.state.snapshot.rules == configured
+        assert control.state.snapshot.rules == closed(configured)
         assert control.ask(lambda engine, now_ms: engine.change_rules(changed, now_ms, by="ada")).result(DEADLINE_S)
     with _running(log, configuration=configuration) as control:
-        assert control.state.snapshot.rules == changed
+        assert control.state.snapshot.rules == closed(changed)
+
+
+def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them() -> None:
+    """As in a database of an earlier version, whose rules leave open what a team may ask for."""
+    log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
+    kept = Rules(teams=(a_team("nlp"), a_team("nlp/pre"), a_team("ops", tiers=("production", "standard"))))
+    log.append([RulesChanged(at_ms=0, rules=kept, by="ada")], 0)
+    with _running(log, configuration=Configuration(cluster=cluster)) as control:
+        teams = {team.path: team for team in control.state.snapshot.rules.teams}
+    assert [teams[TeamPath(path)].tiers for path in ("nlp", "nlp/pre")] == [("standard", "exploratory")] * 2
+    assert teams[TeamPath("ops")].tiers == ("production", "standard")
+    assert not any(team.allow_unpreemptible for team in teams.values())
 
 
 def test_turns_are_measured() -> None:
