@@ -1,6 +1,7 @@
 """The only writer: everything that changes goes through here, into the log, and from the log into state.
 
     state         what the log says, folded, and the scheduling snapshot kept in step with it
+    restoring     the state as plain values, and back
     projection    how one job's change edits the snapshot
     consequences  what follows from an event for other jobs and nodes
     controller    event -> transition -> log -> instructions

@@ -11,7 +11,6 @@ from muster.core.lifecycle.updating import updated_spec
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
-from muster.model.compiling import mypyc_attr
 from muster.model.errors import InvalidInput
 from muster.model.events import (
     CONFIGURATION,
@@ -77,7 +76,6 @@ class Outcome:
 _NOTHING = Outcome(is_change=False)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class State:
     """Everything the engine knows. Read it freely; only `fold` may change it."""
 
@@ -94,7 +92,7 @@ class State:
         """When the last of them happened."""
         self.jobs: dict[JobId, Job] = {}
         self.nodes: dict[NodeName, Node] = {node.name: node for node in scenario.cluster.nodes}
-        self.draining = _draining(scenario.cluster.nodes)
+        self.draining = draining_among(scenario.cluster.nodes)
         """Nodes that are drained once nothing runs there any more."""
         self.arrays: dict[JobId, ArrayTally] = {}
         self.array_specs: dict[JobId, JobSpec] = {}
@@ -269,7 +267,7 @@ def _change_rules(state: State, event: RulesChanged) -> Outcome:
 
 def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
     state.nodes = {node.name: node for node in cluster.nodes}
-    state.draining = _draining(cluster.nodes)
+    state.draining = draining_among(cluster.nodes)
     state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
     state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
     state.snapshot.change_cluster(cluster)
@@ -278,7 +276,8 @@ def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
     return Outcome()
 
 
-def _draining(nodes: Iterable[Node]) -> dict[NodeName, None]:
+def draining_among(nodes: Iterable[Node]) -> dict[NodeName, None]:
+    """Those of the nodes that are drained once nothing runs there any more."""
     return {node.name: None for node in nodes if node.state is NodeState.DRAINING}
 
 

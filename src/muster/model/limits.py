@@ -146,6 +146,10 @@ FEED_EVENTS = 20_000
 STATE_EVERY_EVENTS = 20_000
 """Events between two saved states: a second or two to fold after a restart."""
 
+STATE_BYTES = 2 * 1024 * 1024 * 1024
+"""The most that a saved state may take once unpacked: a million jobs at two kilobytes each. A larger one is not read,
+and the log is folded instead, so that a forged row cannot fill the memory."""
+
 IDLE_STATE_EVENTS = 2_000
 """The same when the writer has nothing else to do."""
 

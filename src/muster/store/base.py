@@ -73,7 +73,8 @@ class StateStore(Protocol):
     def save_state(self, version: int, layout: str, body: bytes) -> None:
         """Keep the state that the first `version` events fold to, and of older ones only the newest.
 
-        `layout` is a fingerprint of the code that the state is made of. Raises `Conflict` when the log is shorter.
+        `layout` names the form that the state is in: only a reader of the same form loads it. Raises `Conflict` when
+        the log is shorter.
         """
         ...
 
