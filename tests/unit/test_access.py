@@ -12,6 +12,7 @@ from muster.access.shared_account import shared_account_warning
 from muster.model.access import EVERY_TEAM, Binding, Role, Token
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TeamPath, TokenId
+from muster.model.limits import TOKENS_REMEMBERED_MS, TOKENS_TRUSTED_MS
 from tests.api.ports_in_memory import Store, Tokens
 
 NLP, PRE, VISION = TeamPath("nlp"), TeamPath("nlp/pre"), TeamPath("vision")
@@ -102,6 +103,21 @@ def test_a_keyring_knows_only_whole_tokens_that_are_still_good() -> None:
     assert keyring.recall(secret.text, 4) is None
     with pytest.raises(Unauthenticated, match="any more"):
         keyring.identify(secret.text, 4)
+
+
+def test_a_token_is_remembered_for_longer_while_the_store_cannot_be_asked() -> None:
+    tokens, secret = Tokens(Store()), new_secret()
+    end_ms = TOKENS_REMEMBERED_MS + TOKENS_TRUSTED_MS
+    tokens.add(Token(id=secret.id, name="ada", digest=secret.digest, bindings=(), created_ms=0, expires_ms=end_ms))
+    keyring = Keyring(tokens)
+    assert keyring.recall(secret.text, 0, store_answers=False) is None
+    keyring.identify(secret.text, 0)
+    later_ms = end_ms - 1
+    assert keyring.recall(secret.text, later_ms) is None
+    assert keyring.recall(secret.text, later_ms, store_answers=False) is not None
+    assert keyring.recall(secret.text, end_ms, store_answers=False) is None
+    keyring.revoke(TokenId(secret.id), later_ms)
+    assert keyring.recall(secret.text, later_ms, store_answers=False) is None
 
 
 def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered() -> None:

@@ -150,6 +150,10 @@ FEED_EVENTS = 20_000
 STATE_EVERY_EVENTS = 20_000
 """Events between two saved states: a second or two to fold after a restart."""
 
+STATE_BYTES = 2 * 1024 * 1024 * 1024
+"""The most that a saved state may take once unpacked: a million jobs at two kilobytes each. A larger one is not read,
+and the log is folded instead, so that a forged row cannot fill the memory."""
+
 IDLE_STATE_EVENTS = 2_000
 """The same when the writer has nothing else to do."""
 
@@ -175,6 +179,26 @@ STORE_READERS = 8
 
 STORE_BUSY_MS = 5_000
 """How long a connection waits for a lock on the file: longer than any transaction of the one writer takes."""
+
+STORE_READ_MS = 10_000
+"""How long one answer of a PostgreSQL is waited for by who reads: a page takes milliseconds, and people wait for it."""
+
+STORE_WRITE_MS = 30_000
+"""The same for the writer: the largest state takes a second. What was not answered by then may have been done all the
+same, and is looked for before it is done again."""
+
+STORE_CONNECT_S = 5
+"""How long a connection to a PostgreSQL is waited for."""
+
+STORE_SILENCE_MS = 3_000
+"""After so long without an answer of the store the server says that it is not well, although it still waits."""
+
+STORE_LOOK_MS = 2_000
+"""How often an idle writer looks whether its database is still there and still its own."""
+
+STEP_DOWN_MS = 15_000
+"""How long a writer that lost its lock to another process tries to get it back: a server that was restarted holds the
+lock of a connection that is gone for a moment. After that the other one leads, and this one ends."""
 
 STORE_CLAIM_MS = 1_000
 """How long a new writer waits for the last one to be gone: a server notices that a process has died within this."""
@@ -305,6 +329,9 @@ TOKENS_REMEMBERED = 10_000
 
 TOKENS_REMEMBERED_MS = 2_000
 """How long a token may still let somebody in after another control plane revoked it."""
+
+TOKENS_TRUSTED_MS = 15 * 60_000
+"""The same while the store cannot be asked: long enough to look at what runs and to mend the store."""
 
 TOKEN_BINDINGS = 100
 """Roles that one token may have: a person is in a few teams."""

@@ -48,6 +48,18 @@ class EventLog(Protocol):
         ...
 
 
+class DurableLog(EventLog, Protocol):
+    """A log that others can take away, because it is kept outside of this process."""
+
+    def check(self) -> None:
+        """See that what is written is kept where it was opened: for when nobody writes, who would notice.
+
+        Raises `Unavailable` when it is not and may be again, `Refused` when another process has become the writer, and
+        `Corrupted` when something of it is gone.
+        """
+        ...
+
+
 class EventPages(Protocol):
     """The log a page at a time: for whoever watches it, and for what happened to one job."""
 
@@ -73,7 +85,8 @@ class StateStore(Protocol):
     def save_state(self, version: int, layout: str, body: bytes) -> None:
         """Keep the state that the first `version` events fold to, and of older ones only the newest.
 
-        `layout` is a fingerprint of the code that the state is made of. Raises `Conflict` when the log is shorter.
+        `layout` names the form that the state is in: only a reader of the same form loads it. Raises `Conflict` when
+        the log is shorter.
         """
         ...
 

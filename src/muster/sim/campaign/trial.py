@@ -14,11 +14,13 @@ from muster.engine.cycle import CycleReport
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
 from muster.engine.folding import fold
+from muster.engine.restoring import recorded, restored
 from muster.engine.state import State
 from muster.model.ids import JobId
 from muster.model.job import JobState
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS
+from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.courier import Courier
 from muster.sim.campaign.grounds import Gangs, Ground, Processes
@@ -26,6 +28,7 @@ from muster.sim.campaign.history import History
 from muster.sim.campaign.present import overstays, present_problems
 from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.violations import Violations
+from muster.store.codec import decode_state, encode_state
 from muster.store.memory import MemoryLog
 
 SECOND_MS = 1_000
@@ -35,6 +38,8 @@ MOMENTS_PER_SECOND = 200
 """How many moments one second may have: more means that the engine wakes itself for nothing."""
 MOMENTS = 4_000
 """How many moments may pass after the faults have stopped."""
+LOOKS_PER_KEPT_STATE = 40
+"""How many looks pass between two states that are kept, on average: most restarts have some of the log to fold."""
 END_MS = 60 * DAY_MS
 """By then everything that can run has ended."""
 
@@ -66,6 +71,9 @@ class Trial:
         """Where the log was after the last cycle."""
         self._situation: Scenario | None = None
         self._moments: deque[int] = deque(maxlen=MOMENTS_PER_SECOND)
+        self._keeping = Random(f"keeping {schedule.seed}")
+        self._kept: bytes | None = None
+        """The state as it was kept last, for a restart to go on from."""
         self.engine = self.new_engine()
 
     @property
@@ -74,12 +82,14 @@ class Trial:
         return self.ground.now_ms
 
     def new_engine(self) -> Engine:
-        """An engine that starts from the log."""
+        """An engine that starts from the log, or from a state that was kept and what came after."""
+        is_kept = self._kept is not None and self._keeping.random() < 0.5
         return Engine(
             scenario=self.schedule.scenario,
             log=self.log,
             backend=self.courier,
             decisions=Decisions(plan=self._plan),
+            saved=restored(decode_state(self._kept)) if is_kept and self._kept is not None else None,
         )
 
     def restart(self) -> None:
@@ -158,6 +168,8 @@ class Trial:
         self._seen = self.log.version
         self.fail_on(self.history.problems(state))
         self.fail_on(present_problems(state, self.ground, self.now_ms))
+        if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
+            self._kept = encode_state(recorded(state))
 
     def fail_on(self, problems: Iterable[str]) -> None:
         """Stop when there are any."""
@@ -170,15 +182,16 @@ class Trial:
         for event in self.log.read():
             if not fold(fresh, event).is_change:
                 raise Broken([f"the log holds an event that says nothing: {event}"])
-        for what, mine, theirs in (
-            ("jobs", state.jobs, fresh.jobs),
-            ("nodes", state.nodes, fresh.nodes),
-            ("faults of nodes", state.node_faults, fresh.node_faults),
-            ("draining nodes", state.draining, fresh.draining),
-            ("version", state.version, fresh.version),
-            ("situation", state.snapshot.scenario(self.now_ms), fresh.snapshot.scenario(self.now_ms)),
+        fresh.now_ms = state.now_ms  # reports that said nothing new have moved it, and are in no log
+        mine, theirs = recorded(state), recorded(fresh)
+        for what, is_same in (
+            ("facts", mine.facts == theirs.facts),
+            ("situation", mine.snapshot == theirs.snapshot),
+            ("jobs in line", _line(mine) == _line(theirs)),
+            ("draining nodes", state.draining == fresh.draining),
+            ("dependents", state.dependents == fresh.dependents),
         ):
-            if mine != theirs:
+            if not is_same:
                 raise Broken([f"the {what} folded from the log are not those that are there"])
 
     def finish(self) -> None:
@@ -223,3 +236,8 @@ class Trial:
         names = [JobId(name) for text in problems for name in re.findall(r"\bj\d+(?:\.\d+)?\b", text)]
         known = [name for name in names if name in self.engine.state.jobs]
         return self.engine.story(known[0]) if known else ""
+
+
+def _line(state: StateRecord) -> object:
+    """Who is due since when. When jobs are looked at is no part of the log."""
+    return None if state.patience is None else (state.patience.line, state.patience.due)
