@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from muster.api.concealing import Concealing
 from muster.api.front.hosts import AllowedHosts
 from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
@@ -36,6 +37,7 @@ class Settings:
     """What an operator or a test may choose."""
 
     hosts: AllowedHosts = AllowedHosts()
+    conceal: Concealing = Concealing()
     metrics: Audience = Audience.LOOPBACK
     job_body_bytes: int = JOB_BODY_BYTES
     body_bytes: int = BODY_BYTES

@@ -73,7 +73,7 @@ class Entrance:
             raise
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, error: MusterError) -> None:
-        response = response_to(error)
+        response = response_to(error, self._services.deps.settings.conceal)
         if announced_bytes(scope) > body_limit(scope, self._services.deps.settings):
             # What is announced is read and thrown away by the server; what has no end is not.
             response.headers["Connection"] = "close"
