@@ -7,8 +7,8 @@ import httpx
 
 from muster.api.deps import Settings
 from muster.model.access import Binding, Role
+from muster.model.client_limits import JOB_BODY_BYTES
 from muster.model.ids import TeamPath
-from muster.model.limits import JOB_BODY_BYTES
 from tests.api.listening import caller, listening
 from tests.api.world import World, a_world, job_file
 

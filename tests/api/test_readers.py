@@ -11,8 +11,8 @@ from muster.api.reading.frames import decoded, encoded
 from muster.api.reading.readers import Readers
 from muster.api.reading.submission import ReadSubmission, read_if_short, read_submission
 from muster.api.schemas.problems import Problem
+from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_READS_PER_CALLER
 from muster.model.errors import TooMany, Unavailable
-from muster.model.limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_READS_PER_CALLER
 from tests.api.world import DEADLINE_S, World, played
 
 GOOD = b'{"job": {"name": "long", "run": "' + b"x" * 10_000 + b'"}, "held": true}'

@@ -8,8 +8,8 @@ from muster.api.concealing import Concealing
 from muster.api.schemas.problems import FieldError, Problem
 from muster.formats.document import InvalidDocument
 from muster.formats.units import shown
+from muster.model.client_limits import BODY_ERRORS
 from muster.model.errors import InvalidFile, MusterError
-from muster.model.limits import BODY_ERRORS
 from muster.model.printable import one_line
 
 NOTHING = Concealing()

@@ -15,8 +15,8 @@ from muster.api.front.body_limit import announced_bytes, body_limit
 from muster.api.gate import PRINCIPAL, bearer, identify
 from muster.api.problems import response_to
 from muster.api.services import Services, subject_of
+from muster.model.client_limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
 from muster.model.errors import MusterError, TooMany, Unauthenticated
-from muster.model.limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
 
 GUARDED = "/v1/"
 """Where nothing is answered without a token; what lies elsewhere is for everybody, or asks for itself."""
