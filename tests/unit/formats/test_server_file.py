@@ -14,6 +14,8 @@ port = 7000
 database = "postgresql://muster@db/muster"
 tls_certificate = "server.crt"
 tls_key = "/etc/muster/server.key"
+allowed_hosts = ["Muster.example.org", "10.0.0.7", "fd00::1"]
+metrics = "token"
 
 [local]
 nodes = "4x8"
@@ -49,6 +51,8 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert settings.database == "postgresql://muster@db/muster"
     assert settings.tls_certificate == tmp_path / "server.crt"
     assert settings.tls_key == Path("/etc/muster/server.key")
+    assert settings.allowed_hosts == ("muster.example.org", "10.0.0.7", "fd00::1")
+    assert settings.metrics == "token"
     assert settings.rules is not None
     assert [team.path for team in settings.rules.teams] == ["nlp", "nlp/eval"]
     assert [tier.name for tier in settings.rules.tiers] == ["urgent", "normal"]
@@ -76,6 +80,9 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
         ("[server]\ntls_key = 'k'", "server: tls_certificate and tls_key belong together"),
         ("[server]\nport = = 1", "not TOML: .*line 2"),
         ("[policy]\norder = 'best'", "policy.order"),
+        ("[server]\nallowed_hosts = ['https://x.example']", r"server.allowed_hosts\[0\]: .*not the name of a host"),
+        ("[server]\nallowed_hosts = 'x.example'", "server.allowed_hosts: must be a list"),
+        ("[server]\nmetrics = 'public'", "server.metrics: must be one of loopback, token, open"),
         ("[pools.main]\ntiers = ['nobody']", "there is no tier 'nobody'"),
     ],
 )
