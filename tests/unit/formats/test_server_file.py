@@ -59,6 +59,35 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert settings.rules.policy.min_runtime_ms == 60_000
 
 
+def test_teams_may_not_what_the_file_does_not_allow_them(tmp_path: Path) -> None:
+    settings = read_server_file(written(tmp_path, FULL))
+    assert settings.rules is not None
+    assert [(team.tiers, team.allow_unpreemptible) for team in settings.rules.teams] == [(("normal",), False)] * 2
+    text = FULL.replace("guaranteed =", 'tiers = ["urgent", "normal"]\nmax_priority = 60\nguaranteed =')
+    allowed = read_server_file(written(tmp_path, text)).rules
+    assert allowed is not None
+    assert [(team.tiers, team.max_priority) for team in allowed.teams] == [
+        (("urgent", "normal"), 60),
+        (("normal",), None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tiers", '["urgent"]', "teams.nlp.teams.eval.tiers: team 'nlp/eval' may use tier 'urgent'"),
+        ("tiers", '["gold"]', "teams.nlp.teams.eval.tiers: there is no tier 'gold'"),
+        ("allow_unpreemptible", "true", "teams.nlp.teams.eval.allow_unpreemptible: team 'nlp/eval' allows it"),
+        ("max_priority", "101", "teams.nlp.teams.eval.max_priority"),
+    ],
+)
+def test_a_team_is_given_no_more_than_those_above_it(tmp_path: Path, key: str, value: str, message: str) -> None:
+    text = FULL.replace("{weight = 2}", f"{{weight = 2, {key} = {value}}}")
+    with pytest.raises(InvalidDocument) as caught:
+        read_server_file(written(tmp_path, text))
+    assert message in str(caught.value)
+
+
 def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path) -> None:
     assert read_server_file(written(tmp_path, "")) == ServerSettings()
 
