@@ -1,5 +1,6 @@
 """What workers on this machine printed, for whoever may read it."""
 
+import os
 import re
 from pathlib import Path
 
@@ -32,5 +33,5 @@ def highest_number(home: Path) -> int:
     numbers given out again, the nodes would take a new job for an old one that has ended.
     """
     logs = Home(home).logs
-    found = (_NUMBERED.match(path.name) for path in logs.iterdir()) if logs.is_dir() else ()
+    found = (_NUMBERED.match(name) for name in os.listdir(logs)) if logs.is_dir() else ()
     return max((int(match[1]) for match in found if match is not None), default=0)
