@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core.planning import plan
+from muster.engine.folding import fold
 from muster.engine.restoring import recorded, restored
-from muster.engine.state import State, fold
+from muster.engine.state import State
 from muster.model.events import Event
 from muster.model.records import changed
 from muster.model.saved_state import StateRecord

@@ -1,11 +1,14 @@
 """Who may do what: roles, bindings, scopes, secrets."""
 
+from typing import Any
+
 import pytest
 
 from muster.access.keyring import Keyring
 from muster.access.permissions import ALLOWED, Permission
 from muster.access.principal import Principal, covers, may, may_grant, may_somewhere, teams_with
 from muster.access.secrets import digest_of, new_secret, token_id
+from muster.access.shared_account import shared_account_warning
 from muster.model.access import EVERY_TEAM, Binding, Role, Token
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TeamPath, TokenId
@@ -140,3 +143,31 @@ def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered() -> No
     store.find = found_just_before  # type: ignore[method-assign]
     keyring.identify(secret.text, 1)
     assert keyring.recall(secret.text, 2) is None
+
+
+def a_token(name: str, role: Role = Role.MEMBER, **fields: Any) -> Token:
+    bindings = (Binding(role=role, team=NLP),)
+    return Token(id=TokenId(name), name=name, digest="", bindings=bindings, created_ms=0, **fields)
+
+
+def test_that_jobs_of_several_subjects_share_one_account_is_said() -> None:
+    warning = shared_account_warning([a_token("ben"), a_token("ada"), a_token("ada")], 5)
+    assert warning.startswith("2 subjects may submit jobs (ada, ben), and all jobs run in the account of this server")
+    crowd = shared_account_warning([a_token(f"u{number}") for number in range(8)], 5)
+    assert "(u0, u1, u2, u3, u4 and 3 more)" in crowd
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_token("ada"),
+        a_token("ben", Role.VIEWER),
+        a_token("ben", scopes=("jobs.see",)),
+        a_token("ben", revoked_ms=1),
+        a_token("ben", expires_ms=5),
+    ],
+    ids=["the same subject", "a viewer", "narrowed to looking", "revoked", "expired"],
+)
+def test_nothing_is_said_while_only_one_subject_may_submit(other: Token) -> None:
+    assert shared_account_warning([a_token("ada"), other], 5) == ""
+    assert shared_account_warning([], 5) == ""

@@ -38,6 +38,10 @@ class Keyring:
             return None
         return _admitted(token, secret, digest, now_ms)
 
+    def has_met(self, secret: str) -> bool:
+        """True when this secret has let somebody in before; it may not any more."""
+        return digest_of(secret) in self._known
+
     def identify(self, secret: str, now_ms: int) -> Principal:
         """Whoever this secret belongs to. Asks the store, which may take a while."""
         digest = digest_of(secret)
@@ -54,12 +58,13 @@ class Keyring:
                 self._known[digest] = (now_ms + TOKENS_REMEMBERED_MS, token)
         return principal
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
-        """Let a token no longer in, from now on."""
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+        """Let a token no longer in, nor any that was made with it, from now on."""
         revoked = self.store.revoke(token, at_ms, audit=audit)
         with self._lock:
             self._revocations += 1
-            self._known.pop(revoked.digest, None)
+            for each in revoked:
+                self._known.pop(each.digest, None)
         return revoked
 
 

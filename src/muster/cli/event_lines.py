@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rich.text import Text
-
+from muster.cli.text import Text
 from muster.cli.wording import amount, clock, count, gpu_hours, ranks
 from muster.client.answers import Event
 from muster.formats.ranges import node_ranges
+from muster.model.printable import one_line
 
 _STYLES = {
     "job_submitted": "yellow",
@@ -20,6 +20,7 @@ _STYLES = {
     "start_failed": "red",
     "dependency_failed": "red",
     "node_lost": "red",
+    "node_unreachable": "red",
 }
 _TOLD_ELSEWHERE = frozenset({"version", "at", "kind", "job", "team", "user", "by"})
 VALUE_CHARS = 60
@@ -35,9 +36,9 @@ def event_line(event: Event, present: datetime) -> Text:
     style = _STYLES.get(event.kind, "red" if exit_code else "")
     line = Text.assemble(
         (f"{clock(event.at, present)}  {event.version:>6}  ", "dim"),
-        (f"{subject:<{SUBJECT_CHARS}}", "bold"),
+        (f"{one_line(subject):<{SUBJECT_CHARS}}", "bold"),
         "  ",
-        (event_text(event), style),
+        (one_line(event_text(event)), style),
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
@@ -56,14 +57,16 @@ def event_text(event: Event) -> str:
             return f"changed{by}: {_pairs(said.get('changes') or {})}"
         case "job_held" | "job_released" | "job_cancel_requested":
             return {"job_held": "held", "job_released": "released"}.get(event.kind, "cancelled") + by
-        case "job_started" | "resize_ordered" | "eviction_ordered":
+        case "job_started" | "resize_ordered" | "eviction_ordered" | "gang_adopted":
             return _decided(event.kind, said)
         case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved":
             return _reported(event.kind, said)
         case "dependency_met" | "dependency_failed":
             how = "ended as it had to" if event.kind == "dependency_met" else "did not end as it had to"
             return f"{said.get('dependency')} {how}"
-        case "node_changed" | "node_lost" | "holds_set" | "rules_changed" | "cluster_changed":
+        case "holds_set" | "rules_changed" | "cluster_changed":
+            return _of_cluster(event.kind, said, by)
+        case "node_changed" | "node_unreachable" | "node_returned" | "node_lost" | "gangs_found":
             return _of_cluster(event.kind, said, by)
         case _:
             return _otherwise(event.kind, said)
@@ -76,7 +79,7 @@ def _decided(kind: str, said: Document) -> str:
         case "job_started":
             attempt = said.get("attempt")
             return f"starts on {nodes}" + (f", attempt {attempt}" if attempt not in (None, 1) else "")
-        case "resize_ordered":
+        case "resize_ordered" | "gang_adopted":
             return f"goes on with {count(len(workers), 'worker')} on {nodes}"
         case _:
             lost = said.get("lost_gpu_s") or 0
@@ -90,8 +93,7 @@ def _reported(kind: str, said: Document) -> str:
         case "workers_started":
             return f"{who} running"
         case "workers_exited":
-            how = ", out of memory" if said.get("oom") else ", as told" if said.get("told") else ""
-            return f"{who} exited with code {said.get('exit_code')}{how}"
+            return f"{who} exited with code {said.get('exit_code')}{_how(said)}"
         case "start_failed":
             return f"{who} could not start" + (f": {_short(str(said['message']))}" if said.get("message") else "")
         case _:
@@ -99,13 +101,26 @@ def _reported(kind: str, said: Document) -> str:
             return "saved itself" + (f" in {amount(cost)} s" if cost else "")
 
 
+def _how(said: Document) -> str:
+    """Why workers are gone, as far as their node knows."""
+    reasons = (("oom", ", out of memory"), ("timed_out", ", at the end of its time"), ("told", ", as told"))
+    return next((words for name, words in reasons if said.get(name)), "")
+
+
 def _of_cluster(kind: str, said: Document, by: str) -> str:
     because = f": {said['because']}" if said.get("because") else ""
     match kind:
         case "node_changed":
             return f"{said.get('state')}{by}{because}"
+        case "node_unreachable":
+            return f"cannot be reached{because}"
+        case "node_returned":
+            return f"is back{because}"
         case "node_lost":
             return f"lost{because}"
+        case "gangs_found":
+            gangs = said.get("gangs") or []
+            return f"runs {_plain(gangs)}" if gangs else "runs nothing"
         case "holds_set":
             number = int(said.get("holds") or 0)
             return f"{count(number, 'start')} promised" if number else "no start is promised"

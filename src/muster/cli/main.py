@@ -14,8 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from muster import __version__
-from muster.cli.access import audit, login, token, whoami
+from muster.cli.access import login, token, whoami
 from muster.cli.attach import attach
+from muster.cli.audit import audit
 from muster.cli.changes import cancel, hold, release, retry, update
 from muster.cli.demo import demo
 from muster.cli.events import events
@@ -25,7 +26,9 @@ from muster.cli.jobs import ps, show, why
 from muster.cli.logs import logs
 from muster.cli.nodes import drain, nodes, undrain
 from muster.cli.plan import plan
+from muster.cli.quarantine import quarantine
 from muster.cli.run import PASSED_ON, run
+from muster.cli.screen import note, show_text
 from muster.cli.server import down, up
 from muster.cli.simulate import simulate
 from muster.cli.submit import submit
@@ -66,17 +69,17 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except MusterError as error:
-            typer.echo(f"muster: {error}", err=True)
+            note(str(error))
             raise typer.Exit(exit_of_error(error)) from None
         except BrokenPipeError:
             _let_go_of_output()
             raise typer.Exit(Exit.DONE) from None
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            typer.echo(f"muster: {where}{error.strerror or error}", err=True)
+            note(f"{where}{error.strerror or error}")
             raise typer.Exit(Exit.WRONG_USE) from None
         except KeyboardInterrupt:
-            typer.echo("muster: cancelled", err=True)
+            note("cancelled")
             raise typer.Exit(Exit.CANCELLED) from None
 
 
@@ -91,7 +94,7 @@ app = typer.Typer(
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (submit, run, attach, ps, show, why, logs, wait, cancel, hold, release, update, retry),
     "Cluster": (top, nodes, drain, undrain, teams, events, export),
-    "Server and access": (up, down, demo, login, whoami, audit),
+    "Server and access": (up, down, demo, login, whoami),
     "Without a server": (plan, simulate),
 }
 for _panel, _commands in _PANELS.items():
@@ -99,6 +102,8 @@ for _panel, _commands in _PANELS.items():
         settings = PASSED_ON if _command is run else None
         app.command(rich_help_panel=_panel, context_settings=settings)(_command)
 app.add_typer(quota, rich_help_panel="Cluster")
+app.add_typer(quarantine, rich_help_panel="Cluster")
+app.add_typer(audit, rich_help_panel="Server and access")
 app.add_typer(token, rich_help_panel="Server and access")
 
 
@@ -131,7 +136,7 @@ def _open_what_is_closed() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"muster {__version__} ({'compiled' if is_compiled() else 'plain Python'})")
+        show_text(f"muster {__version__} ({'compiled' if is_compiled() else 'plain Python'})")
         raise typer.Exit
 
 

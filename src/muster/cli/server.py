@@ -12,6 +12,7 @@ from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
 from muster.model.errors import Conflict, InvalidInput
+from muster.processes import root_warning
 
 if TYPE_CHECKING:
     from muster.client.address import Server
@@ -31,6 +32,15 @@ PrivateKey = Annotated[Path | None, typer.Option(metavar="FILE", exists=True, di
 InsecureBind = Annotated[
     bool, typer.Option("--insecure-bind", help="Listen to the network without TLS: something in front of it does that.")
 ]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="The database governed the nodes of another home: end what runs there.")
+]
+Fenced = Annotated[
+    bool, typer.Option("--fenced", help="With --take-over from another machine: nothing runs there any more.")
+]
+NewDatabase = Annotated[
+    bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")
+]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
 
@@ -45,6 +55,9 @@ def up(
     tls_certificate: Certificate = None,
     tls_key: PrivateKey = None,
     insecure_bind: InsecureBind = False,
+    take_over: TakeOver = False,
+    fenced: Fenced = False,
+    new_database: NewDatabase = False,
     detach: Detach = False,
     output: Printed = Output.TABLE,
 ) -> None:
@@ -65,7 +78,8 @@ def up(
         "tls-key": tls_key,
     }
     options = {name: str(value) for name, value in said.items() if value is not None}
-    flags = ["--insecure-bind"] if insecure_bind else []
+    asked = {"insecure-bind": insecure_bind, "take-over": take_over, "fenced": fenced, "new-database": new_database}
+    flags = [f"--{name}" for name, is_asked in asked.items() if is_asked]
     command = [*serve_command({"home": str(folder), **options}), *flags]
     running = find_server(folder)
     if not detach:
@@ -73,12 +87,14 @@ def up(
     from muster.cli.server_process import start_detached
 
     server = running or start_detached(command, folder)
+    if running is None and (warning := root_warning()):
+        note(warning)
     if output is Output.JSON:
         show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(Home(folder).token)})
     else:
         _tell(server.url, folder, was_running=running is not None, is_default=home is None)
     if running is not None:
-        _tell_unheeded(running, options | ({"insecure-bind": ""} if insecure_bind else {}))
+        _tell_unheeded(running, options | dict.fromkeys((flag.removeprefix("--") for flag in flags), ""))
 
 
 def _become(command: list[str], folder: Path, running: "Server | None") -> NoReturn:
@@ -108,7 +124,8 @@ def serve_command(options: dict[str, str]) -> list[str]:
 
 def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> None:
     from rich.table import Table
-    from rich.text import Text
+
+    from muster.cli.text import Text
 
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="dim", no_wrap=True)

@@ -169,6 +169,21 @@ class Node(Answer):
     jobs: tuple[str, ...] = ()
     because: str | None = None
     """Why it is in the state that it is in."""
+    quarantined_gpus: tuple[int, ...] = ()
+    """Used by what the server's database does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedGang(Answer):
+    """What nodes run of a job that the server's database does not know."""
+
+    job: str
+    attempt: int = 0
+    name: str | None = None
+    team: str | None = None
+    state: str | None = None
+    """Of the job with this id on the server, if there is one."""
+    workers: tuple[Worker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +194,10 @@ class Team(Answer):
     guaranteed: dict[str, float] = field(default_factory=dict)
     limit: dict[str, float] = field(default_factory=dict)
     weight: float = 1
+    tiers: tuple[str, ...] | None = None
+    """The tiers that its jobs may use; None is any."""
+    max_priority: int | None = None
+    allow_unpreemptible: bool = True
     used: dict[str, float] = field(default_factory=dict)
     borrowed: dict[str, float] = field(default_factory=dict)
     running: int = 0
@@ -203,6 +222,8 @@ class Identity(Answer):
     """Who the token belongs to."""
 
     name: str
+    """Who acts with it."""
+    label: str = ""
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
 
@@ -213,6 +234,9 @@ class Token(Answer):
 
     id: str
     name: str = ""
+    subject: str = ""
+    """Who acts with it."""
+    maker: str | None = None
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
     created: datetime | None = None

@@ -25,6 +25,7 @@ from muster.client.answers import (
     Job,
     Log,
     Node,
+    QuarantinedGang,
     Team,
     Token,
     Why,
@@ -216,6 +217,18 @@ class Client:
         """Give a node no new work; what runs there may end in its own time."""
         return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/drain", body=_because(reason)))
 
+    def quarantine(self) -> Iterator[QuarantinedGang]:
+        """What nodes run that the server's database does not know."""
+        return self._pages("/v1/quarantine", QuarantinedGang, {})
+
+    def adopt(self, job: str, *, reason: str | None = None) -> None:
+        """Let a job go on with what it has in quarantine."""
+        self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/adopt", body=_because(reason))
+
+    def kill_quarantined(self, job: str, *, reason: str | None = None) -> None:
+        """End what a job has in quarantine."""
+        self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/kill", body=_because(reason))
+
     def undrain(self, node: str, *, reason: str | None = None) -> Node:
         """Let a drained node take work again."""
         return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/undrain", body=_because(reason)))
@@ -235,9 +248,14 @@ class Client:
         guaranteed: Mapping[str, float] | None = None,
         limit: Mapping[str, float] | None = None,
         weight: float = 1,
+        **bounds: Any,
     ) -> Team:
-        """Make a team, or replace its quota."""
-        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight}
+        """Make a team, or replace its quota.
+
+        `bounds` are what its jobs may ask for: `tiers`, `max_priority` and `allow_unpreemptible`. What is not given
+        stays as it is.
+        """
+        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight, **bounds}
         return build(Team, self._wire.json("PUT", f"/v1/teams/{_quoted(path, safe='/')}", body=body))
 
     def delete_team(self, path: str) -> None:
@@ -285,9 +303,14 @@ class Client:
         """Who did what."""
         return self._pages("/v1/audit", AuditEntry, {}, limit=limit)
 
-    def verify_audit(self) -> Document:
-        """Whether the chain of the audit is whole."""
-        answer: Document = self._wire.json("GET", "/v1/audit/verify")
+    def audit_head(self) -> Document:
+        """Where the audit ends: `seq` and `chain` of its last entry."""
+        answer: Document = self._wire.json("GET", "/v1/audit/head")
+        return answer
+
+    def verify_audit(self, head: Mapping[str, Any] | None = None) -> Document:
+        """Whether the chain of the audit is whole, and leads to where it was noted to end."""
+        answer: Document = self._wire.json("GET", "/v1/audit/verify", query=dict(head or {}))
         return answer
 
     def export(self) -> Iterator[bytes]:

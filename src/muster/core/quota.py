@@ -169,6 +169,11 @@ class Ledger:
                 return False
         return named
 
+    @property
+    def guarantees_anything(self) -> bool:
+        """False when no team is guaranteed anything: then all that is used is borrowed, from nobody."""
+        return bool(self._guaranteed)
+
     def headroom_milli(self, path: TeamPath) -> int:
         """The most that a team, or one above it, may add and stay inside a guarantee; never too little."""
         best = 0

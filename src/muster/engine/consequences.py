@@ -1,7 +1,7 @@
 """What follows from an event for others. Each is an event of its own, written to the log together with its cause.
 
-Dependents are released or doomed, the next task of an array gets its turn, a draining node that is empty is drained,
-and what a node that went down was running is lost.
+Dependents are released or doomed, the next task of an array gets its turn, and a draining node that is empty is
+drained.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from muster.core.dependencies import Fate, Settled, settle
 from muster.core.lifecycle import occupied
 from muster.engine.state import Move, Outcome, State
-from muster.model.events import ENGINE, DependencyFailed, DependencyMet, Event, NodeChanged, NodeLost, TurnCame
+from muster.model.events import ENGINE, DependencyFailed, DependencyMet, Event, NodeChanged, TurnCame
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Worker
 from muster.model.node import NodeState
@@ -79,8 +79,6 @@ def _arrays(outcome: Outcome) -> tuple[JobId, ...]:
 
 
 def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
-    if isinstance(event, NodeChanged) and event.node.state is NodeState.DOWN and state.jobs_on(event.node.name):
-        yield NodeLost(at_ms=event.at_ms, node=event.node.name, because=event.because)
     for name in _vacated(event, outcome) if state.draining else ():
         node = state.nodes.get(name)
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):

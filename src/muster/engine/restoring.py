@@ -24,6 +24,7 @@ def recorded(state: State) -> StateRecord:
         facts=FactsRecord(**fields),  # type: ignore[arg-type]
         snapshot=_situation(state.snapshot, state.now_ms),
         patience=None if state.patience is None else state.patience.record(),
+        quarantine=tuple(state.quarantine.gangs.items()),
     )
 
 
@@ -36,6 +37,7 @@ def restored(record: StateRecord) -> State:
     state.snapshot = _snapshot(record.snapshot)
     kept = record.patience
     state.patience = None if kept is None else Patience.of(kept, state.snapshot.entitlements)
+    state.quarantine.gangs = dict(record.quarantine)
     _derive(state)
     return state
 

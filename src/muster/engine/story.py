@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Iterator
 
 from muster.core.lifecycle import created, transition
-from muster.model.events import ClusterChanged, Event, HoldsSet, JobSubmitted, NodeChanged, NodeLost, RulesChanged
+from muster.model.events import (
+    ClusterChanged,
+    Event,
+    GangsFound,
+    HoldsSet,
+    JobSubmitted,
+    NodeChanged,
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    RulesChanged,
+)
 from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.records import defaults
@@ -44,7 +55,9 @@ def _born(event: Event, job_id: JobId) -> Job | None:
 
 def _is_addressed(event: Event, job: Job) -> bool:
     match event:
-        case HoldsSet() | NodeChanged() | NodeLost() | RulesChanged() | ClusterChanged():
+        case HoldsSet() | RulesChanged() | ClusterChanged():
+            return False
+        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
             return False
         case _:
             return event.job in (job.id, job.array_parent)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
@@ -25,10 +25,13 @@ from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog, Waiting
 from muster.model.audit import AuditEntry
+from muster.model.closed_rules import closed
 from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
-from muster.model.events import CONFIGURATION, ENGINE, ObservedEvent
+from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, ObservedEvent
+from muster.model.ids import NodeName
 from muster.model.limits import QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.store.base import DurableLog, StateStore
 
@@ -52,6 +55,8 @@ class Configuration:
     cluster: ClusterSpec
     rules: Rules | None = None
     """Put in force when it is different from what was configured last; None leaves the rules as they are."""
+    is_fenced: bool = False
+    """True when everything that ran on the nodes so far has been ended: other machines have their names now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,18 @@ class Turn:
     """Until everything was durable."""
     plan_s: float
     has_planned: bool
+
+
+def _fenced(node: NodeName, now_ms: int) -> NodeLost:
+    return NodeLost(at_ms=now_ms, node=node, because="the nodes of another home took its place")
+
+
+def _warn_of_strangers(reports: Sequence[ObservedEvent], state: State) -> None:
+    """Say loudly what nodes run that the database does not know."""
+    for node in [event.node for event in reports if isinstance(event, GangsFound)]:
+        if gangs := state.quarantine.on(node):
+            jobs = [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]
+            _log.warning("a node runs what the database does not know", extra={"node": node, "jobs": jobs})
 
 
 def _recovered(now_ms: int, error: MusterError) -> AuditEntry:
@@ -179,6 +196,7 @@ class ControlPlane:
             numbers_from=self._numbers_from,
         )
         self.feed.catch_up(self._event_log.version)
+        self._clock.not_before(engine.state.now_ms)
         return engine
 
     def _configure_at_start(self) -> None:
@@ -194,9 +212,15 @@ class ControlPlane:
         """The engine with the nodes and rules that are configured, and its workers told again what to do."""
         now_ms, rules = self._clock.now_ms(), self._configuration.rules
         with engine.batch():
+            if self._configuration.is_fenced:
+                engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
-            if rules is not None and rules != engine.state.configured:
-                engine.change_rules(rules, now_ms, by=CONFIGURATION)
+            configured = engine.state.configured
+            if rules is not None and (configured is None or closed(rules) != closed(configured)):
+                engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
+            # Rules that were kept before teams had bounds leave open what a server denies.
+            engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
+        self._configuration = replace(self._configuration, is_fenced=False)
         engine.reconnect(now_ms)
         return engine
 
@@ -238,9 +262,10 @@ class ControlPlane:
         with engine.batch():
             for letter in letters:
                 letter.open(engine, now_ms)
-            self._unrecorded += self._backend.poll()
+            self._unrecorded += map(self._placed, self._backend.poll())
             engine.observe(*self._unrecorded)
         reports, self._unrecorded = self._unrecorded, []
+        _warn_of_strangers(reports, engine.state)
         written_s = time.perf_counter()
         failpoint("reply.before")
         for letter in letters:
@@ -258,6 +283,11 @@ class ControlPlane:
         )
         self._on_turn(turn)
         self._housekeeping.after_turn(engine.state, is_idle=not letters and not reports and not has_planned)
+
+    def _placed(self, event: ObservedEvent) -> ObservedEvent:
+        """A report at its time on our clock. It was made by the wall clock, which may have been set meanwhile."""
+        at_ms = self._clock.from_wall(event.at_ms)
+        return event if at_ms == event.at_ms else changed(event, at_ms=at_ms)
 
     def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""

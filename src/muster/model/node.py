@@ -17,7 +17,7 @@ class NodeState(StrEnum):
     """Takes nothing new; what runs there may end in its own time."""
     DRAINED = "drained"
     DOWN = "down"
-    """Lost: whatever ran there is gone."""
+    """Cannot be reached. What ran there counts as alive until it is known to be gone."""
 
     @property
     def takes_work(self) -> bool:

@@ -8,6 +8,7 @@ from muster.model.ids import JobId, NodeName, TeamPath
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
 from muster.model.node import Node
+from muster.model.quarantine import FoundGang
 from muster.model.records import Record
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
@@ -113,3 +114,4 @@ class StateRecord(Record, frozen=True, kw_only=True):
     facts: FactsRecord
     snapshot: SnapshotRecord
     patience: PatienceRecord | None
+    quarantine: tuple[tuple[NodeName, tuple[FoundGang, ...]], ...] = ()

@@ -138,6 +138,16 @@ class AuditVerdict:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditHead:
+    """Where the audit ends. Noted elsewhere, it tells later whether anything before it was changed or dropped."""
+
+    seq: int
+    """The number of the last entry; 0 when there is none."""
+    chain: str
+    """In hexadecimal."""
+
+
 EVERYTHING = AuditFilter()
 
 
@@ -146,6 +156,14 @@ class AuditTrail(Protocol):
 
     def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
         """Up to `limit` entries behind `after_seq`, oldest first."""
+        ...
+
+    def head(self) -> AuditHead:
+        """Where the audit ends now."""
+        ...
+
+    def chain_at(self, seq: int) -> str | None:
+        """The chain of an entry in hexadecimal, as it is kept; None when there is no such entry."""
         ...
 
     def verify(self) -> AuditVerdict:

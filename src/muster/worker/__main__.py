@@ -17,10 +17,11 @@ from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
-from muster.worker.inheritance import settle_inheritance
-from muster.worker.journal import Journal
+from muster.worker.inheritance import LOCK, Inheritance
+from muster.worker.journal import JOURNAL, Journal
 from muster.worker.outfit import Premises
 from muster.worker.processes import become_subreaper, boot_id
+from muster.worker.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
 from muster.worker.supervisor import Identity, Supervisor
 
 TAKEN = 3
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = Home(home).node(options.node)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     umask = os.umask(0o077)
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     premises = Premises(
         home=home,
+        workers=runtime_folder(home) / options.node,
         node=NodeName(options.node),
         ground=Ground() if options.without_groups else find_ground(_ground_name(home, options.node)),
         processes_max=options.max_processes,
@@ -89,19 +91,25 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, _noted)
-    journal = Journal(folder / "journal")
+    journal = Journal(folder / JOURNAL)
     if journal.unreadable:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
-    before = journal.register.last_number
-    lost = settle_inheritance(journal, premises)
+    premises.claim_workers()
+    keep_from_cleaners(premises.workers.parent)
+    inheritance = Inheritance(journal, premises)
+    inheritance.settle()
+    if inheritance.is_settled:
+        remove_all(premises.workers)
+    remove(folder / "workers")  # where an older Muster had them
     identity = _identity()
-    supervisor = Supervisor(premises, journal, identity, lost=lost, lost_after=before)
+    supervisor = Supervisor(premises, journal, identity, inheritance)
     _introduce(identity, folder)
     if ready >= 0:
         os.write(ready, b"1")
         os.close(ready)
     supervisor.run()
     premises.ground.remove()
+    give_back(premises.workers)
     (folder / "supervisor.json").unlink(missing_ok=True)
 
 

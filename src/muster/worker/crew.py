@@ -13,15 +13,17 @@ from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
-from muster.processes import entry
+from muster.processes import ProcessEntry, entry
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
-from muster.worker.messages import WorkerReport, encoded
+from muster.worker.messages import WorkerReport, encoded, plain
 from muster.worker.notices import Saved
-from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, clear, equip
-from muster.worker.processes import children
+from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, equip
+from muster.worker.output_budget import OutputBudget
+from muster.worker.processes import children, descendants, ended_children, everybody
 from muster.worker.register import Gang, Seat
-from muster.worker.segments import Segments, log_folder
+from muster.worker.runtime_folder import remove
+from muster.worker.trees import kill_together
 from muster.worker.worker_process import Surroundings, WorkerProcess
 
 STOPPED, KILLED = 143, 137
@@ -37,18 +39,36 @@ CANNOT_RUN = 126
 class Crew:
     """Starts, stops and watches workers."""
 
-    def __init__(self, premises: Premises, journal: Journal, loop: Loop, *, is_away: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        premises: Premises,
+        journal: Journal,
+        loop: Loop,
+        *,
+        is_away: Callable[[], bool],
+        is_left: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._premises = premises
         self._journal = journal
         self._register = journal.register
+        self._output = OutputBudget(premises.home)
         self._processes: dict[str, WorkerProcess] = {}
         self._seats: dict[str, Seat] = {}
         """By token: whom each process belongs to."""
         self._by_pid: dict[int, WorkerProcess] = {}
         self._held: dict[JobId, list[_Start]] = {}
         """Starts that wait until an older attempt is gone."""
+        self._is_left = is_left
+        """True for the token of a worker that a predecessor left and that may be alive."""
+        self._may_have_strangers = False
+        """Set when a worker has ended, until no process of unknown worker is found."""
         self._around = Surroundings(
-            loop=loop, mains=lambda: frozenset(self._by_pid), is_away=is_away, saved=self._saved, gone=self._gone
+            loop=loop,
+            mains=lambda: frozenset(self._by_pid),
+            is_away=is_away,
+            saved=self._saved,
+            overdue=self._overdue,
+            gone=self._gone,
         )
 
     @property
@@ -64,6 +84,8 @@ class Crew:
         gang = self._fence(gang, command, meeting)
         match command:
             case StartWorkers():
+                if gang.spec is None and command.workers:
+                    self._journal.add("spec", command.job, plain(command.spec))
                 for worker in command.workers:
                     self._start(gang, command, worker, meeting)
             case SignalStop():
@@ -78,18 +100,12 @@ class Crew:
 
     def reap(self) -> None:
         """Look at every child that has ended, also at those that became children as orphans."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
+        for pid, status in ended_children():
             process = self._by_pid.pop(pid, None)
             if process is not None:
                 process.first_process_ended(status)
-        if not self._processes:
-            self._end_strangers()
+        if self._may_have_strangers or not self._processes:
+            self._may_have_strangers = self._end_strangers()
 
     def end_all(self) -> None:
         """Kill everything; what waits to be started is not."""
@@ -99,6 +115,11 @@ class Crew:
         self._held.clear()
         for process in tuple(self._processes.values()):
             process.kill()
+
+    def left_is_gone(self, seat: Seat) -> None:
+        """What a predecessor left of this worker is gone: start what waited for it."""
+        if seat.job in self._register.gangs:
+            self._start_held(seat.job)
 
     def terminal_of(self, job: JobId) -> WorkerProcess | None:
         """The worker of a job to which somebody may type."""
@@ -118,10 +139,10 @@ class Crew:
             self._held.pop(command.job, None)
             for seat in self._doomed(command.job):
                 process = self._processes.get(seat.token)
-                if process is None:
-                    self._journal.add("gone", seat.token)
-                else:
+                if process is not None:
                     process.kill()
+                elif not self._is_left(seat.token):
+                    self._journal.add("gone", seat.token)
         return self._register.gangs[command.job]
 
     def _doomed(self, job: JobId) -> list[Seat]:
@@ -140,6 +161,7 @@ class Crew:
                 self._processes[seat.token].limit(start.max_duration_ms)
             return
         self._journal.add("seat", start.job, worker.rank, os.urandom(8).hex(), [])
+        self._journal.add("placed", start.job, worker.rank, plain(worker))
         if self._doomed(start.job):
             self._held.setdefault(start.job, []).append((start, worker, meeting))
         else:
@@ -166,7 +188,7 @@ class Crew:
 
     def _end_mistaken(self, gang: Gang, seat: Seat, problem: str) -> None:
         """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""
-        log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+        log = self._output.segments(seat.job, seat.attempt, seat.rank)
         log.write(f"muster: {problem}\n".encode())
         log.close()
         self.report(self._up(gang, seat))
@@ -180,10 +202,10 @@ class Crew:
         try:
             if self._journal.is_stale:
                 raise CannotStart(f"node {self._premises.node} cannot write its journal: is the disk full?")
-            log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+            log = self._output.segments(seat.job, seat.attempt, seat.rank)
             return WorkerProcess(seat.token, outfit, log, self._around)
         except (CannotStart, OSError, ValueError) as problem:
-            clear(outfit.folder)
+            remove(outfit.folder)
             if outfit.cgroup is not None:
                 outfit.cgroup.remove()
             raise CannotStart(f"the worker cannot be started: {problem}") from None
@@ -203,7 +225,7 @@ class Crew:
                 act(process)
             elif seat.end is not None:
                 self._repeat(gang, seat)
-            else:
+            elif not self._is_left(seat.token):
                 self._call_off(gang, seat, unstarted)
         if unknown := tuple(rank for rank in command.ranks if rank not in gang.seats):
             self.report(self._failure(gang, unknown, "never started"))
@@ -219,6 +241,8 @@ class Crew:
         """A worker and all it started are gone: say so, or start what waited for it."""
         del self._processes[process.token]
         seat = self._seats.pop(process.token)
+        self._may_have_strangers = True
+        self._around.loop.after(0, self.reap)
         if seat.token in self._register.doomed:
             self._journal.add("gone", seat.token)
             self._start_held(seat.job)
@@ -243,6 +267,13 @@ class Crew:
         if seat.token not in self._register.doomed:
             self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
 
+    def _overdue(self, process: WorkerProcess) -> None:
+        """A worker is about to be ended for its maximum duration: noted first, so that a successor says so, too."""
+        seat = self._seats[process.token]
+        if seat.token not in self._register.doomed:
+            self._journal.add("told", seat.job, seat.rank)
+            self._journal.add("overdue", seat.job, seat.rank)
+
     def _repeat(self, gang: Gang, seat: Seat) -> None:
         """Say again what is known of a worker; of one that waits to be started nothing is."""
         if seat.end is not None:
@@ -250,10 +281,27 @@ class Crew:
         elif seat.token in self._processes:
             self.report(self._up(gang, seat))
 
-    def _end_strangers(self) -> None:
-        """Kill children that nobody owns. They hid whose they are; without any worker they can be nobody's."""
-        for pid in children():
-            os.kill(pid, 9)
+    def _end_strangers(self) -> bool:
+        """Kill children of unknown worker that can be no living worker's: all that are older have ended.
+
+        A process is never older than the worker that started it. True while there are strangers left.
+        """
+        strangers = [found for pid in children() if pid not in self._by_pid and (found := self._stranger(pid))]
+        nobodys = [
+            found.pid
+            for found in strangers
+            if not any(seat.start_ticks <= found.start_ticks for seat in self._seats.values())
+        ]
+        if nobodys:
+            kill_together(lambda: descendants(nobodys, everybody()))
+        return bool(strangers)
+
+    def _stranger(self, pid: int) -> ProcessEntry | None:
+        """The process, if it lives and shows by nothing whose it is."""
+        found = entry(pid)
+        if found is None or not found.is_alive or any(process.owns(pid) for process in self._processes.values()):
+            return None
+        return found
 
     def _up(self, gang: Gang, seat: Seat) -> WorkersStarted:
         return WorkersStarted(
@@ -270,6 +318,7 @@ class Crew:
             exit_code=code,
             oom=oom,
             told=seat.is_told,
+            timed_out=seat.is_overdue,
         )
 
     def _failure(self, gang: Gang, ranks: Iterable[int], message: str) -> StartFailed:

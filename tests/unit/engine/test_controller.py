@@ -180,14 +180,23 @@ def test_an_empty_node_is_drained_at_once() -> None:
     assert controller.state.nodes[NodeName("n1")].state is NodeState.DRAINED
 
 
-def test_what_runs_on_a_node_that_is_declared_down_is_lost() -> None:
-    log = MemoryLog()
-    controller = a_controller(log)
+def test_what_runs_on_a_node_that_is_down_keeps_its_gpus_until_it_is_known_to_be_gone() -> None:
+    controller = a_controller(MemoryLog())
     record(controller, submitted(FIRST), started(FIRST))
     record(controller, NodeChanged(at_ms=2_000, node=a_node("n1", gpus=2, state="down"), because="on fire"))
+    assert controller.state.state_of(FIRST) is JobState.STOPPING
+    record(controller, NodeLost(at_ms=3_000, node=NodeName("n1"), because="switched off"))
     assert controller.state.state_of(FIRST) is JobState.QUEUED
+    assert controller.state.node_faults == {NodeName("n1"): 1}
+
+
+def test_a_node_that_is_back_hears_what_its_jobs_are_to_do() -> None:
+    controller = a_controller(MemoryLog())
+    record(controller, submitted(FIRST), started(FIRST))
+    record(controller, NodeChanged(at_ms=2_000, node=a_node("n1", gpus=2, state="down"), because="on fire"))
     controller.commit()
-    assert list(log.read(3)) == [NodeLost(at_ms=2_000, node=NodeName("n1"), because="on fire")]
+    record(controller, NodeChanged(at_ms=3_000, node=a_node("n1", gpus=2), because="it is back"))
+    assert [(type(each), each.job) for each in controller.commit()] == [(SignalStop, FIRST)]
 
 
 def test_another_writer_is_noticed_and_ends_this_one() -> None:

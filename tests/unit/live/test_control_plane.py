@@ -12,13 +12,15 @@ import pytest
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine, Submitted
 from muster.live import control_plane, saved_states
+from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
+from muster.model.closed_rules import closed
 from muster.model.errors import Corrupted, InvariantViolated, NotFound, Refused, Unavailable
 from muster.model.events import Event as LogEvent
-from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent
-from muster.model.ids import JobId, NodeName
+from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent, RulesChanged
+from muster.model.ids import JobId, NodeName, TeamPath
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.scenario import Rules, Scenario
@@ -36,6 +38,12 @@ class _Clock:
     def now_ms(self) -> int:
         self._now_ms += 1
         return self._now_ms
+
+    def not_before(self, at_ms: int) -> None:
+        self._now_ms = max(self._now_ms, at_ms)
+
+    def from_wall(self, at_ms: int) -> int:
+        return at_ms
 
 
 class _Backend(FakeBackend):
@@ -67,8 +75,8 @@ def _running(log: MemoryLog | None = None, states: MemoryStates | None = None, *
     control = ControlPlane(
         log=log or MemoryLog(),
         states=states or MemoryStates(),
-        backend=_Backend(),
-        clock=_Clock(),
+        backend=fields.pop("backend", None) or _Backend(),
+        clock=fields.pop("clock", None) or _Clock(),
         configuration=configuration,
         **fields,
     )
@@ -302,10 +310,22 @@ def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed
     cluster = a_cluster(a_node("n1", gpus=8))
     configuration = Configuration(cluster=cluster, rules=configured)
     with _running(log, configuration=configuration) as control:
-        assert control.state.snapshot.rules == configured
+        assert control.state.snapshot.rules == closed(configured)
         assert control.ask(lambda engine, now_ms: engine.change_rules(changed, now_ms, by="ada")).result(DEADLINE_S)
     with _running(log, configuration=configuration) as control:
-        assert control.state.snapshot.rules == changed
+        assert control.state.snapshot.rules == closed(changed)
+
+
+def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them() -> None:
+    """As in a database of an earlier version, whose rules leave open what a team may ask for."""
+    log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
+    kept = Rules(teams=(a_team("nlp"), a_team("nlp/pre"), a_team("ops", tiers=("production", "standard"))))
+    log.append([RulesChanged(at_ms=0, rules=kept, by="ada")], 0)
+    with _running(log, configuration=Configuration(cluster=cluster)) as control:
+        teams = {team.path: team for team in control.state.snapshot.rules.teams}
+    assert [teams[TeamPath(path)].tiers for path in ("nlp", "nlp/pre")] == [("standard", "exploratory")] * 2
+    assert teams[TeamPath("ops")].tiers == ("production", "standard")
+    assert not any(team.allow_unpreemptible for team in teams.values())
 
 
 def test_turns_are_measured() -> None:
@@ -337,6 +357,46 @@ def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start
     control.stop()
     assert control.feed.version > started
     assert control.state.jobs[JobId("job")].state is JobState.RUNNING
+
+
+class _Set:
+    """A machine whose wall clock somebody sets, with a clock for a control plane on it."""
+
+    def __init__(self, wall_ms: int) -> None:
+        self.wall_ms, self.steady_ms = wall_ms, 0
+
+    def clock(self) -> SystemClock:
+        return SystemClock(wall_ns=lambda: self.wall_ms * 1_000_000, steady_ns=lambda: self.steady_ms * 1_000_000)
+
+
+HOUR_MS = 3_600_000
+
+
+def test_a_restart_after_the_clock_was_set_back_goes_on_where_the_log_ends() -> None:
+    log, machine = MemoryLog(), _Set(10 * HOUR_MS)
+    with _running(log, clock=machine.clock()) as control:
+        _submit(control)
+    machine.wall_ms -= HOUR_MS
+    with _running(log, clock=machine.clock()) as control:
+        before_ms = control.state.now_ms
+        machine.steady_ms += 60_000
+        job = control.state.jobs[_submit(control)]
+        assert job.submitted_ms >= before_ms + 50_000
+
+
+@pytest.mark.parametrize("ahead_ms", [HOUR_MS, -HOUR_MS], ids=["from the future", "from the past"])
+def test_a_report_by_a_clock_that_was_set_meanwhile_neither_hurries_time_nor_comes_early(ahead_ms: int) -> None:
+    log, machine, backend = MemoryLog(), _Set(10 * HOUR_MS), _Careful()
+    with _running(log, clock=machine.clock(), backend=backend) as control:
+        _submit(control)
+        machine.wall_ms += ahead_ms
+        backend.now_ms = machine.wall_ms
+        backend.lose_node(NodeName("n1"))
+        control.nudge()
+        _until(lambda: bool(backend.recorded))
+        assert control.state.now_ms == 10 * HOUR_MS
+        (lost,) = (event for event in log.read() if isinstance(event, NodeLost))
+        assert lost.at_ms == 10 * HOUR_MS
 
 
 def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:

@@ -18,6 +18,8 @@ from muster.model.events import (
     DependencyMet,
     Event,
     EvictionOrdered,
+    GangAdopted,
+    GangsFound,
     HoldsSet,
     JobCancelRequested,
     JobHeld,
@@ -28,6 +30,8 @@ from muster.model.events import (
     JobUpdated,
     NodeChanged,
     NodeLost,
+    NodeReturned,
+    NodeUnreachable,
     ResizeOrdered,
     RulesChanged,
     StartFailed,
@@ -85,7 +89,7 @@ def kind_of(name: str) -> str:
 
 def _details(event: Event) -> Body:
     match event:
-        case JobSubmitted() | JobUpdated() | JobStarted() | EvictionOrdered() | ResizeOrdered():
+        case JobSubmitted() | JobUpdated() | JobStarted() | GangAdopted() | EvictionOrdered() | ResizeOrdered():
             return _decision(event)
         case WorkersStarted() | WorkersExited() | StartFailed() | CheckpointSaved():
             return _report(event)
@@ -95,8 +99,14 @@ def _details(event: Event) -> Body:
             return {"holds": len(holds)}
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
-        case NodeLost(node=name, because=because):
+        case (
+            NodeUnreachable(node=name, because=because)
+            | NodeReturned(node=name, because=because)
+            | NodeLost(node=name, because=because)
+        ):
             return {"node": name, "because": because or None}
+        case GangsFound(node=name, gangs=gangs):
+            return {"node": name, "gangs": [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]}
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}
         case (
@@ -105,7 +115,10 @@ def _details(event: Event) -> Body:
             return {}
 
 
-def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | ResizeOrdered) -> Body:
+_Decision = JobSubmitted | JobUpdated | JobStarted | GangAdopted | EvictionOrdered | ResizeOrdered
+
+
+def _decision(event: _Decision) -> Body:
     match event:
         case JobSubmitted(spec=spec):
             gpus = plain_number(spec.gang_gpu_milli)
@@ -119,7 +132,7 @@ def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | 
                 "tags": None if changes.tags is None else dict(changes.tags),
             }
             return {"changes": {key: value for key, value in told.items() if value is not None}}
-        case JobStarted(workers=workers):
+        case JobStarted(workers=workers) | GangAdopted(workers=workers) | ResizeOrdered(workers=workers):
             return {"attempt": event.attempt, "workers": worker_bodies(workers)}
         case EvictionOrdered():
             return {
@@ -128,8 +141,6 @@ def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | 
                 "by_time": time_of(event.by_ms),
                 "lost_gpu_s": seconds(event.lost_gpu_ms),
             }
-        case ResizeOrdered(workers=workers):
-            return {"attempt": event.attempt, "workers": worker_bodies(workers)}
 
 
 def _report(event: WorkersStarted | WorkersExited | StartFailed | CheckpointSaved) -> Body:
@@ -137,7 +148,7 @@ def _report(event: WorkersStarted | WorkersExited | StartFailed | CheckpointSave
         case WorkersStarted():
             return {"attempt": event.attempt, "ranks": list(event.ranks)}
         case WorkersExited():
-            outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told}
+            outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told, "timed_out": event.timed_out}
             return {"attempt": event.attempt, "ranks": list(event.ranks), **outcome}
         case StartFailed():
             return {"attempt": event.attempt, "ranks": list(event.ranks), "message": event.message or None}

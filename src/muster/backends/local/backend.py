@@ -6,7 +6,6 @@ supervisors until `acknowledge` says that they are recorded: whoever polls commi
 
 import logging
 import os
-import signal
 import threading
 import time
 from collections import deque
@@ -17,25 +16,38 @@ from typing import assert_never
 
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
-from muster.backends.local.link import Link, Listener, Whereabouts, whereabouts
+from muster.backends.local.ending import end_supervisors, node_folders
+from muster.backends.local.greeting import found_gangs
+from muster.backends.local.link import Link, Listener, whereabouts
 from muster.backends.local.ports import free_port
-from muster.backends.local.pruning import logs_bytes_max, prune
+from muster.backends.local.pruning import Pruning, make_room
 from muster.failpoints import failpoint
 from muster.home import Home
-from muster.model.errors import InvariantViolated, NotFound, TimedOut
-from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
+from muster.model.errors import InvariantViolated, NotFound
+from muster.model.events import (
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    ObservedEvent,
+    StartFailed,
+    WorkersExited,
+)
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
-from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG
+from muster.model.leadership import Leadership
+from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
-from muster.processes import is_same
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
+from muster.worker.output_budget import Disk
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
 
 LOOPBACK = "127.0.0.1"
+
+NOBODY = Leadership()
+"""No database: what is started for itself alone."""
 
 NOWHERE = NodeName("")
 """What the backend saw by itself, and no supervisor has to forget."""
@@ -50,8 +62,10 @@ class LocalBackend:
         nodes: Iterable[Node],
         on_news: Callable[[], None] = lambda: None,
         *,
+        leadership: Leadership = NOBODY,
         options: Sequence[str] = (),
     ) -> None:
+        """Talk to these nodes. What ran on others of this home is ended first: nobody could reach it any more."""
         self._home = home
         self.on_news = on_news
         self._commands: deque[Command] = deque()
@@ -69,12 +83,17 @@ class LocalBackend:
         self._is_closing = False
         self._death = ""
         """What ended the thread, if it was not told to end."""
+        self._pruning = Pruning(Home(home).logs)
+        self._pruner: threading.Thread | None = None
         self._directory = Directory(free_port)
         self._loop = Loop(settle=self._settle)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop.watch(self._bell, readable=self._rung)
-        listener = Listener(greeted=self._greeted, heard=self._take, lost=self._lost)
-        self._links = {node.name: Link(home, node, self._loop, listener, tuple(options)) for node in nodes}
+        listener = Listener(
+            greeted=self._greeted, heard=self._take, lost=self._lost, swept=self._swept, refused=self._refused
+        )
+        self._links = {node.name: Link(home, node, self._loop, listener, leadership, tuple(options)) for node in nodes}
+        end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
         self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
         self._thread.start()
 
@@ -128,7 +147,7 @@ class LocalBackend:
         self._thread.join()
         os.close(self._bell)
 
-    def shutdown(self, timeout_s: float = 30.0) -> None:
+    def shutdown(self, timeout_s: float = SUPERVISOR_END_S) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
         self.close()
         end_supervisors((Home(self._home).node(name) for name in self._links), timeout_s)
@@ -153,7 +172,6 @@ class LocalBackend:
 
     def _talk(self) -> None:
         try:
-            self._end_former_nodes()
             self._prune_logs()
             for link in self._links.values():
                 link.open()
@@ -166,15 +184,13 @@ class LocalBackend:
     def _prune_logs(self) -> None:
         """Beside everything else: there may be many files, and nobody waits for it."""
         self._loop.after(LOGS_LOOK_MS, self._prune_logs)
-        thread = threading.Thread(target=_make_room, args=(Home(self._home).logs,), name="log-pruning", daemon=True)
-        with suppress(RuntimeError):  # no thread is to be had now; the next time will do
-            thread.start()
-
-    def _end_former_nodes(self) -> None:
-        """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
-        nodes = Home(self._home).nodes
-        folders = tuple(nodes.iterdir()) if nodes.is_dir() else ()
-        _tell_to_end(folder for folder in folders if folder.name not in self._links)
+        is_busy = self._pruner is not None and self._pruner.is_alive()
+        disk = None if is_busy else self._pruning.due(time.monotonic())
+        if disk is not None:
+            logs = Home(self._home).logs
+            self._pruner = threading.Thread(target=_make_room, args=(logs, disk), name="log-pruning", daemon=True)
+            with suppress(RuntimeError):  # no thread is to be had now; the next time will do
+                self._pruner.start()
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -239,17 +255,26 @@ class LocalBackend:
             self._return(link)
         elif hello["lost"]:
             self._losses[name] = hello["lost_after"]
+        self._tell(found_gangs(name, hello, _now_ms()))
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
 
     def _return(self, link: Link) -> None:
         self._losses.pop(link.node.name, None)
-        self._tell(NodeChanged(at_ms=_now_ms(), node=link.node, because="its supervisor is back"))
+        self._tell(NodeReturned(at_ms=_now_ms(), node=link.node.name, because="its supervisor is back"))
 
     def _lost(self, link: Link, because: str) -> None:
-        self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because=because))
+        self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
         self._ring()  # what waited for it to greet waits no longer
+
+    def _swept(self, link: Link) -> None:
+        self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
+
+    def _refused(self, link: Link, because: str) -> None:
+        """Another control plane is there. This one must not go on: it would fight the other for every node."""
+        self._death = f"node {link.node.name} does not obey it: {because}"
+        self._has_news = True
 
     def _take(self, link: Link, message: Message) -> None:
         match message:
@@ -260,7 +285,7 @@ class LocalBackend:
                 self._received[name] = number
                 if number > self._losses.get(name, number):
                     # What it reported before it died was true; what its successor ended is the node's loss.
-                    self._tell(NodeLost(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
+                    self._tell(NodeUnreachable(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
                     self._return(link)
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
@@ -286,32 +311,9 @@ def _ranks(command: Command) -> tuple[int, ...]:
             assert_never(command)
 
 
-def end_supervisors(folders: Iterable[Path], timeout_s: float = 30.0) -> None:
-    """End the supervisors that keep these folders with everything that they run, and wait until they are gone."""
-    living = _tell_to_end(folders)
-    give_up_s = time.monotonic() + timeout_s
-    while living := {name: each for name, each in living.items() if is_same(each.pid, each.start_ticks)}:
-        if time.monotonic() >= give_up_s:
-            names = ", ".join(f"{name} (process {each.pid})" for name, each in living.items())
-            raise TimedOut(
-                f"after {timeout_s:g} s these supervisors are still ending what they run: {names}; "
-                "try again, and look at the supervisor.log in the node's folder"
-            )
-        time.sleep(0.005)
-
-
-def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
-    """The supervisors that were told, by the names of their nodes."""
-    living = {folder.name: found for folder in folders if (found := whereabouts(folder)) is not None}
-    for found in living.values():
-        with suppress(ProcessLookupError):  # it may end at any moment by itself
-            os.kill(found.pid, signal.SIGTERM)
-    return living
-
-
-def _make_room(logs: Path) -> None:
+def _make_room(logs: Path, disk: Disk) -> None:
     try:
-        gone = prune(logs, logs_bytes_max(logs)) if logs.is_dir() else 0
+        gone = make_room(logs, disk)
     except OSError as error:
         _log.warning("old output could not be dropped", extra={"cause": str(error)})
     else:

@@ -14,13 +14,16 @@ from muster.model.events import (
     JobStarted,
     NodeChanged,
     NodeLost,
+    NodeUnreachable,
     ResizeOrdered,
     StartFailed,
     WorkersExited,
     WorkersStarted,
 )
+from muster.model.ids import NodeName
 from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Job, JobState, Placement
+from muster.model.node import NodeState
 from muster.model.records import changed
 from muster.model.spec import Launch
 
@@ -69,13 +72,15 @@ def workers_started(job: Job, event: WorkersStarted) -> Step:
 
 
 def workers_exited(job: Job, event: WorkersExited) -> Step:
-    """Count the workers that are gone; the first that failed takes the gang with it."""
+    """Count the workers that are gone; the first that failed, or was out of time, takes the gang with it."""
     ranks = current_ranks(job, event.ranks, event.generation)
     if not ranks:
         return job, ()
     is_active = job.state in _ACTIVE
-    ended_well = event.exit_code == 0 and (is_active or not event.told)
+    ended_well = event.exit_code == 0 and (is_active or not event.told) and not event.timed_out
     after = _without(job, ranks, event.at_ms, finished=ended_well)
+    if event.timed_out:
+        return _out_of_time(job, after, event.at_ms)
     if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
         failed = changed(after, exit_code=event.exit_code)
         return abandon(failed, event.at_ms, cause=_failure(failed, event))
@@ -125,12 +130,14 @@ def node_lost(job: Job, event: NodeLost) -> Step:
 
 
 def node_changed(job: Job, event: NodeChanged) -> Step:
-    """Note which workers have a GPU that is bad now.
+    """Note which workers have a GPU that is bad now, or are on a node that is down.
 
     The process often crashes before anybody notices the GPU: a gang that is being stopped for an error of its own is
     then stopped for that of the node.
     """
     node = event.node
+    if node.state is NodeState.DOWN:
+        return _cut_off(job, node.name, event.at_ms)
     there = frozenset(worker.rank for worker in job.workers if worker.node == node.name)
     bad = tuple(
         worker.rank
@@ -142,6 +149,27 @@ def node_changed(job: Job, event: NodeChanged) -> Step:
         return job, ()
     is_why = bool(bad) and job.state is JobState.STOPPING and job.cause is Cause.ERROR
     return changed(job, bad_ranks=known, cause=Cause.NODE_FAILURE if is_why else job.cause), ()
+
+
+def node_unreachable(job: Job, event: NodeUnreachable) -> Step:
+    """Give up workers on a node that nobody can talk to."""
+    return _cut_off(job, event.node, event.at_ms)
+
+
+def _cut_off(job: Job, node: NodeName, at_ms: int) -> Step:
+    """Give up workers on a node that is down. They count as alive until they are known to be gone.
+
+    So no other attempt starts beside them, and nobody is given their GPUs.
+    """
+    alive = frozenset(alive_ranks(job))
+    lost = tuple(worker.rank for worker in job.workers if worker.node == node and worker.rank in alive)
+    if not lost:
+        return job, ()
+    if job.state not in _ACTIVE:
+        return _blamed_on_node(job), ()
+    if _carries_on(job, lost):
+        return _given_up(job, lost, at_ms), ()
+    return abandon(_near_survivors(job, node), at_ms, cause=Cause.NODE_FAILURE)
 
 
 def resize(job: Job, event: ResizeOrdered) -> Step:
@@ -162,6 +190,18 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
         next_rank=job.next_rank + len(change.joining),
     )
     return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining, event.at_ms)
+
+
+def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
+    """A node kept the maximum duration by itself: the gang ends as if the control plane had told it to.
+
+    The others often crash on the broken connection. A crash that was reported first is then no reason of its own.
+    """
+    if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
+        return abandon(after, at_ms, cause=Cause.TIMEOUT)
+    if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
+        after = changed(after, cause=Cause.TIMEOUT, exit_code=None)
+    return settled(_up_when_complete(after, at_ms), at_ms), ()
 
 
 def _failure(job: Job, event: WorkersExited) -> Cause:
@@ -204,14 +244,35 @@ def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
     if _carries_on(job, lost):
         reduced = _done_without(job, lost, event.at_ms)
         return changed(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
-    survivors = tuple(node for node in job.preferred_nodes or nodes_of(job.workers) if node != event.node)
-    after = changed(_without(job, lost, event.at_ms), preferred_nodes=survivors)
+    after = _without(_near_survivors(job, event.node), lost, event.at_ms)
     if job.state in _ACTIVE:
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
-    if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
-        # The others often crash on the broken connection before anybody notices the lost node.
-        after = changed(after, cause=Cause.NODE_FAILURE)
-    return settled(after, event.at_ms), ()
+    return settled(_blamed_on_node(after), event.at_ms), ()
+
+
+def _near_survivors(job: Job, node: NodeName) -> Job:
+    """The job with a wish to start again where its workers on other nodes were."""
+    survivors = tuple(each for each in job.preferred_nodes or nodes_of(job.workers) if each != node)
+    return changed(job, preferred_nodes=survivors)
+
+
+def _blamed_on_node(job: Job) -> Job:
+    """The others often crash on the broken connection before anybody notices the lost node."""
+    is_why = job.state is JobState.STOPPING and job.cause is Cause.ERROR
+    return changed(job, cause=Cause.NODE_FAILURE) if is_why else job
+
+
+def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
+    """The job with a smaller gang; these workers hold their GPUs until they are gone, and are killed from now on."""
+    paid = billed(job, at_ms)
+    return changed(
+        paid,
+        workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
+        leaving=(*job.leaving, *(worker for worker in job.workers if worker.rank in ranks)),
+        leaving_by_ms=at_ms,
+        ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
+        node_failures=job.node_failures + 1,
+    )
 
 
 def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:

@@ -13,8 +13,9 @@ from muster.engine.apply import Dropped
 from muster.engine.cycle import CycleReport
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
+from muster.engine.folding import fold
 from muster.engine.restoring import recorded, restored
-from muster.engine.state import State, fold
+from muster.engine.state import State
 from muster.model.ids import JobId
 from muster.model.job import JobState
 from muster.model.plan import Plan

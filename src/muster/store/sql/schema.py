@@ -6,13 +6,14 @@ head      one row: where the log and the audit end, so that a lost end is notice
 jobs      the newest record of every job, folded from the log
 states    saved engine states
 tokens    who may come in
+cluster   one row: the cluster's name, whose nodes it has, and the epoch of its leader
 """
 
 from sqlalchemy import Column, Index, MetaData, Table
 
 from muster.store.sql.columns import Bytes, Number, Words
 
-REVISION = "r0001"
+REVISION = "r0003"
 """The newest migration. A database that is there already is opened without looking for others."""
 
 VERSION_TABLE = "muster_version"
@@ -83,6 +84,17 @@ states = Table(
     Column("digest", Bytes, nullable=False),
 )
 
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("name", Words, nullable=False),
+    Column("machine", Words, nullable=False),
+    Column("home", Words, nullable=False),
+    Column("host", Words, nullable=False),
+    Column("epoch", Number, nullable=False),
+)
+
 tokens = Table(
     "tokens",
     metadata,
@@ -94,6 +106,8 @@ tokens = Table(
     Column("expires_ms", Number),
     Column("revoked_ms", Number),
     Column("scopes", Bytes, nullable=False),
+    Column("subject", Words),
+    Column("maker", Words),
     Column("digest", Bytes, nullable=False),
     Index("tokens_by_secret", "secret_digest", unique=True),
 )
