@@ -4,6 +4,12 @@ python -m muster.main serve --home DIR …     what `muster up` runs
 python -m muster.main down --home DIR        ends the supervisors of a home with everything that they run
 """
 
+import gc
+
+if __name__ == "__main__":
+    # What is imported and read at the start stays: looking for garbage among it would take a tenth of the start.
+    gc.disable()
+
 import argparse
 import json
 import logging
@@ -164,6 +170,8 @@ def _serve(options: Options) -> int:
     ):
         local_token(options.home, store.tokens, deps.clock.now_ms())
         _warn(shared_account_warning(store.tokens.all(), deps.clock.now_ms()))
+        gc.freeze()
+        gc.enable()
         control.start()
 
         def say(url: str) -> None:

@@ -147,14 +147,17 @@ INBOX_WISHES = 10_000
 FEED_EVENTS = 20_000
 """Events kept in memory for watchers; who is further behind reads the store."""
 
-STATE_EVERY_EVENTS = 20_000
-"""Events between two saved states: a second or two to fold after a restart."""
+STATE_EVERY_EVENTS = 5_000
+"""Events between two saved states: a fifth of a second to fold after a restart."""
+
+JOBS_PER_STATE_EVENT = 8
+"""A state of more jobs than eight times as many events waits for more of them: saving a million jobs takes seconds."""
 
 STATE_BYTES = 2 * 1024 * 1024 * 1024
 """The most that a saved state may take once unpacked: a million jobs at two kilobytes each. A larger one is not read,
 and the log is folded instead, so that a forged row cannot fill the memory."""
 
-IDLE_STATE_EVENTS = 2_000
+IDLE_STATE_EVENTS = 1_000
 """The same when the writer has nothing else to do."""
 
 QUIET_MS = 1_000
