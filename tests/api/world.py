@@ -60,6 +60,12 @@ class TestClock:
         self._now_ms += 1
         return self._now_ms
 
+    def not_before(self, at_ms: int) -> None:
+        self._now_ms = max(self._now_ms, at_ms)
+
+    def from_wall(self, at_ms: int) -> int:
+        return at_ms
+
     def advance(self, by_ms: int) -> None:
         self._now_ms += by_ms
 

@@ -3,8 +3,11 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,9 @@ import pytest
 from muster.backends.local.link import whereabouts
 from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited, WorkersStarted
 from muster.processes import entry
+from muster.worker.messages import line
 from muster.worker.processes import boot_id
+from muster.worker.service import address
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -62,6 +67,36 @@ def test_a_job_survives_a_control_plane_that_is_killed(make_machine: MakeMachine
     let_go_on(machine)
     assert machine.exit_of().exit_code == 5
     assert machine.log().count("ready") == 1
+
+
+@pytest.mark.parametrize("command", ["a limit", "a grace period"])
+def test_limits_are_kept_while_a_control_plane_hangs_on_its_connection(machine: Machine, command: str) -> None:
+    machine.start(
+        f"trap 'echo told' TERM; echo $$ ready; {GOES_ON}",
+        max_duration_ms=100 if command == "a limit" else None,
+    )
+    pid = int(machine.says("ready").split()[0])
+    if command == "a grace period":
+        machine.stop(grace_ms=50)
+        machine.says("told")
+    machine.backend.close()
+    with silent_control_plane(machine):
+        eventually(lambda: not is_alive(pid))
+    machine.backend = machine.connect()
+    assert machine.exit_of().timed_out is (command == "a limit")
+
+
+@contextmanager
+def silent_control_plane(machine: Machine) -> Iterator[None]:
+    """One that has greeted, and says nothing more."""
+    place = os.open(machine.home / "nodes" / "n1", os.O_PATH)
+    with socket.socket(socket.AF_UNIX) as channel:
+        channel.connect(address(place))
+        os.close(place)
+        channel.sendall(line({"token": machine.supervisor().token, "as": "control"}))
+        with channel.makefile() as lines:
+            assert "hello" in json.loads(lines.readline())
+            yield
 
 
 def test_what_happened_while_nobody_listened_is_told_until_it_is_recorded(machine: Machine) -> None:

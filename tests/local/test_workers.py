@@ -141,8 +141,20 @@ def test_max_duration_is_kept_while_the_control_plane_is_away(machine: Machine) 
     machine.says("told")
     machine.backend = machine.connect()
     exited = machine.exit_of()
-    assert (exited.exit_code, exited.told) == (9, True)
+    assert (exited.exit_code, exited.told, exited.timed_out) == (9, True, True)
     assert "maximum duration" in machine.log()
+
+
+def test_that_a_limit_was_the_reason_survives_the_supervisor(machine: Machine) -> None:
+    machine.start("trap 'echo told' TERM; echo ready; while :; do sleep 0.01; done", max_duration_ms=100)
+    machine.says("ready")
+    machine.poll()
+    machine.backend.close()
+    machine.says("told")
+    machine.kill_supervisor()
+    machine.backend = machine.connect()
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told, exited.timed_out) == (137, True, True)
 
 
 def test_a_command_for_a_gang_that_was_started_elsewhere_finds_it_after_a_restart(make_machine: MakeMachine) -> None:

@@ -93,13 +93,18 @@ def _reported(kind: str, said: Document) -> str:
         case "workers_started":
             return f"{who} running"
         case "workers_exited":
-            how = ", out of memory" if said.get("oom") else ", as told" if said.get("told") else ""
-            return f"{who} exited with code {said.get('exit_code')}{how}"
+            return f"{who} exited with code {said.get('exit_code')}{_how(said)}"
         case "start_failed":
             return f"{who} could not start" + (f": {_short(str(said['message']))}" if said.get("message") else "")
         case _:
             cost = said.get("cost_s")
             return "saved itself" + (f" in {amount(cost)} s" if cost else "")
+
+
+def _how(said: Document) -> str:
+    """Why workers are gone, as far as their node knows."""
+    reasons = (("oom", ", out of memory"), ("timed_out", ", at the end of its time"), ("told", ", as told"))
+    return next((words for name, words in reasons if said.get(name)), "")
 
 
 def _of_cluster(kind: str, said: Document, by: str) -> str:

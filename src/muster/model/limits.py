@@ -158,6 +158,11 @@ STATES_BETWEEN_LOOKS = 10
 YOUNG_OBJECTS = 50_000
 """New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
 
+CLOCK_DRAW_PART = 20
+"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall clock
+that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
+supervisors allow for."""
+
 WRITE_RETRY_MS = 1_000
 """How soon the writer tries again after the disk was full or the database away."""
 
@@ -192,6 +197,13 @@ STOP_GRACE_MS = 10_000
 
 ABSENCE_MARGIN_MS = 5_000
 """How long after a limit a supervisor acts on it by itself: whoever else may act comes first."""
+
+CONTROL_PING_MS = 1_500
+"""How often a control plane shows each supervisor that it is alive, when it has nothing else to say."""
+
+CONTROL_SILENCE_MS = 5_000
+"""A control plane that says nothing for so long counts as away, also while it is connected: it hangs. It missed three
+pings, and a supervisor that thinks so wrongly only keeps limits that are over."""
 
 LOG_SEGMENT_BYTES = 8 << 20
 """One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""

@@ -48,7 +48,12 @@ class Crew:
         self._held: dict[JobId, list[_Start]] = {}
         """Starts that wait until an older attempt is gone."""
         self._around = Surroundings(
-            loop=loop, mains=lambda: frozenset(self._by_pid), is_away=is_away, saved=self._saved, gone=self._gone
+            loop=loop,
+            mains=lambda: frozenset(self._by_pid),
+            is_away=is_away,
+            saved=self._saved,
+            overdue=self._overdue,
+            gone=self._gone,
         )
 
     @property
@@ -243,6 +248,13 @@ class Crew:
         if seat.token not in self._register.doomed:
             self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
 
+    def _overdue(self, process: WorkerProcess) -> None:
+        """A worker is about to be ended for its maximum duration: noted first, so that a successor says so, too."""
+        seat = self._seats[process.token]
+        if seat.token not in self._register.doomed:
+            self._journal.add("told", seat.job, seat.rank)
+            self._journal.add("overdue", seat.job, seat.rank)
+
     def _repeat(self, gang: Gang, seat: Seat) -> None:
         """Say again what is known of a worker; of one that waits to be started nothing is."""
         if seat.end is not None:
@@ -270,6 +282,7 @@ class Crew:
             exit_code=code,
             oom=oom,
             told=seat.is_told,
+            timed_out=seat.is_overdue,
         )
 
     def _failure(self, gang: Gang, ranks: Iterable[int], message: str) -> StartFailed:

@@ -52,6 +52,7 @@ def _end_of(seat: Seat, generation: int) -> dict[str, object]:
             ranks=(seat.rank,),
             exit_code=KILLED,
             told=seat.is_told,
+            timed_out=seat.is_overdue,
         )
     )
 

@@ -8,6 +8,7 @@ has acknowledged. An entry is a list whose first item is its name:
     seat    job rank token folders                a process is about to be started
     alive   job rank pid start_ticks              it was
     told    job rank                              it was told to leave
+    overdue job rank                              it was told by the supervisor, because its time was over
     doomed  job attempt rank token folders pid start_ticks    left over from an older attempt
     gone    token                                 a doomed one has ended
     report  number body                           something to be said; the end of a worker ends its seat
@@ -44,6 +45,8 @@ class Seat:
     pid: int | None = None
     start_ticks: int = 0
     is_told: bool = False
+    is_overdue: bool = False
+    """Its maximum duration was over, and it was told by the supervisor itself."""
     end: Body | None = None
     """The report of its end, for as long as somebody may ask again."""
 
@@ -104,6 +107,8 @@ class Register:
                 seat.pid, seat.start_ticks = pid, start_ticks
             case ["told", job, rank]:
                 self.gangs[job].seats[rank].is_told = True
+            case ["overdue", job, rank]:
+                self.gangs[job].seats[rank].is_overdue = True
             case ["ended", job, rank, body]:
                 self.gangs[job].seats[rank].end = body
             case ["doomed", job, attempt, rank, token, folders, pid, start_ticks]:
@@ -184,5 +189,7 @@ class Register:
             yield ["alive", seat.job, seat.rank, seat.pid, seat.start_ticks]
         if seat.is_told:
             yield ["told", seat.job, seat.rank]
+        if seat.is_overdue:
+            yield ["overdue", seat.job, seat.rank]
         if seat.end is not None:
             yield ["ended", seat.job, seat.rank, seat.end]

@@ -43,8 +43,10 @@ class Surroundings:
     mains: Callable[[], frozenset[int]]
     """The first processes of all workers."""
     is_away: Callable[[], bool]
-    """True while no control plane is connected: then limits are kept here."""
+    """True while no control plane is there, or it hangs: then limits are kept here."""
     saved: Callable[["WorkerProcess", Saved], None]
+    overdue: Callable[["WorkerProcess"], None]
+    """Called before it is ended because its maximum duration is over."""
     gone: Callable[["WorkerProcess"], None]
 
 
@@ -251,13 +253,15 @@ class WorkerProcess:
 
     def _look_at_clock(self) -> None:
         """Act on what is due, if nobody is there who would have."""
-        now_ms, due = _now_ms(), self._deadlines
-        is_alone = self._around.is_away() or self._is_idle
-        if is_alone and due.kill_ms is not None and due.kill_ms <= now_ms:
-            self.kill()
-        elif is_alone and due.tell_ms is not None and due.tell_ms <= now_ms:
-            self._note(LIMIT_NOTE)
-            self.stop(self._outfit.grace_ms)
+        if self._around.is_away() or self._is_idle:
+            now_ms = _now_ms()
+            has_to_die = self._deadlines.has_to_die(now_ms)
+            if not self.is_told and (has_to_die or self._deadlines.has_to_leave(now_ms)):
+                self._note(LIMIT_NOTE)
+                self._around.overdue(self)
+                self.stop(self._outfit.grace_ms)
+            if has_to_die:
+                self.kill()
         self._wind_clock()
 
     def _watch_idleness(self) -> None:
