@@ -14,6 +14,7 @@ from muster.model.plan import Hold
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DependencyWhen, RetryCause
+from muster.sim.campaign.grounds import Ground
 
 OWN_FAILURES = (Cause.ERROR, Cause.OOM, Cause.TIMEOUT)
 HARMLESS = (WorkersStarted, CheckpointSaved, HoldsSet)
@@ -36,13 +37,14 @@ class _Account:
 class History:
     """Remembers every job as it last was, and says what cannot have become of it."""
 
-    def __init__(self, pools: tuple[Pool, ...], *, is_exact: bool) -> None:
+    def __init__(self, pools: tuple[Pool, ...], ground: Ground, *, is_exact: bool) -> None:
         self.held: dict[JobId, None] = {}
         """Jobs that their users want held."""
         self.cancelled: dict[JobId, None] = {}
         """Jobs that their users gave up before they had ended."""
         self.last_ranks: dict[JobId, tuple[int, ...]] = {}
         """The gangs of jobs that have succeeded, as they were last."""
+        self._ground = ground
         self._pools = {pool.name: pool for pool in pools}
         self._accounts: dict[JobId, _Account] = {}
         self._is_exact = is_exact
@@ -100,6 +102,15 @@ class History:
             self.last_ranks[job.id] = tuple(worker.rank for worker in before.workers)
         if before.state.holds_resources and not job.state.holds_resources:
             yield from _ending(account, job)
+            yield from self._untrue(before, job)
+
+    def _untrue(self, before: Job, job: Job) -> Iterator[str]:
+        """What is said of an attempt that is over, and those who know the truth say otherwise."""
+        if job.cause in (Cause.ERROR, Cause.OOM) and not self._ground.has_failed_by_itself(job.id, job.attempt):
+            yield f"attempt {job.attempt} counts as failed for {job.cause}, and no process of it failed by itself"
+        ranks = tuple(worker.rank for worker in before.workers)
+        if job.state is not JobState.SUCCEEDED and self._ground.has_finished_by_itself(job.id, ranks):
+            yield f"every process of attempt {job.attempt} ended well by itself, and the job is {job.state}"
 
     def _start(self, state: State, job: Job) -> Iterator[str]:
         if job.id in self.held:
