@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from muster.backends.fake import FakeBackend
+from muster.backends.fake import KILLED, FakeBackend
+from muster.backends.fake.supervised import SupervisedBackend
 from muster.core import arrays, dependencies
 from muster.core.cluster import capacity
 from muster.core.lifecycle import endings, gang, seats, stopping, timing, transitions, waiting
@@ -14,15 +15,17 @@ from muster.core.quota import Ledger
 from muster.core.setting import Setting
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
+from muster.engine.paced_clock import PacedClock
 from muster.engine.state import fold
-from muster.model.events import JobHeld, JobReleased
+from muster.model.events import JobHeld, JobReleased, NodeLost, NodeUnreachable
 from muster.model.instructions import WakeAt
 from muster.model.job import Cause, JobState
 from muster.model.node import NodeState
 from muster.model.records import changed
+from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.training import Training
 from muster.sim.world import World
-from muster.store.memory import MemoryLog
+from muster.worker.deadlines import Deadlines
 
 Patch = pytest.MonkeyPatch
 Plant = Callable[[Patch], None]
@@ -293,8 +296,12 @@ def promises_are_forgotten(patch: Patch) -> None:
 
 
 def two_engines_may_write(patch: Patch) -> None:
-    honest = MemoryLog.append
-    patch.setattr(MemoryLog, "append", lambda self, events, _: honest(self, events, self.version))
+    honest = FaultyLog.append
+
+    def append(self: Any, events: Any, _: int, **beside: Any) -> int:
+        return honest(self, events, self.version, **beside)
+
+    patch.setattr(FaultyLog, "append", append)
 
 
 def lost_work_is_written_off_again_and_again(patch: Patch) -> None:
@@ -303,6 +310,90 @@ def lost_work_is_written_off_again_and_again(patch: Patch) -> None:
         self.lost += self.unsaved
 
     patch.setattr(Training, "lose", lose)
+
+
+def an_unreachable_node_counts_as_lost(patch: Patch) -> None:
+    def node_unreachable(job: Any, event: NodeUnreachable) -> Any:
+        return gang.node_lost(job, NodeLost(at_ms=event.at_ms, node=event.node))
+
+    patch.setattr(gang, "node_unreachable", node_unreachable)
+
+
+def a_cancelled_job_does_not_wait_for_its_workers(patch: Patch) -> None:
+    honest = stopping.cancel
+
+    def cancel(job: Any, event: Any) -> Any:
+        if job.state is JobState.STOPPING:
+            return endings._ended(job, JobState.CANCELLED, Cause.CANCELLED, event.at_ms), ()
+        return honest(job, event)
+
+    patch.setattr(stopping, "cancel", cancel)
+
+
+def a_kill_reaches_only_the_first_worker(patch: Patch) -> None:
+    honest = stopping._kill
+    patch.setattr(stopping, "_kill", lambda job, ranks: honest(job, ranks[:1]))
+
+
+def a_limit_kept_by_a_node_is_an_error(patch: Patch) -> None:
+    honest = gang.workers_exited
+    patch.setattr(gang, "workers_exited", lambda job, event: honest(job, changed(event, timed_out=False)))
+
+
+def supervisors_keep_no_limits(patch: Patch) -> None:
+    patch.setattr(Deadlines, "limit", lambda *_: None)
+
+
+def supervisors_keep_no_grace_periods(patch: Patch) -> None:
+    patch.setattr(Deadlines, "told", lambda *_: None)
+
+
+def silence_is_not_absence(patch: Patch) -> None:
+    honest = SupervisedBackend.fall_silent
+
+    def fall_silent(self: Any, known_after_ms: int = 0) -> None:
+        if not known_after_ms:
+            honest(self)
+
+    patch.setattr(SupervisedBackend, "fall_silent", fall_silent)
+
+
+def a_clock_that_is_set_back_stands_still(patch: Patch) -> None:
+    def go_on(self: Any, wall_ns: int) -> int:
+        self._shown_ns = max(self._shown_ns, wall_ns)
+        return int(self._shown_ns)
+
+    patch.setattr(PacedClock, "_go_on", go_on)
+
+
+def an_exit_record_is_ignored(patch: Patch) -> None:
+    def recorded(self: Any, process: Any, _: Any) -> Any:
+        return self._exit_report(process, code=KILLED)
+
+    patch.setattr(SupervisedBackend, "_recorded", recorded)
+
+
+def a_full_disk_is_not_noticed(patch: Patch) -> None:
+    honest = FaultyLog.append
+
+    def append(self: Any, events: Any, expected_version: int, **beside: Any) -> int:
+        return expected_version + len(events) if self.is_full else honest(self, events, expected_version, **beside)
+
+    patch.setattr(FaultyLog, "append", append)
+
+
+def a_log_that_was_moved_is_not_noticed(patch: Patch) -> None:
+    patch.setattr(FaultyLog, "_is_in_place", lambda _: True)
+
+
+def nodes_without_a_supervisor_are_not_swept(patch: Patch) -> None:
+    def end_everything(self: Any) -> None:
+        for process in self._processes():
+            if process.is_alive and self.is_attended(process.worker.node):
+                process.is_told = True
+                self._exit(process, code=KILLED)
+
+    patch.setattr(SupervisedBackend, "end_everything", end_everything)
 
 
 PLANTED: dict[Plant, int] = {
@@ -342,5 +433,17 @@ PLANTED: dict[Plant, int] = {
     promises_are_forgotten: 5,
     two_engines_may_write: 54,
     lost_work_is_written_off_again_and_again: 5,
+    an_unreachable_node_counts_as_lost: 0,
+    a_cancelled_job_does_not_wait_for_its_workers: 0,
+    a_kill_reaches_only_the_first_worker: 0,
+    a_limit_kept_by_a_node_is_an_error: 0,
+    supervisors_keep_no_limits: 0,
+    supervisors_keep_no_grace_periods: 0,
+    silence_is_not_absence: 0,
+    a_clock_that_is_set_back_stands_still: 0,
+    an_exit_record_is_ignored: 0,
+    a_full_disk_is_not_noticed: 0,
+    a_log_that_was_moved_is_not_noticed: 0,
+    nodes_without_a_supervisor_are_not_swept: 0,
 }
 """Every bug and the first schedule that finds it; `measure_planted_bugs` says which that is."""

@@ -143,6 +143,8 @@ class Processes(SupervisedBackend):
         super().__init__()
         self._failed: dict[tuple[JobId, int], None] = {}
         """Attempts of which a process failed by itself."""
+        self._finished: dict[tuple[JobId, int, int], Process] = {}
+        """Processes that ended well by themselves, whatever is said of them."""
         self._overdue: list[str] = []
         self._excused_ms = 0
         self._late_ms = 0
@@ -229,8 +231,9 @@ class Processes(SupervisedBackend):
 
     def has_finished_by_itself(self, job: JobId, ranks: tuple[int, ...]) -> bool:
         """True when these processes ended well without having been told to leave, and their nodes can say so."""
-        processes = [self._gangs[job].processes.get(rank) for rank in ranks] if job in self._gangs else []
-        return bool(processes) and all(each is not None and _has_finished(each) for each in processes)
+        attempt = self._gangs[job].attempt if job in self._gangs else 0
+        finished = [self._finished.get((job, attempt, rank)) for rank in ranks]
+        return bool(finished) and all(each is not None and not each.is_lost for each in finished)
 
     def _lateness(self, process: Process) -> Iterator[str]:
         if process.must_end_ms is None or not self._reaches(process.worker.node):
@@ -255,12 +258,9 @@ class Processes(SupervisedBackend):
             self._overdue += self._lateness(process)
             if code and not process.is_told:
                 self._failed[process.job, process.attempt] = None
+            elif not process.is_told:
+                self._finished[process.job, process.attempt, process.worker.rank] = process
         super()._exit(process, code=code, oom=oom)
-
-
-def _has_finished(process: Process) -> bool:
-    end = process.end
-    return isinstance(end, WorkersExited) and end.exit_code == 0 and not end.told and not process.is_lost
 
 
 class Gangs(World):

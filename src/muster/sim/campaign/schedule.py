@@ -84,7 +84,7 @@ _LATER_WEIGHTS = {
     Deed.LOG_FULL: 2,
     Deed.LOG_SILENT: 3,
     Deed.LOG_MOVED: 1,
-    Deed.DOWN: 1,
+    Deed.DOWN: 2,
 }
 """Drawn from a stream of their own: what was drawn before there were such deeds stays as it was for its number."""
 
