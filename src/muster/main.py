@@ -19,9 +19,10 @@ from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
 from muster.api.server import Listening, bound, serve
-from muster.backends.local.backend import LocalBackend, end_supervisors
+from muster.backends.local.backend import LocalBackend, end_supervisors, node_folders
 from muster.backends.local.inventory import divided, this_machine, whole
-from muster.backends.local.output import LocalOutput, highest_number
+from muster.backends.local.output import LocalOutput
+from muster.backends.local.ownership import Traces, fence, this_owner, traces
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.database_url import refuse_password
@@ -31,9 +32,12 @@ from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
-from muster.model.errors import MusterError
+from muster.model.errors import MusterError, Refused
+from muster.model.leadership import Leadership
 from muster.model.node import ClusterSpec, Node
-from muster.private_files import claim_folder, write_private
+from muster.model.owner import Owner
+from muster.model.records import changed
+from muster.private_files import alone_in, claim_folder, write_private
 from muster.processes import entry
 from muster.store.sql.store import SqlStore, open_store
 
@@ -53,6 +57,21 @@ class Options:
     database: str
     nodes: str | None
     settings: ServerSettings
+    take_over: bool = False
+    """The database governed the nodes of another home: end what runs there, and go on here."""
+    is_fenced: bool = False
+    """Whoever starts it says that nothing runs on the other machine any more."""
+    new_database: bool = False
+    """The database is another one than the nodes of this home obeyed, although they run things."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What was found out when this control plane took charge of its nodes."""
+
+    leadership: Leadership
+    traces: Traces
+    is_taken_over: bool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--database")
     serving.add_argument("--tls-certificate")
     serving.add_argument("--tls-key")
-    serving.add_argument("--insecure-bind", action="store_true")
+    for flag in ("--insecure-bind", "--take-over", "--fenced", "--new-database"):
+        serving.add_argument(flag, action="store_true")
     ending = commands.add_parser("down")
     ending.add_argument("--home", default=DEFAULT)
     ending.add_argument("--jobs", action="store_true", help="what it does anyway; said by `muster down --jobs`")
@@ -107,6 +127,9 @@ def _options(given: argparse.Namespace) -> Options:
         database=given.database or named or settings.database or f"sqlite:///{Home(home).database}",
         nodes=given.nodes or settings.nodes,
         settings=settings,
+        take_over=given.take_over,
+        is_fenced=given.fenced,
+        new_database=given.new_database,
     )
 
 
@@ -125,6 +148,7 @@ def _serve(options: Options) -> int:
     listener = bound(options.listening)
     with (
         closing(listener),
+        alone_in(options.home, "another control plane runs here; `muster down` ends it"),
         open_store(options.database, write=True) as store,
         _control(options, nodes, store) as (control, deps),
         ExitStack() as announced,
@@ -172,17 +196,20 @@ def _divided(wanted: str) -> tuple[Node, ...]:
 @contextmanager
 def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane over its store and its workers; when it ends the workers go on."""
+    charge = _take_charge(options, store)
     clock, metrics = SystemClock(), Metrics()
-    backend = LocalBackend(options.home, nodes)
+    backend = LocalBackend(options.home, nodes, leadership=charge.leadership)
     try:
         control = ControlPlane(
             log=store.log,
             states=store.states,
             backend=backend,
             clock=clock,
-            configuration=Configuration(cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules),
+            configuration=Configuration(
+                cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules, is_fenced=charge.is_taken_over
+            ),
             on_turn=metrics.on_turn,
-            numbers_from=highest_number(options.home),
+            numbers_from=charge.traces.highest_number,
         )
         metrics.watch(control)
         backend.on_news = control.nudge
@@ -202,6 +229,39 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             control.stop()
     finally:
         backend.close()
+
+
+def _take_charge(options: Options, store: SqlStore) -> Charge:
+    """Become the one that the nodes obey, unless they obey another database or this one has other nodes."""
+    owner, found, last = this_owner(options.home), traces(options.home), store.cluster.leadership()
+    running = found.strangers(last.cluster) if store.log.version else found.running
+    if running and not options.new_database:
+        raise Refused(
+            f"{store.name} is not the one that started what runs here: {', '.join(running[:5])}; name the right "
+            "database, end it with `muster down --jobs`, or go on with `muster up --new-database`, which keeps its "
+            "GPUs busy until `muster quarantine` is told what to do with it"
+        )
+    known = store.cluster.owner()
+    is_taken_over = known is not None and not known.is_same(owner)
+    if known is not None and is_taken_over and options.take_over:
+        _fence(known, owner, options)
+    seen = found.epochs.get(last.cluster, 0) if last.cluster else 0
+    if seen > last.epoch:
+        _log.warning("the database is older than its nodes: it was restored from a copy", extra={"epoch": seen})
+    leadership = store.cluster.lead(owner, above_epoch=seen, take_over=options.take_over)
+    # What is asked here was asked above: nodes of this home that obeyed another database obey this one now.
+    return Charge(leadership=changed(leadership, takes_over=True), traces=found, is_taken_over=is_taken_over)
+
+
+def _fence(known: Owner, owner: Owner, options: Options) -> None:
+    """End what the nodes of the home before this one run, or be told that nothing does."""
+    if known.machine == owner.machine:
+        fence(Path(known.home))
+    elif not options.is_fenced:
+        raise Refused(
+            f"what runs in {known} cannot be ended from here: run `muster down --jobs --home {known.home}` there, "
+            "and then `muster up --take-over --fenced` here"
+        )
 
 
 @contextmanager
@@ -228,8 +288,7 @@ def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
 
 def _down(home: Path) -> int:
     """End every supervisor of a home with everything that it runs."""
-    nodes = Home(home).nodes
-    end_supervisors(sorted(path for path in nodes.iterdir() if path.is_dir()) if nodes.is_dir() else ())
+    end_supervisors(node_folders(home))
     return 0
 
 

@@ -5,7 +5,6 @@ when to end, and how many reports there are to wait for. Reports are stamped wit
 different nodes are put in its order, because nobody promises one. What they say is the real backend's.
 """
 
-import fcntl
 import os
 import signal
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 from muster.backends.fake import FakeBackend, Script
 from muster.backends.local import LocalBackend
 from muster.backends.local.link import whereabouts
-from muster.model.events import NodeLost, ObservedEvent, WorkersExited
+from muster.model.events import NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node
@@ -43,7 +42,7 @@ class LocalWorld:
         self._folder.mkdir()
         self._shadow = FakeBackend()
         self._scripts: dict[JobId, tuple[Script, ...]] = {}
-        self._locks: list[int] = []
+        self._blocked: list[Path] = []
         self._expected: list[ObservedEvent] = []
         self._real = LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
         self._wait(lambda: len(self._real.limits()) == 2)
@@ -58,13 +57,14 @@ class LocalWorld:
         self._observe()
 
     def lose_node(self, node: NodeName) -> None:
-        """Kill its supervisor and keep another one from taking its place."""
+        """Kill its supervisor and keep another one from taking its place, so that the node is swept."""
         found = whereabouts(self._home / "nodes" / node)
         assert found is not None
+        log = self._home / "nodes" / node / "supervisor.log"
+        log.unlink()
+        log.mkdir()
+        self._blocked.append(log)
         os.kill(found.pid, signal.SIGKILL)
-        lock = os.open(self._home / "nodes" / node / "lock", os.O_RDWR)
-        self._wait(lambda: self._has_taken(lock))
-        self._locks.append(lock)
         self._shadow.lose_node(node)
 
     def alive(self, job: JobId) -> tuple[int, ...]:
@@ -95,7 +95,8 @@ class LocalWorld:
         heard: list[ObservedEvent] = []
 
         def look() -> bool:
-            heard.extend(self._stamped(event, expected) for event in self._real.poll())
+            news = (event for event in self._real.poll() if not isinstance(event, NodeUnreachable))
+            heard.extend(self._stamped(event, expected) for event in news)
             return not Counter(expected) - Counter(heard) and self._is_quiet()
 
         with suppress(AssertionError):  # then the test says what is missing
@@ -110,8 +111,8 @@ class LocalWorld:
         self._real.acknowledge()
 
     def close(self) -> None:
-        for lock in self._locks:
-            os.close(lock)
+        for log in self._blocked:
+            log.rmdir()
         self._wait(lambda: len(self._real.limits()) == 2)
         self._real.shutdown()
 
@@ -147,13 +148,6 @@ class LocalWorld:
         return not self._real._commands and not any(
             link._backlog for link in self._real._links.values() if not link.is_lost
         )
-
-    def _has_taken(self, lock: int) -> bool:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _wait(self, look: Callable[[], bool]) -> None:
         give_up_s = time.monotonic() + DEADLINE_S

@@ -12,8 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from muster.backends.local import LocalBackend
 from muster.backends.local.link import whereabouts
-from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited, WorkersStarted
+from muster.model.errors import InvariantViolated
+from muster.model.events import (
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    ObservedEvent,
+    StartFailed,
+    WorkersExited,
+    WorkersStarted,
+)
+from muster.model.leadership import Leadership
 from muster.processes import entry
 from muster.worker.messages import line
 from muster.worker.processes import boot_id
@@ -124,8 +135,8 @@ def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> Non
     log = machine.says("ready")
     eventually(lambda: len(machine.log().splitlines()) == 2)
     before = machine.kill_supervisor()
-    assert machine.heard(NodeLost).node == "n1"
-    assert machine.heard(NodeChanged).node == machine.nodes[0]
+    assert machine.heard(NodeUnreachable).node == "n1"
+    assert machine.heard(NodeReturned).node == "n1"
     exited = machine.exit_of()
     assert (exited.exit_code, exited.told) == (137, False)
     assert not [int(word) for word in machine.log().split() if word.isdigit() and is_alive(int(word))], log
@@ -143,14 +154,51 @@ def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) 
     machine.backend = machine.connect()
     machine.exit_of()
     kinds = [type(event) for event in machine.events]
-    assert kinds.index(NodeLost) < kinds.index(NodeChanged) < kinds.index(WorkersExited)
+    assert kinds.index(NodeUnreachable) < kinds.index(NodeReturned) < kinds.index(WorkersExited)
+
+
+def test_where_no_successor_can_be_started_the_node_is_swept_by_its_journal(machine: Machine) -> None:
+    machine.start("trap '' TERM HUP; setsid sh -c 'echo $$; sleep 60' & echo $$ ready; sleep 60")
+    machine.says("ready")
+    eventually(lambda: len(machine.log().splitlines()) == 2)
+    pids = [int(word) for word in machine.log().split() if word.isdigit()]
+    log = machine.home / "nodes" / "n1" / "supervisor.log"
+    log.unlink()
+    log.mkdir()
+    machine.kill_supervisor()
+    machine.heard(NodeLost)
+    assert [pid for pid in pids if is_alive(pid)] == []
+    assert not any(isinstance(event, NodeReturned) for event in machine.events)
+    log.rmdir()
+    machine.heard(NodeReturned)
+    machine.start("true", job="job-2")
+    assert machine.exit_of(job="job-2").exit_code == 0
+
+
+def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_nobody(machine: Machine) -> None:
+    machine.start(GOES_ON)
+    machine.says("ready")
+    machine.backend.close()
+    newer = LocalBackend(machine.home, machine.nodes, leadership=Leadership(cluster="c1", epoch=7))
+    eventually(newer.limits)
+    for stale in (Leadership(cluster="c1", epoch=6), Leadership(cluster="c2", epoch=9)):
+        older = LocalBackend(machine.home, machine.nodes, leadership=stale)
+        with pytest.raises(InvariantViolated, match="does not obey"):
+            eventually(older.poll)
+        older.close()
+    newer.close()
+    machine.backend = LocalBackend(
+        machine.home, machine.nodes, leadership=Leadership(cluster="c2", epoch=1, takes_over=True)
+    )
+    let_go_on(machine)
+    assert machine.exit_of().exit_code == 5
 
 
 def test_a_supervisor_that_keeps_dying_is_started_again_and_again(machine: Machine) -> None:
     for count in (1, 2, 3):
         machine.kill_supervisor()
-        machine.heard(NodeChanged, count=count)
-    assert len([event for event in machine.events if isinstance(event, NodeLost)]) == 3
+        machine.heard(NodeReturned, count=count)
+    assert len([event for event in machine.events if isinstance(event, NodeUnreachable)]) == 3
 
 
 @pytest.mark.parametrize("start_ticks", ["its own", "another's"])
@@ -204,7 +252,7 @@ def test_a_node_that_is_no_longer_there_is_ended_and_its_workers_are_denied(make
     machine.backend.close()
     machine.nodes = machine.nodes[:1]
     machine.backend = machine.connect()
-    eventually(lambda: not is_alive(pid))
+    assert not is_alive(pid)
     machine.start("echo $$ ready; sleep 60", nodes=("n2",))
     assert "n2 is no node" in machine.heard(StartFailed).message
     machine.kill()
@@ -215,7 +263,7 @@ def test_ending_a_supervisor_ends_its_workers(machine: Machine) -> None:
     machine.start("trap '' TERM; echo $$ ready; while :; do sleep 0.05; done")
     pid = int(machine.says("ready").split()[0])
     os.kill(machine.supervisor().pid, signal.SIGTERM)
-    machine.heard(NodeLost)
+    machine.heard(NodeUnreachable)
     assert not is_alive(pid)
     assert machine.exit_of().told
 

@@ -10,17 +10,19 @@ import pytest
 
 from muster.backends.local.backend import end_supervisors
 from muster.model.errors import InvariantViolated, TimedOut
-from muster.model.events import NodeChanged, NodeLost
+from muster.model.events import NodeReturned, NodeUnreachable
+from muster.worker import inheritance
+from muster.worker.cgroups import Cgroup
 from tests.local.conftest import MakeMachine
-from tests.local.machine import Machine, eventually
+from tests.local.machine import Machine, eventually, is_alive
 
 
 def test_a_node_whose_folder_cannot_be_made_is_lost_until_it_can(make_machine: MakeMachine, tmp_path: Path) -> None:
     (tmp_path / "nodes").touch()
     machine = make_machine()
-    assert "cannot be started" in machine.heard(NodeLost).because
+    assert "cannot be started" in machine.heard(NodeUnreachable).because
     (tmp_path / "nodes").unlink()
-    machine.heard(NodeChanged)
+    machine.heard(NodeReturned)
     machine.start("true")
     assert machine.exit_of().exit_code == 0
 
@@ -62,14 +64,29 @@ def test_a_backend_whose_thread_has_ended_says_so(machine: Machine, monkeypatch:
         machine.backend.poll()
 
 
-def test_a_supervisor_that_does_not_end_is_named(machine: Machine) -> None:
-    found = machine.supervisor()
-    os.kill(found.pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(TimedOut, match=f"n1 .process {found.pid}"):
-            end_supervisors([machine.home / "nodes" / "n1"], timeout_s=0.05)
-    finally:
-        os.kill(found.pid, signal.SIGCONT)
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["hangs", "is dead"])
+def test_what_a_supervisor_runs_is_ended_also_when_it_hangs_or_is_dead(machine: Machine, number: int) -> None:
+    machine.start("trap '' TERM; echo $$ ready; while :; do sleep 0.05; done")
+    pid = int(machine.says("ready").split()[0])
+    machine.backend.close()
+    os.kill(machine.supervisor().pid, number)
+    end_supervisors([machine.home / "nodes" / "n1"], timeout_s=0.05)
+    assert not is_alive(pid)
+
+
+def test_what_does_not_end_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.start("echo $$ ready; sleep 60")
+    pid = int(machine.says("ready").split()[0])
+    machine.backend.close()
+    machine.kill_supervisor()
+    with monkeypatch.context() as patched:
+        patched.setattr(inheritance, "send_signal", lambda *_: None)
+        patched.setattr(inheritance, "PATIENCE_S", 0.05)
+        patched.setattr(Cgroup, "kill", lambda _: None)
+        with pytest.raises(TimedOut, match=rf"rank 0 of job-1, attempt 1 .process {pid}. on n1"):
+            end_supervisors([machine.home / "nodes" / "n1"])
+    end_supervisors([machine.home / "nodes" / "n1"])
+    assert not is_alive(pid)
 
 
 def test_a_supervisor_that_ends_while_it_is_told_to_is_no_trouble(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from muster.backends.fake import FakeBackend, Script
 from muster.core.lifecycle import occupied
 from muster.engine.engine import Submitted
-from muster.engine.state import State, fold
+from muster.engine.folding import fold
+from muster.engine.state import State
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.node import NodeState

@@ -15,8 +15,8 @@ from muster.core.quota import Ledger
 from muster.core.setting import Setting
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
+from muster.engine.folding import fold
 from muster.engine.paced_clock import PacedClock
-from muster.engine.state import fold
 from muster.model.events import JobHeld, JobReleased, NodeLost, NodeUnreachable
 from muster.model.instructions import WakeAt
 from muster.model.job import Cause, JobState

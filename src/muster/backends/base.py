@@ -7,8 +7,11 @@ The contract that every adapter keeps, and that lets either side forget or repea
   reported again, so that a report that got lost is made up for by sending the command again.
 - **Honest about the unknown.** A stop or a kill for a worker that was never started is answered with `StartFailed`.
 - **One attempt at a time.** Starting a newer attempt ends whatever is left of an older one, without a report.
-- **Silent about what it cannot see.** Workers on a node that is lost are not reported; the node is.
-- **Told twice.** What ran on a lost node is to be killed, and again once the node is back: it may only have hung.
+- **Silent about what it cannot see.** A node that nobody can talk to is reported as unreachable. Its workers are not
+  reported before they are known to be gone: one by one when the node is back, or all at once as a lost node.
+- **Lost means gone.** A node is reported as lost when every process on it has ended: the machine is off, or the node
+  was swept or fenced.
+- **Told twice.** What ran on a lost node is to be killed, and again once the node is back.
 """
 
 from typing import Protocol

@@ -57,7 +57,7 @@ def event_text(event: Event) -> str:
             return f"changed{by}: {_pairs(said.get('changes') or {})}"
         case "job_held" | "job_released" | "job_cancel_requested":
             return {"job_held": "held", "job_released": "released"}.get(event.kind, "cancelled") + by
-        case "job_started" | "resize_ordered" | "eviction_ordered":
+        case "job_started" | "resize_ordered" | "eviction_ordered" | "gang_adopted":
             return _decided(event.kind, said)
         case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved":
             return _reported(event.kind, said)
@@ -66,7 +66,7 @@ def event_text(event: Event) -> str:
             return f"{said.get('dependency')} {how}"
         case "holds_set" | "rules_changed" | "cluster_changed":
             return _of_cluster(event.kind, said, by)
-        case "node_changed" | "node_unreachable" | "node_returned" | "node_lost":
+        case "node_changed" | "node_unreachable" | "node_returned" | "node_lost" | "gangs_found":
             return _of_cluster(event.kind, said, by)
         case _:
             return _otherwise(event.kind, said)
@@ -79,7 +79,7 @@ def _decided(kind: str, said: Document) -> str:
         case "job_started":
             attempt = said.get("attempt")
             return f"starts on {nodes}" + (f", attempt {attempt}" if attempt not in (None, 1) else "")
-        case "resize_ordered":
+        case "resize_ordered" | "gang_adopted":
             return f"goes on with {count(len(workers), 'worker')} on {nodes}"
         case _:
             lost = said.get("lost_gpu_s") or 0
@@ -118,6 +118,9 @@ def _of_cluster(kind: str, said: Document, by: str) -> str:
             return f"is back{because}"
         case "node_lost":
             return f"lost{because}"
+        case "gangs_found":
+            gangs = said.get("gangs") or []
+            return f"runs {_plain(gangs)}" if gangs else "runs nothing"
         case "holds_set":
             number = int(said.get("holds") or 0)
             return f"{count(number, 'start')} promised" if number else "no start is promised"

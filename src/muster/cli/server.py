@@ -31,6 +31,15 @@ PrivateKey = Annotated[Path | None, typer.Option(metavar="FILE", exists=True, di
 InsecureBind = Annotated[
     bool, typer.Option("--insecure-bind", help="Listen to the network without TLS: something in front of it does that.")
 ]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="The database governed the nodes of another home: end what runs there.")
+]
+Fenced = Annotated[
+    bool, typer.Option("--fenced", help="With --take-over from another machine: nothing runs there any more.")
+]
+NewDatabase = Annotated[
+    bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")
+]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
 
@@ -45,6 +54,9 @@ def up(
     tls_certificate: Certificate = None,
     tls_key: PrivateKey = None,
     insecure_bind: InsecureBind = False,
+    take_over: TakeOver = False,
+    fenced: Fenced = False,
+    new_database: NewDatabase = False,
     detach: Detach = False,
     output: Printed = Output.TABLE,
 ) -> None:
@@ -65,7 +77,8 @@ def up(
         "tls-key": tls_key,
     }
     options = {name: str(value) for name, value in said.items() if value is not None}
-    flags = ["--insecure-bind"] if insecure_bind else []
+    asked = {"insecure-bind": insecure_bind, "take-over": take_over, "fenced": fenced, "new-database": new_database}
+    flags = [f"--{name}" for name, is_asked in asked.items() if is_asked]
     command = [*serve_command({"home": str(folder), **options}), *flags]
     running = find_server(folder)
     if not detach:
@@ -78,7 +91,7 @@ def up(
     else:
         _tell(server.url, folder, was_running=running is not None, is_default=home is None)
     if running is not None:
-        _tell_unheeded(running, options | ({"insecure-bind": ""} if insecure_bind else {}))
+        _tell_unheeded(running, options | dict.fromkeys((flag.removeprefix("--") for flag in flags), ""))
 
 
 def _become(command: list[str], folder: Path, running: "Server | None") -> NoReturn:

@@ -1,6 +1,10 @@
 """The only writer: everything that changes goes through here, into the log, and from the log into state.
 
     state         what the log says, folded, and the scheduling snapshot kept in step with it
+    folding       how an event changes the state
+    node_folding  the same for what becomes of nodes
+    quarantine    what nodes run that nobody here has started
+    adoption      what may be done with that
     projection    how one job's change edits the snapshot
     consequences  what follows from an event for other jobs and nodes
     controller    event -> transition -> log -> instructions

@@ -7,7 +7,8 @@ the state is ahead of the log and nothing more can be recorded; a new controller
 
 from muster.core.lifecycle import due_ms
 from muster.engine.consequences import consequences
-from muster.engine.state import Move, Outcome, State, fold
+from muster.engine.folding import fold
+from muster.engine.state import Move, Outcome, State
 from muster.engine.story import story
 from muster.engine.timers import Timers
 from muster.model.audit import AuditEntry

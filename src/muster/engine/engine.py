@@ -11,17 +11,21 @@ from muster.core.admission import Admitted, Rejected
 from muster.core.arrays import ArrayProgress, failed_only
 from muster.core.dependencies import Fate, fate, find_cycle, in_order
 from muster.core.lifecycle import due_ms, standing_commands
+from muster.engine.adoption import adoption, kills
 from muster.engine.apply import Applied, Dropped
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
-from muster.engine.state import State, fold
+from muster.engine.folding import fold
+from muster.engine.node_folding import of_interest, with_findings
+from muster.engine.state import State
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
 from muster.model.events import (
     ClusterChanged,
     DependencyFailed,
     Event,
+    GangsFound,
     JobCancelRequested,
     JobHeld,
     JobReleased,
@@ -36,7 +40,7 @@ from muster.model.events import (
 from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
-from muster.model.node import ClusterSpec, Node, NodeState
+from muster.model.node import ClusterSpec
 from muster.model.plan import ReasonCode
 from muster.model.records import Record, changed
 from muster.model.scenario import Rules, Scenario
@@ -171,7 +175,7 @@ class Engine:
         ran; it stays in the cluster, down, while a job still has to be told.
         """
         known = self.state.nodes
-        staying = tuple(_with_findings(node, known.get(node.name)) for node in cluster.nodes)
+        staying = tuple(with_findings(node, known.get(node.name)) for node in cluster.nodes)
         names = frozenset(node.name for node in staying)
         with self.batch():
             for name in [name for name in known if name not in names]:
@@ -206,8 +210,20 @@ class Engine:
         record, news = self._controller.record, 0
         with self._batch:
             for event in events:
-                news += record(event)
+                news += record(of_interest(event, self.state) if type(event) is GangsFound else event)
         return news
+
+    def adopt(self, job: JobId, now_ms: int, *, by: str = "") -> None:
+        """Let a job go on with its gang that is in quarantine; one that is not known here is submitted with it."""
+        events = adoption(self.state, job, now_ms, by=by)
+        with self.batch():
+            for event in events:
+                self._record(event)
+
+    def kill_quarantined(self, job: JobId) -> None:
+        """Have everything ended that is in quarantine of a job; its GPUs are free when the nodes say so."""
+        for kill in kills(self.state, job):
+            self._backend.send(kill)
 
     def tick(self, now_ms: int) -> CycleReport | None:
         """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
@@ -326,7 +342,7 @@ class Engine:
     def _new_id(self) -> JobId:
         """The next free number; whoever brings ids of their own may have taken some."""
         number = max(self.state.submissions, self._numbers_from) + 1
-        while self.state.state_of(JobId(f"job-{number}")) is not None:
+        while self.state.is_taken(JobId(f"job-{number}")):
             number += 1
         return JobId(f"job-{number}")
 
@@ -361,15 +377,6 @@ class Engine:
     def _check_known(self, job: JobId) -> None:
         if self.state.state_of(job) is None:
             raise NotFound(f"there is no job {job}")
-
-
-def _with_findings(node: Node, known: Node | None) -> Node:
-    """The node as configured, with what was found out about it since."""
-    if known is None:
-        return node
-    is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
-    bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
-    return changed(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
 
 
 class _Batch:

@@ -32,10 +32,13 @@ def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> No
 def _is_considered(job: Job) -> bool:
     """True for jobs that wait for GPUs.
 
-    Not for those that pause, nor for tasks whose turn has not come: ten thousand of them would only be looked at.
+    Not for those that pause, nor for tasks whose turn has not come: ten thousand of them would only be looked at. Nor
+    for those of which something is in quarantine.
     """
     state = job.state
-    return not (state.is_final or state.holds_resources or job.awaits_turn or job.not_before_ms is not None)
+    if state.is_final or state.holds_resources:
+        return False
+    return not (job.awaits_turn or job.not_before_ms is not None or job.astray)
 
 
 def _mirror_waiting(snapshot: Snapshot, job: Job) -> None:

@@ -1,45 +1,23 @@
 """What the log says, folded: every job, array and node, and the scheduling snapshot in step with them.
 
-`fold` is the only thing that changes a `State`. The same log always folds to the same state.
+Only `folding.fold` changes a `State`. The same log always folds to the same state.
 """
 
 from collections.abc import Iterable
 
 from muster.core.arrays import ArrayTally
-from muster.core.lifecycle import created, occupied, standing_commands, standing_kill, transition
-from muster.core.lifecycle.updating import updated_spec
+from muster.core.lifecycle import occupied, standing_commands, standing_kill, transition
 from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
+from muster.engine.quarantine import Quarantine
 from muster.model.compiling import mypyc_attr
 from muster.model.errors import InvalidInput
-from muster.model.events import (
-    CONFIGURATION,
-    ENGINE,
-    CheckpointSaved,
-    ClusterChanged,
-    Event,
-    HoldsSet,
-    JobEvent,
-    JobStarted,
-    JobSubmitted,
-    JobUpdated,
-    NodeChanged,
-    NodeEvent,
-    NodeLost,
-    NodeReturned,
-    NodeUnreachable,
-    RulesChanged,
-    StartFailed,
-    TimerFired,
-    WorkersExited,
-    WorkersStarted,
-)
+from muster.model.events import JobEvent, NodeEvent
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
-from muster.model.node import ClusterSpec, Node, NodeState
-from muster.model.records import changed
+from muster.model.node import Node, NodeState
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
@@ -77,7 +55,7 @@ class Outcome:
         """False when the event was stale or said nothing new: it need not be remembered."""
 
 
-_NOTHING = Outcome(is_change=False)
+NOTHING = Outcome(is_change=False)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -97,7 +75,7 @@ class State:
         """When the last of them happened."""
         self.jobs: dict[JobId, Job] = {}
         self.nodes: dict[NodeName, Node] = {node.name: node for node in scenario.cluster.nodes}
-        self.draining = _draining(scenario.cluster.nodes)
+        self.draining = draining_among(scenario.cluster.nodes)
         """Nodes that are drained once nothing runs there any more."""
         self.arrays: dict[JobId, ArrayTally] = {}
         self.array_specs: dict[JobId, JobSpec] = {}
@@ -111,12 +89,13 @@ class State:
         """Nodes that somebody drained, and who."""
         self.node_notes: dict[NodeName, str] = {}
         """Why each node is in the state it is in, as far as somebody said."""
-        self.patience = _new_patience(self.snapshot) if scenario.policy.takes_turns else None
+        self.patience = new_patience(self.snapshot) if scenario.policy.takes_turns else None
         """Watches jobs that gave way; None when the policy lets nobody ask for that."""
         self.configured: Rules | None = None
         """The rules that the configuration asked for last; others may have changed them since."""
         self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
         """What was running on each node when it was last lost."""
+        self.quarantine = Quarantine()
         self.submissions = 0
         self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
         """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
@@ -128,6 +107,10 @@ class State:
         if job in self.arrays:
             return self.arrays[job].progress().state
         return self.jobs[job].state if job in self.jobs else None
+
+    def is_taken(self, job: JobId) -> bool:
+        """True for the name of a job that is known, or that runs somewhere and is not."""
+        return self.state_of(job) is not None or any(True for _ in self.quarantine.of(job))
 
     def addressed(self, job: JobId) -> tuple[JobId, ...]:
         """The jobs that an event for `job` is for: itself, every task if it is an array, none if it is unknown."""
@@ -152,206 +135,20 @@ class State:
         return tuple(sorted(found))
 
 
-def fold(state: State, event: Event) -> Outcome:
-    """Take an event into the state."""
-    if event.at_ms > state.now_ms:
-        state.now_ms = event.at_ms
-    # What there is most of comes first: a case that does not match costs as much as many a step.
-    match event:
-        case JobSubmitted():
-            outcome = _submit(state, event)
-        case WorkersStarted() | WorkersExited() | JobStarted() | CheckpointSaved() | TimerFired():
-            outcome = _move_all(state, event, state.addressed(event.job))
-            _forgive_nodes(state, event, outcome)
-        case _:
-            outcome = _fold_rare(state, event)
-    state.version += outcome.is_change
-    return outcome
-
-
-def _fold_rare(state: State, event: Event) -> Outcome:
-    match event:
-        case HoldsSet(holds=holds):
-            state.snapshot.hold(holds)
-            return Outcome()
-        case NodeChanged():
-            return _hear_of_node(state, event, _as_wished(state, event))
-        case NodeUnreachable():
-            return _lose_contact(state, event)
-        case NodeReturned():
-            return _regain_contact(state, event)
-        case NodeLost():
-            return _lose_node(state, event)
-        case RulesChanged():
-            return _change_rules(state, event)
-        case ClusterChanged(cluster=cluster):
-            return _change_cluster(state, cluster, event.at_ms)
-        case _:
-            if isinstance(event, JobUpdated) and event.job in state.array_specs:
-                state.array_specs[event.job] = updated_spec(state.array_specs[event.job], event.changes)
-            outcome = _move_all(state, event, state.addressed(event.job))
-            if isinstance(event, StartFailed):
-                _blame_nodes(state, event, outcome)
-            else:
-                _forgive_nodes(state, event, outcome)
-            return outcome
-
-
-def _submit(state: State, event: JobSubmitted) -> Outcome:
-    if event.job in state.jobs or event.job in state.arrays:
-        return _NOTHING
-    state.submissions += 1
-    state.users[event.job] = event.by
-    if event.key:
-        state.keys[event.by, event.key] = (event.job, event.fingerprint)
-    for dependency in event.spec.depends_on:
-        state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
-    moves = tuple([Move(None, job) for job in created(event)])
-    tally = None if event.spec.array is None else ArrayTally(event.job, event.spec.array)
-    for move in moves:
-        _place(state, move, event.at_ms, tally)
-    if tally is not None:
-        # Last: whoever reads on another thread and finds the array finds its tasks too.
-        state.array_specs[event.job] = event.spec
-        state.arrays[event.job] = tally
-    return Outcome(moves)
-
-
-def _lose_contact(state: State, event: NodeUnreachable) -> Outcome:
-    node = state.nodes.get(event.node)
-    if node is None or node.state is NodeState.DOWN:
-        return _NOTHING
-    state.node_faults[node.name] = state.node_faults.get(node.name, 0) + 1
-    return _hear_of_node(state, event, changed(node, state=NodeState.DOWN))
-
-
-def _regain_contact(state: State, event: NodeReturned) -> Outcome:
-    node = state.nodes.get(event.node)
-    if node is None or node.state is not NodeState.DOWN:
-        return _NOTHING
-    back = NodeState.DRAINED if node.name in state.set_aside else NodeState.READY
-    return _hear_of_node(state, event, changed(node, state=back))
-
-
-def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeReturned, node: Node) -> Outcome:
-    """Put the node as it is now in the place of what was known, with what that means for the jobs on it."""
-    before = state.nodes.get(node.name)
-    if not _change_node(state, node).is_change:
-        return _NOTHING
-    state.node_notes[node.name] = event.because
-    was_down, is_down = before is not None and before.state is NodeState.DOWN, node.state is NodeState.DOWN
-    if is_down and not was_down:
-        # What it was running at an earlier loss was killed when it came back.
-        state.lost.pop(node.name, None)
-    if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down):
-        return Outcome()
-    moves = _move_all(state, event, state.jobs_on(node.name)).moves
-    commands = state.commands_on(node.name, event.at_ms) if was_down and not is_down else ()
-    return Outcome(moves, commands)
-
-
-def _as_wished(state: State, event: NodeChanged) -> Node:
-    """The node as it was reported, unless somebody set it aside: a node that is only back stays drained."""
-    node = event.node
-    if event.by not in ("", ENGINE):
-        if node.state in (NodeState.DRAINING, NodeState.DRAINED):
-            state.set_aside[node.name] = event.by
-        else:
-            state.set_aside.pop(node.name, None)
-    elif node.state is NodeState.READY and node.name in state.set_aside:
-        return changed(node, state=NodeState.DRAINED)
-    return node
-
-
-def _change_node(state: State, node: Node) -> Outcome:
-    if state.nodes.get(node.name) == node:
-        return _NOTHING
-    state.nodes[node.name] = node
-    if node.state is NodeState.DRAINING:
-        state.draining[node.name] = None
-    else:
-        state.draining.pop(node.name, None)
-    state.snapshot.change_node(node)
-    if state.patience is not None:
-        state.patience.resize(state.snapshot.setting.gpu_milli, state.now_ms)
-    return Outcome()
-
-
-def _change_rules(state: State, event: RulesChanged) -> Outcome:
-    state.snapshot.change_rules(event.rules, event.at_ms)
-    if event.by == CONFIGURATION:
-        state.configured = event.rules
-    if not event.rules.policy.takes_turns:
-        state.patience = None
-    elif state.patience is None:
-        state.patience = _patience_with(state, event.at_ms)
-    if state.patience is not None:
-        for job in state.jobs.values():
-            state.patience.watch(job, event.at_ms)
-    return Outcome()
-
-
-def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
-    state.nodes = {node.name: node for node in cluster.nodes}
-    state.draining = _draining(cluster.nodes)
-    state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
-    state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
-    state.snapshot.change_cluster(cluster)
-    if state.patience is not None:
-        state.patience.resize(state.snapshot.setting.gpu_milli, at_ms)
-    return Outcome()
-
-
-def _draining(nodes: Iterable[Node]) -> dict[NodeName, None]:
-    return {node.name: None for node in nodes if node.state is NodeState.DRAINING}
-
-
-def _patience_with(state: State, at_ms: int) -> Patience:
-    """A line that everybody stands in who has not ended, as if it had been kept from the beginning.
-
-    What each is due is kept from now on.
-    """
-    state.snapshot.entitle_anew(at_ms)
-    patience = _new_patience(state.snapshot)
-    for job in state.jobs.values():
-        if not job.state.is_final:
-            for due in patience.follow(None, job, at_ms):
-                patience.note(state.jobs[due], at_ms)
-    return patience
-
-
-def _new_patience(snapshot: Snapshot) -> Patience:
-    return Patience(snapshot.setting.gpu_milli, snapshot.entitlements)
-
-
-def _lose_node(state: State, event: NodeLost) -> Outcome:
-    node = state.nodes.get(event.node)
-    if node is None:
-        return _NOTHING
-    is_news = _change_node(state, changed(node, state=NodeState.DOWN)).is_change
-    outcome = _move_all(state, event, state.jobs_on(event.node))
-    sent = (instruction for move in outcome.moves for instruction in move.instructions)
-    kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
-    state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
-    if is_news or outcome.is_change:
-        state.node_notes[event.node] = event.because
-        state.node_faults[event.node] = state.node_faults.get(event.node, 0) + is_news
-    return Outcome(moves=outcome.moves, is_change=is_news or outcome.is_change)
-
-
-def _move_all(state: State, event: JobEvent | NodeEvent, jobs: Iterable[JobId]) -> Outcome:
+def move_all(state: State, event: JobEvent | NodeEvent, jobs: Iterable[JobId]) -> Outcome:
+    """Take an event to each of these jobs."""
     moves = []
     for job in jobs:
         before = state.jobs[job]
         after, instructions = transition(before, event)
         if after is not before and after != before:
             move = Move(before, after, instructions)
-            _place(state, move, event.at_ms)
+            place(state, move, event.at_ms)
             moves.append(move)
-    return Outcome(tuple(moves)) if moves else _NOTHING
+    return Outcome(tuple(moves)) if moves else NOTHING
 
 
-def _place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None) -> None:
+def place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None) -> None:
     """Put the job's new record in the place of the old one, everywhere; `tally` is of an array that is new."""
     after = move.after
     state.jobs[after.id] = after
@@ -368,17 +165,11 @@ def _place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None
             state.patience.note(state.jobs[job], at_ms)
 
 
-def _blame_nodes(state: State, event: StartFailed, outcome: Outcome) -> None:
-    """Count starts that failed against their nodes."""
-    for move in outcome.moves:
-        seated = occupied(move.before or move.after)
-        for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
-            state.node_faults[node] = state.node_faults.get(node, 0) + 1
+def draining_among(nodes: Iterable[Node]) -> dict[NodeName, None]:
+    """The nodes that are drained once nothing runs there any more."""
+    return {node.name: None for node in nodes if node.state is NodeState.DRAINING}
 
 
-def _forgive_nodes(state: State, event: JobEvent, outcome: Outcome) -> None:
-    """Forget the faults of nodes on which work went well."""
-    for move in outcome.moves if state.node_faults else ():
-        if isinstance(event, CheckpointSaved) or move.after.state is JobState.SUCCEEDED:
-            for worker in occupied(move.before or move.after):
-                state.node_faults.pop(worker.node, None)
+def new_patience(snapshot: Snapshot) -> Patience:
+    """One that has watched nobody yet."""
+    return Patience(snapshot.setting.gpu_milli, snapshot.entitlements)

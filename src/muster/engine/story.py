@@ -6,6 +6,7 @@ from muster.core.lifecycle import created, transition
 from muster.model.events import (
     ClusterChanged,
     Event,
+    GangsFound,
     HoldsSet,
     JobSubmitted,
     NodeChanged,
@@ -56,7 +57,7 @@ def _is_addressed(event: Event, job: Job) -> bool:
     match event:
         case HoldsSet() | RulesChanged() | ClusterChanged():
             return False
-        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost():
+        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
             return False
         case _:
             return event.job in (job.id, job.array_parent)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
@@ -26,7 +26,8 @@ from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
-from muster.model.events import CONFIGURATION, ENGINE, ObservedEvent
+from muster.model.events import CONFIGURATION, ENGINE, NodeLost, ObservedEvent
+from muster.model.ids import NodeName
 from muster.model.limits import QUIET_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.records import changed
@@ -53,6 +54,8 @@ class Configuration:
     cluster: ClusterSpec
     rules: Rules | None = None
     """Put in force when it is different from what was configured last; None leaves the rules as they are."""
+    is_fenced: bool = False
+    """True when everything that ran on the nodes so far has been ended: other machines have their names now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,10 @@ class Turn:
     """Until everything was durable."""
     plan_s: float
     has_planned: bool
+
+
+def _fenced(node: NodeName, now_ms: int) -> NodeLost:
+    return NodeLost(at_ms=now_ms, node=node, because="the nodes of another home took its place")
 
 
 def _recovered(now_ms: int, error: MusterError) -> AuditEntry:
@@ -150,9 +157,12 @@ class ControlPlane:
         self._clock.not_before(engine.state.now_ms)
         now_ms, rules = self._clock.now_ms(), self._configuration.rules
         with engine.batch():
+            if self._configuration.is_fenced:
+                engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
             if rules is not None and rules != engine.state.configured:
                 engine.change_rules(rules, now_ms, by=CONFIGURATION)
+        self._configuration = replace(self._configuration, is_fenced=False)
         engine.reconnect(now_ms)
         return engine
 

@@ -1,11 +1,11 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
     wishes      JobSubmitted JobHeld JobReleased JobCancelRequested JobUpdated somebody asked
-                RulesChanged ClusterChanged
+                RulesChanged ClusterChanged GangAdopted
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
-                NodeChanged NodeUnreachable NodeReturned NodeLost
+                NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
 
 An event is a fact: it is never changed, and folding it never fails. What a backend reports is fenced by
 `(job, attempt, generation)`, where the generation is the newest that the reporter had seen for the job.
@@ -15,6 +15,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Hold, Why
+from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import Record
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.scenario import Rules
@@ -29,6 +30,8 @@ __all__ = [
     "DependencyMet",
     "Event",
     "EvictionOrdered",
+    "GangAdopted",
+    "GangsFound",
     "HoldsSet",
     "JobCancelRequested",
     "JobEvent",
@@ -229,6 +232,30 @@ class NodeLost(Record, frozen=True, kw_only=True):
     because: str = ""
 
 
+class GangsFound(Record, frozen=True, kw_only=True):
+    """A node says all that it runs; what nobody here has started is quarantined."""
+
+    at_ms: int
+    node: NodeName
+    gangs: tuple[FoundGang, ...] = ()
+    seen: tuple[SeenJob, ...] = ()
+    """Jobs of which the node has heard more than is known here."""
+
+
+class GangAdopted(Record, frozen=True, kw_only=True):
+    """An operator lets a job go on with a gang of its own that was in quarantine."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    generation: int
+    workers: Placement
+    max_duration_ms: int
+    """How long it may run from now on: when it was started is not known."""
+    stop_grace_ms: int
+    by: str = ""
+
+
 class RulesChanged(Record, frozen=True, kw_only=True):
     """An operator changed quotas, tiers, pools or the policy; all of them are as they stand here from now on."""
 
@@ -255,12 +282,20 @@ WorkerEvent = WorkersStarted | WorkersExited | StartFailed
 """What became of processes."""
 
 JobEvent = (
-    JobSubmitted | JobUpdated | WaitingEvent | StopEvent | WorkerEvent | JobStarted | ResizeOrdered | CheckpointSaved
+    JobSubmitted
+    | JobUpdated
+    | WaitingEvent
+    | StopEvent
+    | WorkerEvent
+    | JobStarted
+    | ResizeOrdered
+    | CheckpointSaved
+    | GangAdopted
 )
 """Names the one job, or the one array, that it is about."""
 
-NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost
-"""What became of a node."""
+NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
+"""What became of a node, and what it runs."""
 
 ObservedEvent = WorkerEvent | CheckpointSaved | NodeEvent
 """What a backend reports; it may report the same thing twice."""

@@ -102,6 +102,14 @@ def _seat(worker: Worker) -> tuple[str, NodeName, tuple[int, ...], int | None]:
     return (worker.role, worker.node, worker.gpus, worker.share_milli)
 
 
+class Astray(Record, frozen=True, kw_only=True):
+    """A worker of the job that is alive somewhere and that its record does not know of."""
+
+    attempt: int
+    rank: int
+    node: NodeName
+
+
 class RunningJob(Record, frozen=True, kw_only=True):
     """What planning needs to know of a job that occupies GPUs."""
 
@@ -213,3 +221,7 @@ class Job(Record, frozen=True, kw_only=True):
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
     user: str = ""
     """Who submitted it."""
+    astray: tuple[Astray, ...] = ()
+    """Workers in quarantine: while there are any, the job does not start."""
+    attempt_seen: int = 0
+    """The highest attempt that any node has heard of; the next one is above it."""

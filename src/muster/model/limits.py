@@ -254,6 +254,9 @@ SUPERVISOR_HELLO_MS = 10_000
 SUPERVISOR_SILENCE_MS = 60_000
 """A connected supervisor that does not answer for so long is taken for hung."""
 
+SUPERVISOR_END_S = 10.0
+"""A supervisor that was told to end, and what it runs, are killed without it after this: it takes milliseconds."""
+
 SUPERVISOR_PAUSE_MAX_MS = 30_000
 """The longest pause before a supervisor that keeps dying is started again."""
 

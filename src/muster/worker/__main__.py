@@ -17,8 +17,8 @@ from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
-from muster.worker.inheritance import settle_inheritance
-from muster.worker.journal import Journal
+from muster.worker.inheritance import LOCK, Inheritance
+from muster.worker.journal import JOURNAL, Journal
 from muster.worker.outfit import Premises
 from muster.worker.processes import become_subreaper, boot_id
 from muster.worker.supervisor import Identity, Supervisor
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = Home(home).node(options.node)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     umask = os.umask(0o077)
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -89,13 +89,14 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, _noted)
-    journal = Journal(folder / "journal")
+    journal = Journal(folder / JOURNAL)
     if journal.unreadable:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
     before = journal.register.last_number
-    lost = settle_inheritance(journal, premises)
+    inheritance = Inheritance(journal, premises)
+    inheritance.settle()
     identity = _identity()
-    supervisor = Supervisor(premises, journal, identity, lost=lost, lost_after=before)
+    supervisor = Supervisor(premises, journal, identity, inheritance, lost_after=before)
     _introduce(identity, folder)
     if ready >= 0:
         os.write(ready, b"1")

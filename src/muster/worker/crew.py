@@ -16,7 +16,7 @@ from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, Wo
 from muster.processes import entry
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
-from muster.worker.messages import WorkerReport, encoded
+from muster.worker.messages import WorkerReport, encoded, plain
 from muster.worker.notices import Saved
 from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, clear, equip
 from muster.worker.processes import children
@@ -37,7 +37,15 @@ CANNOT_RUN = 126
 class Crew:
     """Starts, stops and watches workers."""
 
-    def __init__(self, premises: Premises, journal: Journal, loop: Loop, *, is_away: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        premises: Premises,
+        journal: Journal,
+        loop: Loop,
+        *,
+        is_away: Callable[[], bool],
+        is_left: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._premises = premises
         self._journal = journal
         self._register = journal.register
@@ -47,6 +55,8 @@ class Crew:
         self._by_pid: dict[int, WorkerProcess] = {}
         self._held: dict[JobId, list[_Start]] = {}
         """Starts that wait until an older attempt is gone."""
+        self._is_left = is_left
+        """True for the token of a worker that a predecessor left and that may be alive."""
         self._around = Surroundings(
             loop=loop,
             mains=lambda: frozenset(self._by_pid),
@@ -69,6 +79,8 @@ class Crew:
         gang = self._fence(gang, command, meeting)
         match command:
             case StartWorkers():
+                if gang.spec is None and command.workers:
+                    self._journal.add("spec", command.job, plain(command.spec))
                 for worker in command.workers:
                     self._start(gang, command, worker, meeting)
             case SignalStop():
@@ -105,6 +117,11 @@ class Crew:
         for process in tuple(self._processes.values()):
             process.kill()
 
+    def left_is_gone(self, seat: Seat) -> None:
+        """What a predecessor left of this worker is gone: start what waited for it."""
+        if seat.job in self._register.gangs:
+            self._start_held(seat.job)
+
     def terminal_of(self, job: JobId) -> WorkerProcess | None:
         """The worker of a job to which somebody may type."""
         gang = self._register.gangs.get(job)
@@ -123,10 +140,10 @@ class Crew:
             self._held.pop(command.job, None)
             for seat in self._doomed(command.job):
                 process = self._processes.get(seat.token)
-                if process is None:
-                    self._journal.add("gone", seat.token)
-                else:
+                if process is not None:
                     process.kill()
+                elif not self._is_left(seat.token):
+                    self._journal.add("gone", seat.token)
         return self._register.gangs[command.job]
 
     def _doomed(self, job: JobId) -> list[Seat]:
@@ -145,6 +162,7 @@ class Crew:
                 self._processes[seat.token].limit(start.max_duration_ms)
             return
         self._journal.add("seat", start.job, worker.rank, os.urandom(8).hex(), [])
+        self._journal.add("placed", start.job, worker.rank, plain(worker))
         if self._doomed(start.job):
             self._held.setdefault(start.job, []).append((start, worker, meeting))
         else:
@@ -208,7 +226,7 @@ class Crew:
                 act(process)
             elif seat.end is not None:
                 self._repeat(gang, seat)
-            else:
+            elif not self._is_left(seat.token):
                 self._call_off(gang, seat, unstarted)
         if unknown := tuple(rank for rank in command.ranks if rank not in gang.seats):
             self.report(self._failure(gang, unknown, "never started"))

@@ -1,45 +1,125 @@
-"""What a supervisor that died has left: its workers are ended, and their ends are reported.
+"""What a supervisor that died has left: its workers are ended, and their ends are reported once they are gone.
 
 They could be kept alive only without their output and without their exit codes, and nobody would know what they do.
+A worker that does not go, because it waits for a dead disk, holds its GPUs: it is killed again and again, and its end
+is reported when it is gone and not before.
 """
 
+import fcntl
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from muster.model.reports import WorkersExited
 from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE
-from muster.worker.journal import Journal
+from muster.worker.journal import JOURNAL, Journal, recorded
 from muster.worker.messages import encoded
 from muster.worker.outfit import Premises, clear
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
-from muster.worker.register import Seat
+from muster.worker.register import Register, Seat
 from muster.worker.segments import Segments, log_folder
 
-PATIENCE_S = 30.0
-"""How long a successor waits for what it killed; a process that waits for a dead disk may never go."""
+PATIENCE_S = 5.0
+"""How long a successor waits for what it killed before it serves: nearly everything is gone within milliseconds."""
+
+LOCK = "lock"
+"""Its name in the node's folder: held by the node's supervisor, or by whoever sweeps in its place."""
 
 
-def settle_inheritance(journal: Journal, premises: Premises) -> int:
-    """End what the last supervisor left and note the ends. Returns how many workers of present attempts were lost."""
-    register = journal.register
+class Inheritance:
+    """The workers of a predecessor, until they are gone."""
+
+    def __init__(self, journal: Journal, premises: Premises) -> None:
+        self._journal = journal
+        self._premises = premises
+        register = journal.register
+        self._left = _leftovers(register)
+        self.lost = sum(seat.token not in register.doomed for seat in self._left)
+        """How many workers of present attempts a predecessor left."""
+
+    @property
+    def is_settled(self) -> bool:
+        """True when everything that was left is gone."""
+        return not self._left
+
+    def holds(self, token: str) -> bool:
+        """True while a worker that was left may be alive."""
+        return any(seat.token == token for seat in self._left)
+
+    def settle(self, patience_s: float = PATIENCE_S) -> None:
+        """End what was left, and note the ends of all that are gone."""
+        is_of_now = self._journal.register.boot == boot_id()
+        self._journal.add("boot", boot_id())
+        alive = _ended(self._left, patience_s) if is_of_now else []
+        self._note_gone(alive, _ignored)
+
+    def look(self, gone: Callable[[Seat], None]) -> None:
+        """Try again to end what has not gone; `gone` hears of each that has, after its end is noted."""
+        self._note_gone(_ended(self._left, 0.0), gone)
+
+    def _note_gone(self, alive: list[Seat], gone: Callable[[Seat], None]) -> None:
+        tokens = frozenset(seat.token for seat in alive)
+        ended, self._left = [seat for seat in self._left if seat.token not in tokens], alive
+        for seat in ended:
+            self._note(seat)
+            _tidy(seat, self._premises)
+        self._journal.flush()
+        for seat in ended:
+            gone(seat)
+
+    def _note(self, seat: Seat) -> None:
+        register = self._journal.register
+        if seat.token in register.doomed:
+            self._journal.add("gone", seat.token)
+        else:
+            body = _end_of(seat, register.gangs[seat.job].generation)
+            self._journal.add("report", register.last_number + 1, body, synced=True)
+
+
+def sweep(folder: Path) -> tuple[str, ...]:
+    """End what a dead supervisor of a node left, in the place of a successor. What is still alive, in words.
+
+    A node whose supervisor lives is left to it, and so is what that one runs.
+    """
+    if not (folder / JOURNAL).is_file():
+        return ()  # it has never run anything
+    with _lock_of(folder) as is_taken:
+        if is_taken:
+            return ("what its living supervisor runs",)
+        register = recorded(folder / JOURNAL)
+        seats = _leftovers(register) if register.boot == boot_id() else []
+        alive = _ended(seats, PATIENCE_S)
+    return tuple(f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
+
+
+@contextmanager
+def _lock_of(folder: Path) -> Iterator[bool]:
+    """Hold the node's lock, so that no supervisor starts meanwhile; True when somebody else has it."""
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield True
+    else:
+        yield False
+    finally:
+        os.close(lock)
+
+
+def _leftovers(register: Register) -> list[Seat]:
+    """Every worker that may have a process."""
     lost = [seat for gang in register.gangs.values() for seat in gang.seats.values() if seat.end is None]
-    leftovers = [*lost, *register.doomed.values()]
-    if register.boot == boot_id():
-        _end(leftovers)
-    journal.add("boot", boot_id())
-    for token in tuple(register.doomed):
-        journal.add("gone", token)
-    for seat in lost:
-        journal.add("report", register.last_number + 1, _end_of(seat, register.gangs[seat.job].generation), synced=True)
-    for seat in leftovers:
-        _tidy(seat, premises)
-    journal.flush()
-    return len(lost)
+    return [*lost, *register.doomed.values()]
+
+
+def _ignored(_: Seat) -> None:
+    """Nobody waits for it."""
 
 
 def _end_of(seat: Seat, generation: int) -> dict[str, object]:
@@ -57,32 +137,41 @@ def _end_of(seat: Seat, generation: int) -> dict[str, object]:
     )
 
 
-def _end(seats: list[Seat]) -> None:
-    """Kill until nothing is found any more."""
-    give_up_s = time.monotonic() + PATIENCE_S
+def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:
+    """Kill until nothing is found any more, or patience ends. The seats of which something is still alive."""
+    give_up_s = time.monotonic() + patience_s
     pause_s = 0.002
-    while seats and time.monotonic() < give_up_s:
-        for seat in seats:
+    alive = seats
+    while alive:
+        for seat in alive:
             Cgroup(seat.folders).kill()
-        found = _survivors(seats)
-        if not found:
-            return
+        found = _survivors(alive)
+        alive = [seat for seat in alive if found[seat.token]]
+        processes = {each.pid: each for seat in alive for each in found[seat.token]}
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in found:
+            for process in processes.values():
                 send_signal(process, number)
-        time.sleep(pause_s)
+        if time.monotonic() >= give_up_s:
+            break
+        time.sleep(pause_s if alive else 0)
         pause_s = min(2 * pause_s, 0.2)
+    return alive
 
 
-def _survivors(seats: Iterable[Seat]) -> list[ProcessEntry]:
-    """Every process that is one of these workers' or comes from one."""
+def _survivors(seats: Iterable[Seat]) -> dict[str, list[ProcessEntry]]:
+    """By token, every process that is this worker's or comes from one."""
     table = everybody()
-    tokens = {seat.token for seat in seats}
-    starts = {(seat.pid, seat.start_ticks) for seat in seats}
-    roots = {pid for pid, each in table.items() if (pid, each.start_ticks) in starts or _token_of(pid) in tokens}
+    marks = {pid: _token_of(pid) for pid in table}
+    found = {}
     for seat in seats:
+        roots = {pid for pid, each in table.items() if _is_of(seat, each) or marks[pid] == seat.token}
         roots.update(Cgroup(seat.folders).members())
-    return [each for each in descendants(sorted(roots), table) if each.pid != os.getpid()]
+        found[seat.token] = [each for each in descendants(sorted(roots), table) if each.pid != os.getpid()]
+    return found
+
+
+def _is_of(seat: Seat, process: ProcessEntry) -> bool:
+    return (process.pid, process.start_ticks) == (seat.pid, seat.start_ticks)
 
 
 def _token_of(pid: int) -> str:

@@ -12,6 +12,27 @@ from pathlib import Path
 from muster.model.limits import SUPERVISOR_JOURNAL_BYTES
 from muster.worker.register import Entry, Register
 
+JOURNAL = "journal"
+"""Its name in the node's folder."""
+
+
+def recorded(path: Path) -> Register:
+    """What a journal says, for whoever only looks."""
+    register = Register()
+    _read_into(register, path)
+    return register
+
+
+def _read_into(register: Register, path: Path) -> tuple[int, ...]:
+    """Take every entry in; the numbers of the lines that were damaged."""
+    damaged = []
+    for number, line in enumerate(_lines(path), start=1):
+        try:
+            register.apply(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            damaged.append(number)
+    return tuple(damaged)
+
 
 class Journal:
     """A register that is written down."""
@@ -24,7 +45,7 @@ class Journal:
         self._needs_sync = False
         self._written = 0
         self._file: int | None = None
-        self.unreadable = self._read()
+        self.unreadable = _read_into(self.register, path)
         """The numbers of lines that were damaged, counted from 1. They are gone; what the others say is known."""
         self._rewrite()
 
@@ -62,15 +83,6 @@ class Journal:
         """Write down what is left."""
         self.flush()
         self._close()
-
-    def _read(self) -> tuple[int, ...]:
-        damaged = []
-        for number, line in enumerate(_lines(self._path), start=1):
-            try:
-                self.register.apply(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                damaged.append(number)
-        return tuple(damaged)
 
     def _rewrite(self) -> None:
         """Put a file that has only what still matters in the place of the old one."""

@@ -13,8 +13,10 @@ from functools import cache
 from typing import Any
 
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.job import Worker
 from muster.model.records import REQUIRED, Record, defaults
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.spec import JobSpec
 
 WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
 """What a supervisor reports; what becomes of its node is seen by others."""
@@ -50,6 +52,21 @@ def encoded(value: Command | WorkerReport) -> dict[str, object]:
     return {"type": type(value).__name__, **_fields(value)}
 
 
+def plain(value: Worker | JobSpec) -> dict[str, object]:
+    """A part of a command as plain JSON values."""
+    return _fields(value)
+
+
+def worker_from(body: Mapping[str, Any]) -> Worker:
+    """The worker that was written like this."""
+    return typing.cast("Worker", _decoded(Worker, body))
+
+
+def spec_from(body: Mapping[str, Any]) -> JobSpec:
+    """The job file that was written like this."""
+    return typing.cast("JobSpec", _decoded(JobSpec, body))
+
+
 def command(body: Mapping[str, Any]) -> Command:
     """The command in a message."""
     return typing.cast("Command", _of_kind(_COMMANDS, body))
@@ -64,6 +81,10 @@ def _of_kind(kinds: Mapping[str, type], body: Mapping[str, Any]) -> object:
     kind = kinds.get(str(body.get("type")))
     if kind is None:
         raise BadMessage(f"unknown type {body.get('type')!r}")
+    return _decoded(kind, body)
+
+
+def _decoded(kind: type, body: Mapping[str, Any]) -> object:
     try:
         return _decoder(kind)(body)
     except (TypeError, ValueError, KeyError, AttributeError) as error:

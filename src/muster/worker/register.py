@@ -4,8 +4,11 @@ Whoever reads the entries again knows the same: which processes there may be, ho
 has acknowledged. An entry is a list whose first item is its name:
 
     boot    id                                    what follows is about processes of this boot
+    ruled   cluster epoch                         whose commands are heard: this database's, from this epoch on
     fence   job attempt generation port           a command was heard; a newer attempt dooms the seats of the older
+    spec    job body                              what its present attempt runs
     seat    job rank token folders                a process is about to be started
+    placed  job rank worker                       on which devices
     alive   job rank pid start_ticks              it was
     told    job rank                              it was told to leave
     overdue job rank                              it was told by the supervisor, because its time was over
@@ -47,6 +50,8 @@ class Seat:
     is_told: bool = False
     is_overdue: bool = False
     """Its maximum duration was over, and it was told by the supervisor itself."""
+    worker: Body | None = None
+    """Where it was placed, as it was said."""
     end: Body | None = None
     """The report of its end, for as long as somebody may ask again."""
 
@@ -60,6 +65,8 @@ class Gang:
     generation: int = 0
     port: int = 0
     """Where the whole gang meets."""
+    spec: Body | None = None
+    """What it runs, for a database that has forgotten; only while it runs."""
     seats: dict[int, Seat] = field(default_factory=dict)
 
     @property
@@ -73,6 +80,8 @@ class Register:
 
     def __init__(self) -> None:
         self.boot = ""
+        self.cluster, self.epoch = "", 0
+        """Which database governs this node, and the newest of its control planes."""
         self.gangs: dict[JobId, Gang] = {}
         self.doomed: dict[str, Seat] = {}
         """By token: left over from older attempts, to be ended without a report."""
@@ -85,6 +94,10 @@ class Register:
         match entry:
             case ["boot", boot]:
                 self.boot = boot
+            case ["ruled", str(cluster), int(epoch)]:
+                self.cluster, self.epoch = cluster, epoch
+            case ["spec", job, body]:
+                self.gangs[job].spec = body
             case ["fence", job, attempt, generation, port]:
                 self._fence(self.gangs.setdefault(job, Gang(job=job)), attempt, generation, port)
             case ["report", number, body]:
@@ -109,6 +122,8 @@ class Register:
                 self.gangs[job].seats[rank].is_told = True
             case ["overdue", job, rank]:
                 self.gangs[job].seats[rank].is_overdue = True
+            case ["placed", job, rank, worker]:
+                self.gangs[job].seats[rank].worker = worker
             case ["ended", job, rank, body]:
                 self.gangs[job].seats[rank].end = body
             case ["doomed", job, attempt, rank, token, folders, pid, start_ticks]:
@@ -126,12 +141,16 @@ class Register:
             # Only after damage: nobody knows which attempt it was, but it must not go on.
             self.doomed[token] = Seat(job=job, attempt=0, rank=rank, token=token, folders=folders)
         else:
-            gang.seats[rank] = Seat(job=job, attempt=gang.attempt, rank=rank, token=token, folders=folders)
+            known = gang.seats.get(rank)
+            worker = None if known is None else known.worker
+            gang.seats[rank] = Seat(
+                job=job, attempt=gang.attempt, rank=rank, token=token, folders=folders, worker=worker
+            )
 
     def _fence(self, gang: Gang, attempt: int, generation: int, port: int) -> None:
         if attempt > gang.attempt:
             self.doomed.update((seat.token, seat) for seat in gang.seats.values() if seat.end is None)
-            gang.seats = {}
+            gang.seats, gang.spec = {}, None
             gang.attempt = attempt
         gang.generation = max(gang.generation, generation)
         gang.port = port or gang.port
@@ -171,11 +190,14 @@ class Register:
     def entries(self) -> Iterator[Entry]:
         """The fewest entries that lead to this state."""
         yield ["boot", self.boot]
+        yield ["ruled", self.cluster, self.epoch]
         for seat in self.doomed.values():
             place = [seat.job, seat.attempt, seat.rank, seat.token, list(seat.folders)]
             yield ["doomed", *place, seat.pid, seat.start_ticks]
         for gang in self.gangs.values():
             yield ["fence", gang.job, gang.attempt, gang.generation, gang.port]
+            if gang.spec is not None and not gang.is_over:
+                yield ["spec", gang.job, gang.spec]
             for seat in gang.seats.values():
                 yield from self._seat_entries(seat)
         for number, body in self.reports.items():
@@ -185,6 +207,8 @@ class Register:
 
     def _seat_entries(self, seat: Seat) -> Iterator[Entry]:
         yield ["seat", seat.job, seat.rank, seat.token, list(seat.folders)]
+        if seat.worker is not None and seat.end is None:
+            yield ["placed", seat.job, seat.rank, seat.worker]
         if seat.pid is not None:
             yield ["alive", seat.job, seat.rank, seat.pid, seat.start_ticks]
         if seat.is_told:

@@ -1,7 +1,8 @@
 """The conversation of a supervisor: greets, takes commands, says what happened until it is acknowledged.
 
 What a control plane says                      what it hears
-    {"token": …, "as": "control"}                  {"hello": {…}}, then every report it has not acknowledged
+    {"token": …, "as": "control",                  {"hello": {…}}, then every report it has not acknowledged;
+     "cluster": …, "epoch": n, "takes_over": …}    {"refused": reason} when another one governs the node
     {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is noted; what became of it is reported
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n}                                    {"pong": n}
@@ -24,13 +25,18 @@ from muster.model.limits import CONTROL_SILENCE_MS
 from muster.worker import messages
 from muster.worker.cgroups import CPU, MEMORY, PIDS
 from muster.worker.crew import Crew
+from muster.worker.inheritance import Inheritance
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import BadMessage
 from muster.worker.outfit import Meeting, Premises
+from muster.worker.register import Gang
 from muster.worker.service import Connection, Message, Service
 
-PROTOCOL = 1
+PROTOCOL = 2
+
+INHERITANCE_LOOK_MS = 500
+"""How often workers of a predecessor that have not gone are killed again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +51,29 @@ class Identity:
 class Supervisor:
     """One node's."""
 
-    def __init__(self, premises: Premises, journal: Journal, identity: Identity, *, lost: int, lost_after: int) -> None:
+    def __init__(
+        self, premises: Premises, journal: Journal, identity: Identity, inheritance: Inheritance, *, lost_after: int
+    ) -> None:
         self.loop = Loop(settle=self._settle)
         self._premises = premises
         self._journal = journal
         self._identity = identity
-        self._lost, self._lost_after = lost, lost_after
+        self._inheritance = inheritance
+        self._lost, self._lost_after = inheritance.lost, lost_after
         self._control: Connection | None = None
         self._heard_s = 0.0
         """When the control plane said something last."""
         self._sent = 0
         self._done: list[int] = []
         self._is_ending = False
-        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone)
+        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, is_left=inheritance.holds)
         self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
     def run(self) -> None:
         """Serve until told to end, with everything that runs."""
         self._crew.reap()
+        self._look_at_inheritance()
         self.loop.run()
         self._journal.close()
 
@@ -71,6 +81,12 @@ class Supervisor:
         """True while nobody is there who would keep limits: a control plane that hangs keeps its connection open."""
         silent_ms = (time.monotonic() - self._heard_s) * 1000
         return self._control is None or silent_ms > CONTROL_SILENCE_MS
+
+    def _look_at_inheritance(self) -> None:
+        """Go on ending what a predecessor left and what has not gone yet."""
+        if not self._inheritance.is_settled:
+            self._inheritance.look(self._crew.left_is_gone)
+            self.loop.after(INHERITANCE_LOOK_MS, self._look_at_inheritance)
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGCHLD:
@@ -95,13 +111,13 @@ class Supervisor:
                     self._sent = number
             control.flush()
         self._done.clear()
-        if self._is_ending and self._crew.is_empty:
+        if self._is_ending and self._crew.is_empty and self._inheritance.is_settled:
             self.loop.stop()
 
     def _hear(self, connection: Connection, message: Message) -> None:
         match message:
             case {"token": _, "as": "control"}:
-                self._greet(connection)
+                self._answer(connection, message)
             case {"token": _, "as": "viewer", "job": str(job)}:
                 self._show(connection, JobId(job))
             case _ if connection is self._control:
@@ -109,6 +125,21 @@ class Supervisor:
                 self._take(connection, message)
             case _:
                 raise BadMessage("only the control plane that greeted last may say this")
+
+    def _answer(self, connection: Connection, message: Message) -> None:
+        """Listen to this control plane from now on, unless another database or a later one governs the node."""
+        cluster, epoch = str(message.get("cluster", "")), int(message.get("epoch", 0))
+        register = self._journal.register
+        is_other = bool(register.cluster) and cluster != register.cluster and not message.get("takes_over")
+        if is_other or (cluster == register.cluster and epoch < register.epoch):
+            whose = "another database governs this node" if is_other else f"epoch {register.epoch} governs this node"
+            connection.say({"refused": whose})
+            connection.flush()
+            connection.close()
+            return
+        if (cluster, epoch) != (register.cluster, register.epoch):
+            self._journal.add("ruled", cluster, epoch, synced=True)
+        self._greet(connection)
 
     def _greet(self, connection: Connection) -> None:
         """Listen to this one from now on: an older one has been replaced."""
@@ -137,6 +168,7 @@ class Supervisor:
             "lost": self._lost,
             "lost_after": self._lost_after,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
+            "alive": [_alive(gang) for gang in gangs if not gang.is_over],
         }
 
     def _take(self, connection: Connection, message: Message) -> None:
@@ -186,6 +218,18 @@ class Supervisor:
         connection.listen(hear)
         connection.closed = lambda _: terminal.detach(id(connection))
         terminal.attach(id(connection), view)
+
+
+def _alive(gang: Gang) -> Message:
+    """What a gang has on this node that may be running."""
+    workers = [seat.worker or {"rank": seat.rank} for seat in gang.seats.values() if seat.end is None]
+    return {
+        "job": gang.job,
+        "attempt": gang.attempt,
+        "generation": gang.generation,
+        "spec": gang.spec,
+        "workers": workers,
+    }
 
 
 def _typed(text: str) -> bytes:

@@ -1,7 +1,8 @@
 """A plan becomes events, whole, if the world is still as it was planned for."""
 
 from muster.engine.apply import Applied, Dropped, apply
-from muster.engine.state import State, fold
+from muster.engine.folding import fold
+from muster.engine.state import State
 from muster.model.events import (
     Event,
     EvictionOrdered,

@@ -7,7 +7,8 @@ import pytest
 from muster.backends.fake import Script
 from muster.core.admission import Rejected
 from muster.engine.engine import Engine, Submitted
-from muster.engine.state import State, fold
+from muster.engine.folding import fold
+from muster.engine.state import State
 from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.events import JobSubmitted, NodeChanged, RulesChanged
 from muster.model.ids import JobId, NodeName, TierName

@@ -1,7 +1,8 @@
 """What a new engine makes of the log, and of commands that were lost."""
 
 from muster.backends.fake import Script
-from muster.engine.state import State, fold
+from muster.engine.folding import fold
+from muster.engine.state import State
 from muster.model.events import JobStarted
 from muster.model.ids import NodeName
 from muster.model.instructions import Command, StartWorkers

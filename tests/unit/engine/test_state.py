@@ -2,7 +2,8 @@
 
 import pytest
 
-from muster.engine.state import State, fold
+from muster.engine.folding import fold
+from muster.engine.state import State
 from muster.model.errors import InvalidInput
 from muster.model.events import (
     CheckpointSaved,

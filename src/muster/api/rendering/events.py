@@ -18,6 +18,8 @@ from muster.model.events import (
     DependencyMet,
     Event,
     EvictionOrdered,
+    GangAdopted,
+    GangsFound,
     HoldsSet,
     JobCancelRequested,
     JobHeld,
@@ -87,7 +89,7 @@ def kind_of(name: str) -> str:
 
 def _details(event: Event) -> Body:
     match event:
-        case JobSubmitted() | JobUpdated() | JobStarted() | EvictionOrdered() | ResizeOrdered():
+        case JobSubmitted() | JobUpdated() | JobStarted() | GangAdopted() | EvictionOrdered() | ResizeOrdered():
             return _decision(event)
         case WorkersStarted() | WorkersExited() | StartFailed() | CheckpointSaved():
             return _report(event)
@@ -103,6 +105,8 @@ def _details(event: Event) -> Body:
             | NodeLost(node=name, because=because)
         ):
             return {"node": name, "because": because or None}
+        case GangsFound(node=name, gangs=gangs):
+            return {"node": name, "gangs": [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]}
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}
         case (
@@ -111,7 +115,10 @@ def _details(event: Event) -> Body:
             return {}
 
 
-def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | ResizeOrdered) -> Body:
+_Decision = JobSubmitted | JobUpdated | JobStarted | GangAdopted | EvictionOrdered | ResizeOrdered
+
+
+def _decision(event: _Decision) -> Body:
     match event:
         case JobSubmitted(spec=spec):
             gpus = plain_number(spec.gang_gpu_milli)
@@ -125,7 +132,7 @@ def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | 
                 "tags": None if changes.tags is None else dict(changes.tags),
             }
             return {"changes": {key: value for key, value in told.items() if value is not None}}
-        case JobStarted(workers=workers):
+        case JobStarted(workers=workers) | GangAdopted(workers=workers) | ResizeOrdered(workers=workers):
             return {"attempt": event.attempt, "workers": worker_bodies(workers)}
         case EvictionOrdered():
             return {
@@ -134,8 +141,6 @@ def _decision(event: JobSubmitted | JobUpdated | JobStarted | EvictionOrdered | 
                 "by_time": time_of(event.by_ms),
                 "lost_gpu_s": seconds(event.lost_gpu_ms),
             }
-        case ResizeOrdered(workers=workers):
-            return {"attempt": event.attempt, "workers": worker_bodies(workers)}
 
 
 def _report(event: WorkersStarted | WorkersExited | StartFailed | CheckpointSaved) -> Body:

@@ -6,6 +6,7 @@ supervisors until `acknowledge` says that they are recorded: whoever polls commi
 
 import logging
 import os
+import select
 import signal
 import threading
 import time
@@ -23,19 +24,37 @@ from muster.backends.local.pruning import logs_bytes_max, prune
 from muster.failpoints import failpoint
 from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound, TimedOut
-from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed, WorkersExited
+from muster.model.events import (
+    GangsFound,
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    ObservedEvent,
+    StartFailed,
+    WorkersExited,
+)
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
-from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG
+from muster.model.job import Worker
+from muster.model.leadership import Leadership
+from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
+from muster.model.quarantine import FoundGang, SeenJob
 from muster.processes import is_same
+from muster.worker.inheritance import sweep
 from muster.worker.loop import Loop
-from muster.worker.messages import encoded, report
+from muster.worker.messages import encoded, report, spec_from, worker_from
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
 
 LOOPBACK = "127.0.0.1"
+
+KILL_WAIT_S = 5.0
+"""How long a killed supervisor may take to be gone: what waits for a disk may take for ever."""
+
+NOBODY = Leadership()
+"""No database: what is started for itself alone."""
 
 NOWHERE = NodeName("")
 """What the backend saw by itself, and no supervisor has to forget."""
@@ -50,8 +69,10 @@ class LocalBackend:
         nodes: Iterable[Node],
         on_news: Callable[[], None] = lambda: None,
         *,
+        leadership: Leadership = NOBODY,
         options: Sequence[str] = (),
     ) -> None:
+        """Talk to these nodes. What ran on others of this home is ended first: nobody could reach it any more."""
         self._home = home
         self.on_news = on_news
         self._commands: deque[Command] = deque()
@@ -73,8 +94,11 @@ class LocalBackend:
         self._loop = Loop(settle=self._settle)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop.watch(self._bell, readable=self._rung)
-        listener = Listener(greeted=self._greeted, heard=self._take, lost=self._lost)
-        self._links = {node.name: Link(home, node, self._loop, listener, tuple(options)) for node in nodes}
+        listener = Listener(
+            greeted=self._greeted, heard=self._take, lost=self._lost, swept=self._swept, refused=self._refused
+        )
+        self._links = {node.name: Link(home, node, self._loop, listener, leadership, tuple(options)) for node in nodes}
+        end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
         self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
         self._thread.start()
 
@@ -128,7 +152,7 @@ class LocalBackend:
         self._thread.join()
         os.close(self._bell)
 
-    def shutdown(self, timeout_s: float = 30.0) -> None:
+    def shutdown(self, timeout_s: float = SUPERVISOR_END_S) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
         self.close()
         end_supervisors((Home(self._home).node(name) for name in self._links), timeout_s)
@@ -153,7 +177,6 @@ class LocalBackend:
 
     def _talk(self) -> None:
         try:
-            self._end_former_nodes()
             self._prune_logs()
             for link in self._links.values():
                 link.open()
@@ -169,12 +192,6 @@ class LocalBackend:
         thread = threading.Thread(target=_make_room, args=(Home(self._home).logs,), name="log-pruning", daemon=True)
         with suppress(RuntimeError):  # no thread is to be had now; the next time will do
             thread.start()
-
-    def _end_former_nodes(self) -> None:
-        """Nodes that this machine no longer has must not go on running what nobody can reach any more."""
-        nodes = Home(self._home).nodes
-        folders = tuple(nodes.iterdir()) if nodes.is_dir() else ()
-        _tell_to_end(folder for folder in folders if folder.name not in self._links)
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -239,17 +256,26 @@ class LocalBackend:
             self._return(link)
         elif hello["lost"]:
             self._losses[name] = hello["lost_after"]
+        self._tell(_stock(name, hello))
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
 
     def _return(self, link: Link) -> None:
         self._losses.pop(link.node.name, None)
-        self._tell(NodeChanged(at_ms=_now_ms(), node=link.node, because="its supervisor is back"))
+        self._tell(NodeReturned(at_ms=_now_ms(), node=link.node.name, because="its supervisor is back"))
 
     def _lost(self, link: Link, because: str) -> None:
-        self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because=because))
+        self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
         self._ring()  # what waited for it to greet waits no longer
+
+    def _swept(self, link: Link) -> None:
+        self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
+
+    def _refused(self, link: Link, because: str) -> None:
+        """Another control plane is there. This one must not go on: it would fight the other for every node."""
+        self._death = f"node {link.node.name} does not obey it: {because}"
+        self._has_news = True
 
     def _take(self, link: Link, message: Message) -> None:
         match message:
@@ -260,7 +286,7 @@ class LocalBackend:
                 self._received[name] = number
                 if number > self._losses.get(name, number):
                     # What it reported before it died was true; what its successor ended is the node's loss.
-                    self._tell(NodeLost(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
+                    self._tell(NodeUnreachable(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
                     self._return(link)
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
@@ -272,6 +298,30 @@ class LocalBackend:
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.append((node, number, event))
         self._has_news = True
+
+
+def _stock(node: NodeName, hello: Message) -> GangsFound:
+    """What a node runs, and the newest that it has heard of every job."""
+    gangs = tuple(
+        FoundGang(
+            job=JobId(said["job"]),
+            attempt=said["attempt"],
+            generation=said["generation"],
+            workers=tuple(_placed(node, worker) for worker in said["workers"]),
+            spec=None if said["spec"] is None else spec_from(said["spec"]),
+        )
+        for said in hello["alive"]
+    )
+    seen = tuple(
+        SeenJob(job=JobId(job), attempt=attempt, generation=generation)
+        for job, attempt, generation, _, _ in hello["gangs"]
+    )
+    return GangsFound(at_ms=_now_ms(), node=node, gangs=gangs, seen=seen)
+
+
+def _placed(node: NodeName, said: Message) -> Worker:
+    """Where a worker was placed; an older supervisor remembers its rank and nothing else."""
+    return worker_from(said) if "node" in said else Worker(rank=said["rank"], role="", node=node)
 
 
 def _ranks(command: Command) -> tuple[int, ...]:
@@ -286,18 +336,29 @@ def _ranks(command: Command) -> tuple[int, ...]:
             assert_never(command)
 
 
-def end_supervisors(folders: Iterable[Path], timeout_s: float = 30.0) -> None:
-    """End the supervisors that keep these folders with everything that they run, and wait until they are gone."""
-    living = _tell_to_end(folders)
+def node_folders(home: Path) -> tuple[Path, ...]:
+    """What the supervisors of a home keep, by node."""
+    nodes = Home(home).nodes
+    return tuple(sorted(path for path in nodes.iterdir() if path.is_dir())) if nodes.is_dir() else ()
+
+
+def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S) -> None:
+    """End the supervisors that keep these folders with everything that they run, and wait until all of it is gone.
+
+    One that does not end, or has died before, is done without: what it ran is known from its journal. Raises
+    `TimedOut` with what is still alive.
+    """
+    known = tuple(folders)
+    living = _tell_to_end(known)
     give_up_s = time.monotonic() + timeout_s
-    while living := {name: each for name, each in living.items() if is_same(each.pid, each.start_ticks)}:
-        if time.monotonic() >= give_up_s:
-            names = ", ".join(f"{name} (process {each.pid})" for name, each in living.items())
-            raise TimedOut(
-                f"after {timeout_s:g} s these supervisors are still ending what they run: {names}; "
-                "try again, and look at the supervisor.log in the node's folder"
-            )
+    while living and time.monotonic() < give_up_s:
         time.sleep(0.005)
+        living = {name: each for name, each in living.items() if is_same(each.pid, each.start_ticks)}
+    for each in living.values():
+        _kill_for_good(each)
+    left = [f"{what} on {folder.name}" for folder in known for what in sweep(folder)]
+    if left:
+        raise TimedOut(f"these processes do not end: {', '.join(left)}; do they wait for a disk? Try again later")
 
 
 def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
@@ -307,6 +368,18 @@ def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
         with suppress(ProcessLookupError):  # it may end at any moment by itself
             os.kill(found.pid, signal.SIGTERM)
     return living
+
+
+def _kill_for_good(supervisor: Whereabouts) -> None:
+    """End a supervisor that hangs. Its lock is free once it is gone."""
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(supervisor.pid)
+        try:
+            if is_same(supervisor.pid, supervisor.start_ticks):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                select.select([handle], [], [], KILL_WAIT_S)
+        finally:
+            os.close(handle)
 
 
 def _make_room(logs: Path) -> None:

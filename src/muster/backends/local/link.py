@@ -4,6 +4,9 @@
        ▲                                        │                   │
        └──────── pause, doubling ◀── it died, hung or never came ◀──┘
 
+A successor ends what a dead supervisor left before it greets. Where none can be started, the node is swept from here,
+by its journal: only then is what it ran known to be gone.
+
 Only the thread that runs the loop calls it.
 """
 
@@ -14,13 +17,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from muster.home import Home
+from muster.model.leadership import Leadership
 from muster.model.limits import (
     CONTROL_PING_MS,
     SUPERVISOR_BACKLOG,
@@ -31,6 +37,7 @@ from muster.model.limits import (
 from muster.model.node import Node
 from muster.private_files import open_private
 from muster.processes import is_same
+from muster.worker.inheritance import sweep
 from muster.worker.loop import Loop, Timer
 from muster.worker.processes import boot_id
 from muster.worker.service import Connection, Message, address
@@ -58,13 +65,25 @@ class Listener:
     greeted: Callable[["Link", Message], None]
     heard: Callable[["Link", Message], None]
     lost: Callable[["Link", str], None]
-    """Called once until it greets again."""
+    """Nobody can talk to the node. Called once until it greets again."""
+    swept: Callable[["Link"], None]
+    """What a lost node ran is gone. Called once at most until it greets again."""
+    refused: Callable[["Link", str], None]
+    """The node obeys another control plane."""
 
 
 class Link:
     """The way to one node."""
 
-    def __init__(self, home: Path, node: Node, loop: Loop, listener: Listener, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        home: Path,
+        node: Node,
+        loop: Loop,
+        listener: Listener,
+        leadership: Leadership,
+        options: tuple[str, ...] = (),
+    ) -> None:
         self.node = node
         self.is_up = False
         self.is_lost = False
@@ -76,6 +95,7 @@ class Link:
         self._folder = Home(home).node(node.name)
         self._loop = loop
         self._listener = listener
+        self._leadership = leadership
         self._options = options
         self._connection: Connection | None = None
         self._backlog: deque[tuple[int, Message]] = deque()
@@ -90,6 +110,9 @@ class Link:
         self._up_s = 0.0
         self._heard_s = 0.0
         self._is_closed = False
+        self._sweeping: int | None = None
+        """Tells when a sweep has ended."""
+        self._is_swept = False
 
     def open(self) -> None:
         """Find the node's supervisor, or start one."""
@@ -143,6 +166,7 @@ class Link:
             starting = self._launched()
         except OSError as error:
             self._fail(f"its supervisor cannot be started: {error}")
+            self._sweep()
             return
         try:
             handle = os.pidfd_open(starting.pid)
@@ -178,6 +202,7 @@ class Link:
             return
         if found is None:
             self._fail(f"its supervisor cannot be started (exit code {code}): see {self._folder / 'supervisor.log'}")
+            self._sweep()
         else:
             self._connect(found)
 
@@ -196,7 +221,9 @@ class Link:
         self._connection = connection
         # Set before anything is sent: if the other side has closed meanwhile, sending sets another one.
         self._later(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
-        connection.say({"token": found.token, "as": "control"})
+        shown = self._leadership
+        rule = {"cluster": shown.cluster, "epoch": shown.epoch, "takes_over": shown.takes_over}
+        connection.say({"token": found.token, "as": "control", **rule})
         connection.flush()
 
     def _is_watching(self, found: Whereabouts) -> bool:
@@ -241,6 +268,9 @@ class Link:
                     self._backlog.popleft()
             case {"pong": _}:
                 pass
+            case {"refused": str(because)}:
+                self.close()
+                self._listener.refused(self, because)
             case _:
                 self._listener.heard(self, message)
 
@@ -250,7 +280,7 @@ class Link:
         self._up_s = time.monotonic()
         self._tries = 0
         self._listener.greeted(self, hello)
-        self.is_lost = False
+        self.is_lost = self._is_swept = False
         for _, message in self._backlog:
             self.say(message)
         self._check_pulse()
@@ -291,6 +321,30 @@ class Link:
         self._failures += 1
         self._later(pause_ms, self.open)
 
+    def _sweep(self) -> None:
+        """End what the last supervisor left, since no other one could be started to do it."""
+        if self._sweeping is not None or self._is_swept or self._is_closed:
+            return
+        done = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        outcome: list[tuple[str, ...]] = []
+
+        def run() -> None:
+            with contextlib.suppress(OSError):
+                outcome.append(sweep(self._folder))
+            os.eventfd_write(done, 1)
+
+        def finished() -> None:
+            self._loop.watch(done)
+            os.close(done)
+            self._sweeping = None
+            if outcome == [()] and self.is_lost and not self._is_closed:
+                self._is_swept = True
+                self._listener.swept(self)
+
+        self._sweeping = done
+        self._loop.watch(done, readable=finished)
+        threading.Thread(target=run, name=f"sweep-{self.node.name}", daemon=True).start()
+
 
 def whereabouts(folder: Path) -> Whereabouts | None:
     """The supervisor of a node, if it lives: never another process that has its pid by now."""
@@ -298,15 +352,20 @@ def whereabouts(folder: Path) -> Whereabouts | None:
         said = json.loads((folder / "supervisor.json").read_text())
         found = Whereabouts(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
         is_alive = said["boot"] == boot_id() and is_same(found.pid, found.start_ticks)
-        return found if is_alive and _serves(found.pid, folder.name) else None
+        return found if is_alive and _serves(found.pid, folder) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _serves(pid: int, node: str) -> bool:
-    """True when the process was started as this node's supervisor. It may be killed, so one proof is not enough."""
+def _serves(pid: int, folder: Path) -> bool:
+    """True when the process was started as the supervisor of this node of this home.
+
+    It may be killed, so one proof is not enough; a home that was copied says the same of itself as the first.
+    """
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    return b"--node" in arguments and node.encode() in arguments
+    asked = dict(pairwise(arguments))
+    home = os.fsencode(folder.parent.parent)
+    return asked.get(b"--node") == folder.name.encode() and asked.get(b"--home") == home
 
 
 def _reach(folder: Path) -> socket.socket | None:

@@ -92,6 +92,7 @@ def _vacated(job: Job, state: JobState, cause: Cause, at_ms: int, *, ended_ms: i
         state=state,
         cause=cause,
         ended_ms=ended_ms,
+        attempt=max(job.attempt, job.attempt_seen),
         attained_gpu_ms=_attained_gpu_ms(job, at_ms),
         workers=(),
         leaving=(),

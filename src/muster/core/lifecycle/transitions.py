@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from muster.core.arrays import expand
-from muster.core.lifecycle import gang, stopping, updating
+from muster.core.lifecycle import astray, gang, stopping, updating
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import due_ms
 from muster.core.lifecycle.waiting import reconsider, waiting_state
@@ -14,6 +14,8 @@ from muster.model.events import (
     DependencyMet,
     Event,
     EvictionOrdered,
+    GangAdopted,
+    GangsFound,
     HoldsSet,
     JobCancelRequested,
     JobEvent,
@@ -24,6 +26,7 @@ from muster.model.events import (
     JobSubmitted,
     JobUpdated,
     NodeChanged,
+    NodeEvent,
     NodeLost,
     NodeReturned,
     NodeUnreachable,
@@ -51,7 +54,14 @@ _AttemptEvent = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved |
 """Is about one attempt of a job; too late for it, it says nothing."""
 
 _RareEvent = (
-    JobSubmitted | JobUpdated | WaitingEvent | JobCancelRequested | EvictionOrdered | StartFailed | ResizeOrdered
+    JobSubmitted
+    | JobUpdated
+    | WaitingEvent
+    | JobCancelRequested
+    | EvictionOrdered
+    | StartFailed
+    | ResizeOrdered
+    | GangAdopted
 )
 """What does not happen to most jobs."""
 
@@ -107,23 +117,36 @@ def _step(job: Job, event: Event) -> Step:
         case WorkersStarted():
             return gang.workers_started(job, event) if _is_of_now(event, job) else (job, ())
         case WorkersExited():
-            return gang.workers_exited(job, event) if _is_of_now(event, job) else (job, ())
+            known = astray.without(job, event) if job.astray and _is_addressed(event, job) else job
+            return gang.workers_exited(known, event) if _is_of_now(event, known) else (known, ())
         case JobStarted():
             return gang.start(job, event) if _is_addressed(event, job) else (job, ())
         case CheckpointSaved():
             return gang.checkpoint_saved(job, event) if _is_of_now(event, job) else (job, ())
         case TimerFired():
             return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
+        case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound():
+            return _node_step(job, event)
+        case HoldsSet() | RulesChanged() | ClusterChanged():
+            return job, ()
+        case _:
+            return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
+
+
+def _node_step(job: Job, event: NodeEvent) -> Step:
+    match event:
         case NodeLost():
             return gang.node_lost(job, event)
         case NodeChanged():
             return gang.node_changed(job, event)
         case NodeUnreachable():
             return gang.node_unreachable(job, event)
-        case HoldsSet() | RulesChanged() | ClusterChanged() | NodeReturned():
+        case GangsFound():
+            return astray.found(job, event)
+        case NodeReturned():
             return job, ()
         case _:
-            return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
+            assert_never(event)
 
 
 def _rare_step(job: Job, event: _RareEvent) -> Step:
@@ -135,7 +158,10 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
         case EvictionOrdered():
             return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
         case StartFailed():
-            return gang.start_failed(job, event) if _is_of_now(event, job) else (job, ())
+            known = astray.without(job, event) if job.astray else job
+            return gang.start_failed(known, event) if _is_of_now(event, known) else (known, ())
+        case GangAdopted():
+            return astray.adopt(job, event)
         case ResizeOrdered():
             return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():

@@ -17,7 +17,7 @@ from muster.model.records import changed
 
 def waiting_state(job: Job) -> JobState:
     """The state of a job that has no GPUs and has not ended."""
-    if job.unmet or job.awaits_turn or job.not_before_ms is not None:
+    if job.unmet or job.awaits_turn or job.not_before_ms is not None or job.astray:
         return JobState.BLOCKED
     return JobState.HELD if job.held else JobState.QUEUED
 

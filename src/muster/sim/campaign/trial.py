@@ -13,8 +13,9 @@ from muster.engine.apply import Dropped
 from muster.engine.cycle import CycleReport
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
+from muster.engine.folding import fold
 from muster.engine.paced_clock import PacedClock
-from muster.engine.state import State, fold
+from muster.engine.state import State
 from muster.model.errors import Unavailable
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId

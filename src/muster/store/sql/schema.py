@@ -6,13 +6,14 @@ head      one row: where the log and the audit end, so that a lost end is notice
 jobs      the newest record of every job, folded from the log
 states    saved engine states
 tokens    who may come in
+cluster   one row: the cluster's name, whose nodes it has, and the epoch of its leader
 """
 
 from sqlalchemy import Column, Index, MetaData, Table
 
 from muster.store.sql.columns import Bytes, Number, Words
 
-REVISION = "r0001"
+REVISION = "r0002"
 """The newest migration. A database that is there already is opened without looking for others."""
 
 VERSION_TABLE = "muster_version"
@@ -81,6 +82,17 @@ states = Table(
     Column("layout", Words, nullable=False),
     Column("body", Bytes, nullable=False),
     Column("digest", Bytes, nullable=False),
+)
+
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("name", Words, nullable=False),
+    Column("machine", Words, nullable=False),
+    Column("home", Words, nullable=False),
+    Column("host", Words, nullable=False),
+    Column("epoch", Number, nullable=False),
 )
 
 tokens = Table(

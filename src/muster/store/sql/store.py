@@ -8,6 +8,7 @@ from sqlalchemy.exc import ArgumentError
 
 from muster.model.errors import Corrupted, InvalidInput
 from muster.store.sql.audit_trail import SqlAuditTrail
+from muster.store.sql.cluster_record import SqlClusterRecord
 from muster.store.sql.database import Database, Host
 from muster.store.sql.event_log import SqlEventLog
 from muster.store.sql.head import check_head
@@ -44,6 +45,7 @@ class SqlStore:
         self.audit = SqlAuditTrail(database)
         self.tokens = SqlTokenStore(database)
         self.jobs = SqlJobArchive(database)
+        self.cluster = SqlClusterRecord(database)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,92 @@
+"""Workers of a job that its record does not know of: those of a database that was restored from a copy, or lost.
+
+A node says what it runs whenever it is greeted. What nobody here has started is quarantined there. A job of which
+something is quarantined does not start: it would run twice. Its attempts and generations go on above all that a node
+has seen, so that no new worker is taken for an old one.
+"""
+
+from muster.core.lifecycle.seats import occupied
+from muster.core.lifecycle.stopping import Step
+from muster.core.lifecycle.timing import grace_ms
+from muster.core.lifecycle.waiting import waiting_state
+from muster.model.events import GangAdopted, GangsFound, StartFailed, WorkersExited
+from muster.model.ids import NodeName
+from muster.model.job import Astray, Job, JobState
+from muster.model.quarantine import FoundGang
+from muster.model.records import changed
+
+
+def is_known(job: Job, gang: FoundGang, node: NodeName) -> bool:
+    """True when what a node runs is what the job's record says it runs."""
+    seated = frozenset((worker.rank, worker.node) for worker in occupied(job))
+    is_there = all((worker.rank, node) in seated for worker in gang.workers)
+    return job.attempt == gang.attempt and is_there and _is_same_work(job, gang)
+
+
+def _is_same_work(job: Job, gang: FoundGang) -> bool:
+    """False for another job that was given the same number. What may be changed while a job runs does not matter."""
+    spec = gang.spec
+    return spec is None or (spec.name, spec.team, spec.roles) == (job.spec.name, job.spec.team, job.spec.roles)
+
+
+def found(job: Job, event: GangsFound) -> Step:
+    """Note which workers of the job a node runs that its record does not know of, and what the node has seen."""
+    gangs = [gang for gang in event.gangs if gang.job == job.id]
+    unknown = tuple(
+        Astray(attempt=gang.attempt, rank=worker.rank, node=event.node)
+        for gang in gangs
+        if not is_known(job, gang, event.node)
+        for worker in gang.workers
+    )
+    elsewhere = tuple(each for each in job.astray if each.node != event.node)
+    numbers = [(gang.attempt, gang.generation) for gang in gangs]
+    numbers += [(each.attempt, each.generation) for each in event.seen if each.job == job.id]
+    attempt = max((number for number, _ in numbers), default=0)
+    generation = max((number for _, number in numbers), default=0)
+    after = changed(
+        job,
+        astray=(*elsewhere, *unknown),
+        generation=max(job.generation, generation),
+        attempt_seen=max(job.attempt_seen, attempt) if attempt > job.attempt else job.attempt_seen,
+    )
+    return _reconsidered(after), ()
+
+
+def without(job: Job, event: WorkersExited | StartFailed) -> Job:
+    """The job after some of its stray workers have ended."""
+    ended = frozenset(event.ranks)
+    left = tuple(each for each in job.astray if each.attempt != event.attempt or each.rank not in ended)
+    return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left))
+
+
+def adopt(job: Job, event: GangAdopted) -> Step:
+    """Go on with a gang that was found running, as the job's own attempt."""
+    if job.state.holds_resources or event.attempt < job.attempt:
+        return job, ()
+    ranks = tuple(worker.rank for worker in event.workers)
+    after = changed(
+        job,
+        state=JobState.RUNNING,
+        attempt=event.attempt,
+        generation=max(job.generation, event.generation),
+        attempt_generation=event.generation,
+        workers=event.workers,
+        ready_ranks=ranks,
+        next_rank=max(ranks, default=-1) + 1,
+        started_ms=event.at_ms,
+        first_started_ms=event.at_ms if job.first_started_ms is None else job.first_started_ms,
+        billed_ms=event.at_ms,
+        ends_by_ms=event.at_ms + event.max_duration_ms,
+        grace_ms=grace_ms(job, stop_grace_ms=event.stop_grace_ms, max_duration_ms=event.max_duration_ms),
+        cause=None,
+        exit_code=None,
+        astray=tuple(each for each in job.astray if each.attempt != event.attempt),
+    )
+    return after, ()
+
+
+def _reconsidered(job: Job) -> Job:
+    if job.state.holds_resources:
+        return job
+    counted = changed(job, attempt=max(job.attempt, job.attempt_seen))
+    return changed(counted, state=waiting_state(counted))

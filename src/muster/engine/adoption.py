@@ -1,0 +1,88 @@
+"""What an operator may do with a job that is in quarantine: let it go on as the job's own, or have it ended."""
+
+from muster.core.footprint import demand_of_running
+from muster.engine.state import State
+from muster.model.errors import Conflict, NotFound
+from muster.model.events import Event, GangAdopted, JobSubmitted
+from muster.model.ids import JobId
+from muster.model.instructions import KillWorkers
+from muster.model.job import Job
+from muster.model.quarantine import FoundGang
+from muster.model.records import changed
+from muster.model.spec import JobSpec
+
+OTHERWISE = "kill it with `muster quarantine kill`"
+
+
+def adoption(state: State, job: JobId, now_ms: int, *, by: str) -> tuple[Event, ...]:
+    """What lets a job go on with its gang; one that is not known here is submitted with it."""
+    gang, known = _whole_gang(state, job), state.jobs.get(job)
+    spec = gang.spec if known is None else known.spec
+    if spec is None:
+        raise Conflict(f"{job} is not known here, and its node has not kept its job file; {OTHERWISE}")
+    _check_job(job, known)
+    _check_gang(state, job, spec, gang)
+    setting = state.snapshot.setting
+    adopted = GangAdopted(
+        at_ms=now_ms,
+        job=job,
+        attempt=gang.attempt,
+        generation=gang.generation,
+        workers=gang.workers,
+        max_duration_ms=setting.limit_ms(spec),
+        stop_grace_ms=setting.policy.stop_grace_ms,
+        by=by,
+    )
+    return (adopted,) if known is not None else (JobSubmitted(at_ms=now_ms, job=job, spec=spec, by=by), adopted)
+
+
+def kills(state: State, job: JobId) -> tuple[KillWorkers, ...]:
+    """What ends everything that is in quarantine of a job."""
+    known = state.jobs.get(job)
+    above = 0 if known is None else known.generation
+    return tuple(
+        KillWorkers(
+            job=job,
+            attempt=gang.attempt,
+            generation=max(gang.generation, above),
+            ranks=tuple(worker.rank for worker in gang.workers),
+        )
+        for gang in _parts(state, job)
+    )
+
+
+def _parts(state: State, job: JobId) -> list[FoundGang]:
+    found = [gang for _, gang in state.quarantine.of(job)]
+    if not found:
+        raise NotFound(f"nothing of {job} is in quarantine; `muster quarantine ls` shows what is")
+    return found
+
+
+def _whole_gang(state: State, job: JobId) -> FoundGang:
+    """A job's gang, put together from its nodes."""
+    parts = _parts(state, job)
+    if len({part.attempt for part in parts}) > 1:
+        raise Conflict(f"several attempts of {job} are in quarantine; {OTHERWISE}")
+    workers = sorted((worker for part in parts for worker in part.workers), key=lambda worker: worker.rank)
+    generation = max(part.generation for part in parts)
+    spec = next((part.spec for part in parts if part.spec is not None), None)
+    return changed(parts[0], workers=tuple(workers), generation=generation, spec=spec)
+
+
+def _check_job(job: JobId, known: Job | None) -> None:
+    if known is not None and (known.state.is_final or known.state.holds_resources):
+        raise Conflict(f"{job} is {known.state} here; {OTHERWISE}")
+
+
+def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> None:
+    """Raise `Conflict` where a gang cannot be gone on with."""
+    for role in spec.roles:
+        there = sum(worker.role == role.name for worker in gang.workers)
+        if not role.workers_min <= there <= role.workers_max:
+            raise Conflict(f"{there} of {role.workers_min} workers of {job} ({role.name}) are there; {OTHERWISE}")
+    snapshot = state.snapshot
+    if spec.tier not in snapshot.setting.tier_rank:
+        raise Conflict(f"{job} is of tier {spec.tier}, which does not exist here; {OTHERWISE}")
+    demand = demand_of_running(spec, gang.workers, snapshot.setting.tree)
+    if (breach := snapshot.ledger.breach(spec.team, demand)) is not None:
+        raise Conflict(f"with {job} team {breach.team} would be above its limit; end others first, or {OTHERWISE}")

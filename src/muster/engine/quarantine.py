@@ -1,0 +1,68 @@
+"""What nodes run that nobody here has started. Its GPUs are in nobody's reach until it has ended or was adopted."""
+
+from collections.abc import Iterator
+
+from muster.model.compiling import mypyc_attr
+from muster.model.ids import JobId, NodeName
+from muster.model.node import Node
+from muster.model.quarantine import FoundGang
+from muster.model.records import changed
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Quarantine:
+    """Gangs by the node that runs them."""
+
+    def __init__(self) -> None:
+        self.gangs: dict[NodeName, tuple[FoundGang, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.gangs)
+
+    def on(self, node: NodeName) -> tuple[FoundGang, ...]:
+        """What is in quarantine on a node."""
+        return self.gangs.get(node, ())
+
+    def of(self, job: JobId) -> Iterator[tuple[NodeName, FoundGang]]:
+        """What is in quarantine of a job, with where it is."""
+        for node, gangs in self.gangs.items():
+            for gang in gangs:
+                if gang.job == job:
+                    yield node, gang
+
+    def put(self, node: NodeName, gangs: tuple[FoundGang, ...]) -> bool:
+        """All that is in quarantine on a node from now on; False when that is no news."""
+        if gangs == self.on(node):
+            return False
+        if gangs:
+            self.gangs[node] = gangs
+        else:
+            del self.gangs[node]
+        return True
+
+    def release(self, job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[NodeName, ...]:
+        """Take workers out; the nodes where there were any."""
+        before = tuple(self.gangs.items())
+        return tuple(node for node, gangs in before if self.put(node, _without(gangs, job, attempt, ranks)))
+
+    def keep(self, nodes: dict[NodeName, Node]) -> None:
+        """Forget what was on nodes that are no longer there."""
+        self.gangs = {name: gangs for name, gangs in self.gangs.items() if name in nodes}
+
+    def planned(self, node: Node) -> Node:
+        """The node as planning sees it: without the GPUs of what is in quarantine there."""
+        if node.name not in self.gangs:
+            return node
+        workers = (worker for gang in self.on(node.name) for worker in gang.workers)
+        busy = {gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}
+        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *busy})))
+
+
+def _without(gangs: tuple[FoundGang, ...], job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[FoundGang, ...]:
+    left = []
+    for gang in gangs:
+        is_meant = (gang.job, gang.attempt) == (job, attempt)
+        workers = tuple(each for each in gang.workers if not (is_meant and each.rank in ranks))
+        if workers:
+            left.append(changed(gang, workers=workers))
+    return tuple(left)

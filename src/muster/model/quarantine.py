@@ -1,0 +1,25 @@
+"""What a node runs, as it says itself when it is greeted: to be compared with what the database says."""
+
+from muster.model.ids import JobId
+from muster.model.job import Placement
+from muster.model.records import Record
+from muster.model.spec import JobSpec
+
+
+class FoundGang(Record, frozen=True, kw_only=True):
+    """The part of a gang that a node runs."""
+
+    job: JobId
+    attempt: int
+    generation: int
+    workers: Placement
+    spec: JobSpec | None = None
+    """What it was started from; None where the node does not remember."""
+
+
+class SeenJob(Record, frozen=True, kw_only=True):
+    """The newest that a node has heard of a job, whether or not anything of it is alive."""
+
+    job: JobId
+    attempt: int
+    generation: int

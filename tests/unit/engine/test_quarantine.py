@@ -1,0 +1,155 @@
+"""A node runs what the database does not know: nothing of it is ignored, given out again or taken for something new."""
+
+import pytest
+
+from muster.model.errors import Conflict, NotFound
+from muster.model.events import GangsFound, WorkersExited
+from muster.model.ids import JobId, NodeName
+from muster.model.instructions import Command, KillWorkers
+from muster.model.job import JobState, Worker
+from muster.model.quarantine import FoundGang, SeenJob
+from muster.model.spec import JobSpec
+from tests.builders import a_job
+from tests.unit.engine.world import FOREVER, World
+
+N1 = NodeName("n1")
+OLD = JobId("job-7")
+
+
+def a_found_gang(
+    job: JobId = OLD, *, attempt: int = 1, gpus: tuple[int, ...] = (0, 1), spec: JobSpec | None = None, ranks: int = 1
+) -> FoundGang:
+    workers = tuple(Worker(rank=rank, role="worker", node=N1, gpus=gpus) for rank in range(ranks))
+    return FoundGang(job=job, attempt=attempt, generation=3, workers=workers, spec=spec)
+
+
+def found(world: World, *gangs: FoundGang, seen: tuple[SeenJob, ...] = ()) -> int:
+    return world.engine.observe(GangsFound(at_ms=world.now_ms, node=N1, gangs=gangs, seen=seen))
+
+
+def ended(world: World, job: JobId = OLD, *, attempt: int = 1) -> None:
+    event = WorkersExited(at_ms=world.now_ms, job=job, attempt=attempt, generation=3, ranks=(0,), exit_code=137)
+    world.engine.observe(event)
+
+
+def test_its_gpus_are_busy_until_it_has_ended() -> None:
+    world = World()
+    assert found(world, a_found_gang())
+    job = world.submit(a_job(gpus=2, workers=2), FOREVER)
+    world.settle()
+    assert world.state_of(job) is JobState.QUEUED
+    ended(world)
+    world.settle()
+    assert world.state_of(job) is JobState.RUNNING
+    assert not world.engine.state.quarantine
+
+
+def test_a_node_that_says_the_same_again_says_nothing_new() -> None:
+    world = World()
+    assert found(world, a_found_gang()) == 1
+    assert found(world, a_found_gang()) == 0
+    assert found(world) == 1
+    assert found(world) == 0
+
+
+def test_what_was_started_from_here_is_not_in_quarantine() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=2), FOREVER)
+    world.settle()
+    record = world.engine.job(job)
+    gang = FoundGang(job=job, attempt=1, generation=record.generation, workers=record.workers, spec=record.spec)
+    assert record.workers[0].node == N1
+    assert found(world, gang) == 0
+
+
+def test_a_new_job_never_gets_the_number_of_what_runs_somewhere() -> None:
+    world = World()
+    found(world, a_found_gang(JobId("job-1")))
+    assert world.submit(a_job(gpus=1), FOREVER) == "job-2"
+
+
+def test_a_job_of_which_something_runs_unknown_does_not_start_until_that_is_gone() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER, held=True)
+    found(world, a_found_gang(job, attempt=2, spec=world.engine.job(job).spec))
+    world.engine.release(job, world.now_ms)
+    world.settle()
+    assert world.state_of(job) is JobState.BLOCKED
+    ended(world, job, attempt=2)
+    world.settle()
+    record = world.engine.job(job)
+    assert (record.state, record.attempt) == (JobState.RUNNING, 3)
+    assert record.generation > 3
+
+
+def test_attempts_go_on_above_what_a_node_has_merely_heard_of() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER, held=True)
+    assert found(world, seen=(SeenJob(job=job, attempt=4, generation=9),)) == 1
+    assert found(world, seen=(SeenJob(job=job, attempt=4, generation=9),)) == 0
+    world.engine.release(job, world.now_ms)
+    world.settle()
+    assert (world.engine.job(job).attempt, world.engine.job(job).generation) == (5, 10)
+
+
+def test_a_job_that_runs_under_an_older_number_starts_again_above_the_newer_one() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER)
+    world.settle()
+    found(world, seen=(SeenJob(job=job, attempt=4, generation=9),))
+    assert world.engine.job(job).attempt == 1
+    world.backend.lose_node(world.engine.job(job).workers[0].node)
+    world.settle()
+    assert world.engine.job(job).attempt == 5
+
+
+def test_it_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    found(world, a_found_gang())
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.kill_quarantined(OLD)
+    assert sent == [KillWorkers(job=OLD, attempt=1, generation=3, ranks=(0,))]
+    with pytest.raises(NotFound, match="nothing of job-9 is in quarantine"):
+        world.engine.kill_quarantined(JobId("job-9"))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_it_can_be_adopted_by_its_job_or_as_a_job_that_was_forgotten(is_known: bool) -> None:
+    world = World()
+    spec = a_job(gpus=2)
+    job = world.submit(spec, FOREVER, held=True) if is_known else OLD
+    found(world, a_found_gang(job, spec=spec))
+    world.engine.adopt(job, world.now_ms, by="olga")
+    record = world.engine.job(job)
+    assert (record.state, record.attempt, record.astray) == (JobState.RUNNING, 1, ())
+    assert not world.engine.state.quarantine
+    ended(world, job)
+    assert world.engine.job(job).state is JobState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("gangs", "says"),
+    [
+        ((a_found_gang(),), "has not kept its job file"),
+        ((a_found_gang(spec=a_job(gpus=2, workers=2)),), "1 of 2 workers"),
+        ((a_found_gang(spec=a_job(gpus=2)), a_found_gang(attempt=2)), "several attempts"),
+        ((a_found_gang(spec=a_job(gpus=2, tier="gone")),), "tier gone, which does not exist"),
+    ],
+    ids=["unknown", "partial", "two attempts", "no tier"],
+)
+def test_what_cannot_be_adopted_is_refused_with_what_else_to_do(gangs: tuple[FoundGang, ...], says: str) -> None:
+    world = World()
+    found(world, *gangs)
+    with pytest.raises(Conflict, match=says) as refused:
+        world.engine.adopt(OLD, world.now_ms)
+    assert "muster quarantine kill" in str(refused.value)
+
+
+def test_a_job_that_ended_here_is_not_brought_back_to_life() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=2), FOREVER, held=True)
+    world.engine.cancel(job, world.now_ms)
+    found(world, a_found_gang(job, spec=world.engine.job(job).spec))
+    with pytest.raises(Conflict, match="is cancelled here"):
+        world.engine.adopt(job, world.now_ms)
