@@ -98,8 +98,12 @@ class FakeBackend:
         gang.generation = command.generation
         if command.attempt > gang.attempt:
             self._supersede(gang, command.attempt)
+        elif command.attempt < gang.attempt:
+            self._deny(command, ranks_of(command), "a newer attempt was heard of")
+            return
         match command:
             case StartWorkers():
+                gang.spec = command.spec
                 self._start(gang, command)
             case SignalStop(grace_ms=grace_ms):
                 self._to_each(gang, command, partial(self._tell, grace_ms=grace_ms))
@@ -179,14 +183,18 @@ class FakeBackend:
                 act(process)
             else:
                 self._report_again(process)
-        if unknown := tuple(rank for rank in command.ranks if self._is_unknown(gang, rank)):
+        self._deny(command, tuple(rank for rank in command.ranks if self._is_unknown(gang, rank)), "never started")
+
+    def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
+        """Say of these workers that there are none."""
+        if ranks:
             report = StartFailed(
                 at_ms=self.now_ms,
                 job=command.job,
                 attempt=command.attempt,
                 generation=command.generation,
-                ranks=unknown,
-                message="never started",
+                ranks=ranks,
+                message=message,
             )
             self._report(report)
 
@@ -289,6 +297,19 @@ class FakeBackend:
         """Let something happen later; at the same time, in the order planned."""
         self._planned += 1
         heapq.heappush(self._agenda, (self.now_ms + after_ms, self._planned, happen))
+
+
+def ranks_of(command: Command) -> tuple[int, ...]:
+    """The workers that a command names."""
+    match command:
+        case StartWorkers(workers=workers):
+            return tuple(worker.rank for worker in workers)
+        case SignalStop(ranks=ranks) | KillWorkers(ranks=ranks):
+            return ranks
+        case AskCheckpoint():
+            return ()
+        case _:
+            assert_never(command)
 
 
 def grace_of(spec: JobSpec) -> int:

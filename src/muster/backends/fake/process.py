@@ -6,6 +6,7 @@ from muster.backends.fake.script import Script
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
+from muster.model.spec import JobSpec
 from muster.worker.deadlines import Deadlines
 
 
@@ -52,5 +53,7 @@ class Gang:
     generation: int = 0
     attempt: int = 0
     processes: dict[int, Process] = field(default_factory=dict)
+    spec: JobSpec | None = None
+    """What its present attempt runs."""
     unheard: dict[int, NodeName] = field(default_factory=dict)
     """Ranks whose start went to a node without a supervisor, and the node."""

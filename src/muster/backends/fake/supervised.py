@@ -5,16 +5,26 @@ A successor ends what the journal lists, greets, and reports every end: as the e
 ended by itself, and as killed otherwise. Where no successor can be started the node is swept, and is lost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from muster.backends.fake.backend import FakeBackend
 from muster.backends.fake.process import Gang, Process
 from muster.backends.fake.script import KILLED
 from muster.backends.fake.supervision import Supervision
-from muster.model.events import NodeLost, NodeReturned, NodeUnreachable, ObservedEvent, StartFailed, WorkersExited
+from muster.model.events import (
+    GangsFound,
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    ObservedEvent,
+    StartFailed,
+    WorkersExited,
+)
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
+from muster.model.node import Node
+from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import changed
 
 
@@ -56,6 +66,12 @@ class SupervisedBackend(FakeBackend):
             if process.is_unsaid and process.end is not None:
                 process.is_unsaid = False
                 self._report(changed(process.end, at_ms=self.now_ms))
+        self.greet((node,))
+
+    def return_node(self, node: Node) -> None:
+        """Bring a node back, with a supervisor that says what it runs."""
+        super().return_node(node)
+        self.greet((node.name,))
 
     def sweep_node(self, node: NodeName) -> None:
         """No successor can be started: what the journal lists is ended from outside, and the node is lost."""
@@ -66,6 +82,25 @@ class SupervisedBackend(FakeBackend):
         for process in self._on(node):
             process.is_lost = True
         self._report(NodeLost(at_ms=self.now_ms, node=node, because="swept"))
+
+    def greet(self, nodes: Iterable[NodeName]) -> None:
+        """Every node that has a supervisor says what it runs, and what it has heard of, to whoever asks."""
+        seen = tuple(
+            SeenJob(job=job, attempt=gang.attempt, generation=gang.generation) for job, gang in self._gangs.items()
+        )
+        for node in nodes:
+            if self.is_attended(node) and node not in self._lost_nodes:
+                gangs = tuple(self._found_on(node))
+                self._report(GangsFound(at_ms=self.now_ms, node=node, gangs=gangs, seen=seen))
+
+    def _found_on(self, node: NodeName) -> Iterator[FoundGang]:
+        for job, gang in self._gangs.items():
+            alive = (each for each in gang.processes.values() if each.is_alive and each.worker.node == node)
+            workers = tuple(each.worker for each in alive)
+            if workers:
+                yield FoundGang(
+                    job=job, attempt=gang.attempt, generation=gang.generation, workers=workers, spec=gang.spec
+                )
 
     def end_everything(self) -> None:
         """Every supervisor ends what it runs, and nodes without one are swept; the ends are reported when asked for."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from random import Random
 
 from muster.model.events import (
+    GangsFound,
     NodeChanged,
-    NodeEvent,
     NodeLost,
     NodeReturned,
     NodeUnreachable,
@@ -21,6 +21,8 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.sim.campaign.grounds import Ground
 from muster.sim.campaign.schedule import RELIABLE, Unreliability
+
+_NodeReport = NodeChanged | NodeUnreachable | NodeReturned | NodeLost
 
 
 class Courier:
@@ -58,6 +60,16 @@ class Courier:
         """The connection is up again."""
         self.is_cut = False
         self.ground.hear_again()
+
+    def begin_anew(self, attempts: dict[JobId, int]) -> None:
+        """The log was replaced by an older one, which knows these attempts: nobody remembers what was sent since."""
+        self.sent.clear()
+        self._generations.clear()
+        self._attempts = attempts
+
+    def know(self, job: JobId, attempt: int) -> None:
+        """An attempt that was started by another engine goes on."""
+        self._attempts[job] = max(attempt, self._attempts.get(job, 0))
 
     def send(self, command: Command) -> None:
         """Pass a command on, if the connection is up; see whether it should ever have been sent."""
@@ -106,7 +118,10 @@ class Courier:
             self._attempts[job] = max(newest, command.attempt)
             if command.attempt > newest and command.generation <= known:
                 yield f"{job}: attempt {command.attempt} has no generation of its own"
-            for seat in self.ground.seats():
+            is_refused = command.generation < self.ground.generation(job)
+            for seat in () if is_refused else self.ground.seats():
+                if seat.job == job and seat.attempt > command.attempt:
+                    continue  # a node that has heard of a newer attempt starts nothing
                 if seat.job == job and seat.attempt != command.attempt:
                     yield f"{job}: attempt {command.attempt} is started while attempt {seat.attempt} is alive"
                     break
@@ -135,10 +150,12 @@ class Courier:
         for report in self.ground.poll():
             if isinstance(report, NodeChanged | NodeUnreachable | NodeReturned | NodeLost):
                 self._dispatch_node(report)
+            elif isinstance(report, GangsFound):
+                self._put(report, 0)
             elif not self.is_cut:
                 self._dispatch(report)
 
-    def _dispatch_node(self, report: NodeEvent) -> None:
+    def _dispatch_node(self, report: _NodeReport) -> None:
         """A loss may be noticed late; when the node reports again, all of it is known at once."""
         name = _node_of(report)
         if isinstance(report, NodeChanged | NodeReturned):
@@ -175,7 +192,7 @@ class Courier:
         heapq.heappush(self._under_way, (self.ground.now_ms + delay_ms, self._posted, report))
 
 
-def _node_of(report: NodeEvent) -> NodeName:
+def _node_of(report: _NodeReport) -> NodeName:
     return report.node.name if isinstance(report, NodeChanged) else report.node
 
 

@@ -1,6 +1,7 @@
 """Letting things happen: users, operators, machines and the engine's own process."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from muster.model.errors import Conflict, Unavailable
 from muster.model.ids import JobId
@@ -60,6 +61,7 @@ class Deeds:
             Deed.LOG_SILENT: self._lose_answer,
             Deed.LOG_MOVED: self._move_log,
             Deed.DOWN: self._end_everything,
+            Deed.RESTORE: self._restore,
         }
 
     def happen(self, happening: Happening) -> None:
@@ -88,6 +90,9 @@ class Deeds:
             trial.engine.release(job, trial.now_ms)
         trial.history.held.clear()
         trial.engine.reconnect(trial.now_ms)
+        trial.settle()
+        for job in self._quarantined():
+            trial.engine.kill_quarantined(job)
         trial.settle()
 
     def _is_done(self, ask: Callable[[], object]) -> bool:
@@ -301,6 +306,26 @@ class Deeds:
         trial.ground.end_everything()
         trial.fail_on(f"{seat.job}: is alive on {seat.worker.node} after all was ended" for seat in trial.ground.seats())
         trial.restart()
+
+    def _restore(self, happening: Happening) -> None:
+        """An operator puts an older copy of the log in its place, or none. Every node is there to say what it runs."""
+        trial = self._trial
+        names = tuple(trial.engine.state.nodes)
+        is_whole = trial.log.can_be_written and not trial.courier.is_cut and not self._down
+        if not trial.ground.says_what_runs or not is_whole or not all(map(trial.ground.is_attended, names)):
+            return
+        trial.restore(0 if happening.pick % 4 == 0 else trial.log.version * (happening.pick // 4 % 100) // 100)
+        trial.history.is_adopting = True
+        for job in self._quarantined() if happening.pick % 3 else ():
+            with suppress(Conflict):
+                trial.engine.adopt(job, trial.now_ms)
+                trial.courier.know(job, trial.engine.state.jobs[job].attempt)
+        trial.look("the adoption")
+        trial.history.is_adopting = False
+
+    def _quarantined(self) -> tuple[JobId, ...]:
+        gangs = self._trial.engine.state.quarantine.gangs.values()
+        return tuple(dict.fromkeys(gang.job for found in gangs for gang in found))
 
     def _change(self, node: Node, because: str) -> None:
         """Somebody changes a node that is there."""

@@ -4,7 +4,7 @@
 in, whose supervisors do not. Both know the truth: which process sits where, and whether a job has really done its work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -101,6 +101,15 @@ class Ground(Backend, Protocol):
         """The control plane is heard."""
         ...
 
+    def greet(self, nodes: Iterable[NodeName]) -> None:
+        """Every node that has a supervisor says what it runs."""
+        ...
+
+    @property
+    def says_what_runs(self) -> bool:
+        """True when a control plane that has forgotten everything can learn what runs."""
+        ...
+
     def end_everything(self) -> None:
         """Every process of every job is ended, also where no supervisor is."""
         ...
@@ -113,6 +122,10 @@ class Ground(Backend, Protocol):
         """Limits may be kept so much later from now on."""
         ...
 
+    def forgive(self) -> None:
+        """What runs now is not held to its limits: nobody who could keep them remembers it."""
+        ...
+
     def overdue(self) -> tuple[str, ...]:
         """Processes that were alive long after their time, although somebody could reach them."""
         ...
@@ -121,7 +134,7 @@ class Ground(Backend, Protocol):
         """True when a process of this attempt failed without having been told to leave."""
         ...
 
-    def has_finished_by_itself(self, job: JobId, ranks: tuple[int, ...]) -> bool:
+    def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
         """True when these processes ended well without having been told to leave, and their nodes can say so."""
         ...
 
@@ -138,6 +151,8 @@ class Absence(NamedTuple):
 
 class Processes(SupervisedBackend):
     """Every process lives by a script of its own."""
+
+    says_what_runs = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -220,6 +235,16 @@ class Processes(SupervisedBackend):
         """Limits may be kept so much later from now on."""
         self._late_ms = late_ms
 
+    def forgive(self) -> None:
+        """What runs now is not held to its limits: nobody who could keep them remembers it.
+
+        Nor does anybody remember why a process was told to leave.
+        """
+        for process in self._processes():
+            process.must_end_ms = None
+            if process.is_told:
+                self._failed[process.job, process.attempt] = None
+
     def overdue(self) -> tuple[str, ...]:
         """Processes that were alive long after their time, although somebody could reach them."""
         alive = (each for each in self._processes() if each.is_alive)
@@ -229,9 +254,8 @@ class Processes(SupervisedBackend):
         """True when a process of this attempt failed without having been told to leave."""
         return (job, attempt) in self._failed
 
-    def has_finished_by_itself(self, job: JobId, ranks: tuple[int, ...]) -> bool:
+    def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
         """True when these processes ended well without having been told to leave, and their nodes can say so."""
-        attempt = self._gangs[job].attempt if job in self._gangs else 0
         finished = [self._finished.get((job, attempt, rank)) for rank in ranks]
         return bool(finished) and all(each is not None and not each.is_lost for each in finished)
 
@@ -265,6 +289,8 @@ class Processes(SupervisedBackend):
 
 class Gangs(World):
     """Gangs train as a whole, with progress, saves and accounts."""
+
+    says_what_runs = False
 
     def prepare(self, job: JobId, submission: Submission) -> None:
         """It has its work to do."""
@@ -345,6 +371,9 @@ class Gangs(World):
     def hear_again(self) -> None:
         """Nobody was alone."""
 
+    def greet(self, nodes: Iterable[NodeName]) -> None:
+        """Gangs are not seen node by node."""
+
     def end_everything(self) -> None:
         """Every gang is killed."""
         for training in tuple(self._active.values()):
@@ -356,6 +385,9 @@ class Gangs(World):
     def allow(self, late_ms: int) -> None:
         """Gangs are not held to limits here."""
 
+    def forgive(self) -> None:
+        """Gangs have no limits of their own."""
+
     def overdue(self) -> tuple[str, ...]:
         """Gangs have no limits of their own."""
         return ()
@@ -364,7 +396,7 @@ class Gangs(World):
         """Not known of whole gangs."""
         return True
 
-    def has_finished_by_itself(self, job: JobId, ranks: tuple[int, ...]) -> bool:  # noqa: ARG002
+    def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:  # noqa: ARG002
         """Not known of whole gangs."""
         return False
 

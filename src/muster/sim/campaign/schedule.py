@@ -50,6 +50,7 @@ class Deed(StrEnum):
     LOG_SILENT = "lose the answer of the log"
     LOG_MOVED = "move the log away"
     DOWN = "end everything and start again"
+    RESTORE = "put an older copy of the log in its place"
 
 
 _WEIGHTS = {
@@ -85,6 +86,7 @@ _LATER_WEIGHTS = {
     Deed.LOG_SILENT: 3,
     Deed.LOG_MOVED: 1,
     Deed.DOWN: 2,
+    Deed.RESTORE: 3,
 }
 """Drawn from a stream of their own: what was drawn before there were such deeds stays as it was for its number."""
 

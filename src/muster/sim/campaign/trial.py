@@ -69,6 +69,8 @@ class Trial:
         self.partial_gangs = PartialGangs()
         self.is_stuck = False
         """True while the engine cannot write: it does nothing, and looks now and then whether it can."""
+        self.is_restoring = False
+        """True until an engine with an older log has heard what runs."""
         self._mended_ms: int | None = None
         """When the log can be written again."""
         self._unrecorded: list[ObservedEvent] = []
@@ -122,14 +124,27 @@ class Trial:
         """The engine is gone and another one takes over from the log; it must know all that the first knew."""
         self.clock = self._new_clock()
         self.start_again("the restart")
+        self.ground.greet(self.engine.state.nodes)
         self.settle()
+
+    def restore(self, version: int) -> None:
+        """The log is replaced by a copy that was made earlier, and an engine starts from it; what runs goes on."""
+        self.log = FaultyLog(tuple(self.log.read())[:version])
+        self._seen = self._planned_at = self.log.version
+        state = self.new_engine().state
+        self.courier.begin_anew({job.id: job.attempt for job in state.jobs.values()})
+        self.history.begin_anew(state, state.now_ms)
+        self.ground.forgive()
+        self.is_restoring = True
+        self.restart()
 
     def start_again(self, because: str) -> None:
         """Go on from the log, as soon as it can be written."""
         self.engine = self.new_engine()
         self._looked = (-1, 0)
         self.is_stuck = not self.log.can_be_written
-        self.look(because)
+        if not self.is_restoring:
+            self.look(because)
         if self.is_stuck:
             self.ground.excuse(END_MS)
         else:
@@ -213,9 +228,10 @@ class Trial:
         """Record what was reported. What could not be recorded is kept for the next time."""
         self._unrecorded += (self._placed(report) for report in self.courier.poll())
         count = len(self._unrecorded)
-        if self.schedule.in_batches:
+        if self.schedule.in_batches or self.is_restoring:
             self.engine.observe(*self._unrecorded)
             self._unrecorded.clear()
+            self.is_restoring = False
             self.look(f"{count} reports")
             return count > 0
         while self._unrecorded:
@@ -274,6 +290,7 @@ class Trial:
             ("nodes", state.nodes, fresh.nodes),
             ("faults of nodes", state.node_faults, fresh.node_faults),
             ("draining nodes", state.draining, fresh.draining),
+            ("quarantine", state.quarantine.gangs, fresh.quarantine.gangs),
             ("version", state.version, fresh.version),
             ("situation", state.snapshot.scenario(self.now_ms), fresh.snapshot.scenario(self.now_ms)),
         ):
