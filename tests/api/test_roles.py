@@ -84,6 +84,7 @@ SEEN_BY_ALL = (401, 200, 200, 200, 200, 200, 200, 200)
 JOB_SEEN = (401, 404, 200, 200, 200, 200, 200, 200)
 JOB_CHANGED = (401, 404, 403, 200, 403, 200, 200, 200)
 BY_OPERATORS = (401, 403, 403, 403, 403, 403, 200, 200)
+NOTHING_FOR_OPERATORS = (401, 403, 403, 403, 403, 403, 404, 404)
 
 CASES = {
     "submit_job": Case(request="POST /v1/jobs", body=_JOB, statuses=(401, 403, 403, 201, 201, 201, 201, 201)),
@@ -106,6 +107,9 @@ CASES = {
     "show_node": Case(request="GET /v1/nodes/n1", statuses=SEEN_BY_ALL),
     "drain_node": Case(request="POST /v1/nodes/n2/drain", statuses=BY_OPERATORS),
     "undrain_node": Case(request="POST /v1/nodes/n2/undrain", statuses=BY_OPERATORS),
+    "list_quarantine": Case(request="GET /v1/quarantine", statuses=BY_OPERATORS),
+    "adopt_quarantined": Case(request="POST /v1/quarantine/job-9/adopt", statuses=NOTHING_FOR_OPERATORS),
+    "kill_quarantined": Case(request="POST /v1/quarantine/job-9/kill", statuses=NOTHING_FOR_OPERATORS),
     "list_teams": Case(request="GET /v1/teams", statuses=SEEN_BY_ALL),
     "show_team": Case(request="GET /v1/teams/nlp/pre", statuses=SEEN_BY_ALL),
     "put_team": Case(

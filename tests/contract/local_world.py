@@ -16,7 +16,7 @@ from pathlib import Path
 from muster.backends.fake import FakeBackend, Script
 from muster.backends.local import LocalBackend
 from muster.backends.local.link import whereabouts
-from muster.model.events import NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
+from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node
@@ -24,6 +24,9 @@ from muster.model.records import changed
 from muster.model.spec import JobSpec
 
 DEADLINE_S = 20.0
+
+UNSHADOWED = (NodeUnreachable, GangsFound)
+"""What a real node says besides: that it cannot be reached before it is swept, and what it runs when it is greeted."""
 
 LIVES = """
 {trap}
@@ -95,7 +98,7 @@ class LocalWorld:
         heard: list[ObservedEvent] = []
 
         def look() -> bool:
-            news = (event for event in self._real.poll() if not isinstance(event, NodeUnreachable))
+            news = (event for event in self._real.poll() if not isinstance(event, UNSHADOWED))
             heard.extend(self._stamped(event, expected) for event in news)
             return not Counter(expected) - Counter(heard) and self._is_quiet()
 

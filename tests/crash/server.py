@@ -23,7 +23,7 @@ class Server:
     def __init__(self, home: Path, *, nodes: str | None = "2x4", arguments: tuple[str, ...] = ()) -> None:
         self.home = home
         self._nodes = nodes
-        self._arguments = arguments
+        self.arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self.client = Client(NOBODY, "none", tries=1)
         """To the server that was started last; nobody answers there once it has died."""
@@ -37,7 +37,7 @@ class Server:
         command = [sys.executable, "-m", "muster.main", "serve", "--home", str(self.home), "--port", "0"]
         with (self.home / "output").open("ab") as output:
             self._process = subprocess.Popen(
-                [*command, *(() if self._nodes is None else ("--nodes", self._nodes)), *self._arguments],
+                [*command, *(() if self._nodes is None else ("--nodes", self._nodes)), *self.arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -16,6 +16,7 @@ from muster.backends.local import LocalBackend
 from muster.backends.local.link import whereabouts
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
+    GangsFound,
     NodeLost,
     NodeReturned,
     NodeUnreachable,
@@ -51,11 +52,16 @@ def unrecorded(machine: Machine, count: int) -> list[ObservedEvent]:
     heard: list[ObservedEvent] = []
 
     def look() -> bool:
-        heard.extend(machine.backend.poll())
+        heard.extend(event for event in machine.backend.poll() if not isinstance(event, GangsFound))
         return len(heard) >= count
 
     eventually(look)
     return heard
+
+
+def reported(machine: Machine) -> list[ObservedEvent]:
+    """What was heard of workers; what a node runs it says with every greeting."""
+    return [event for event in machine.poll() if not isinstance(event, GangsFound)]
 
 
 def let_go_on(machine: Machine) -> None:
@@ -121,13 +127,13 @@ def test_what_happened_while_nobody_listened_is_told_until_it_is_recorded(machin
         assert [type(event) for event in unrecorded(machine, 2)] == [WorkersStarted, WorkersExited]
         machine.backend.close()
     machine.backend = machine.connect()
-    eventually(lambda: len(machine.poll()) == 2)
+    eventually(lambda: len(reported(machine)) == 2)
     eventually(lambda: ["acked", 2] in machine.journal())
     machine.backend.close()
     machine.backend = machine.connect()
     machine.start("echo next", job="job-2")
     machine.exit_of(job="job-2")
-    assert len(machine.events) == 4
+    assert len(reported(machine)) == 4
 
 
 def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> None:
@@ -173,6 +179,24 @@ def test_where_no_successor_can_be_started_the_node_is_swept_by_its_journal(mach
     machine.heard(NodeReturned)
     machine.start("true", job="job-2")
     assert machine.exit_of(job="job-2").exit_code == 0
+
+
+def test_a_greeting_lists_gangs_with_their_places_and_their_job_files(machine: Machine) -> None:
+    machine.start(GOES_ON)
+    machine.says("ready")
+    machine.backend.close()
+    machine.backend = machine.connect()
+    (gang,) = machine.heard(GangsFound).gangs
+    assert (gang.job, gang.attempt, gang.generation) == ("job-1", 1, 1)
+    assert [(worker.rank, worker.node, worker.role) for worker in gang.workers] == [(0, "n1", "worker")]
+    assert gang.spec is not None
+    assert gang.spec.roles[0].run == GOES_ON
+    let_go_on(machine)
+    machine.exit_of()
+    machine.backend.close()
+    machine.backend = machine.connect()
+    later = machine.heard(GangsFound, count=2)
+    assert (later.gangs, [each.job for each in later.seen]) == ((), ["job-1"])
 
 
 def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_nobody(machine: Machine) -> None:

@@ -25,6 +25,7 @@ from muster.cli.jobs import ps, show, why
 from muster.cli.logs import logs
 from muster.cli.nodes import drain, nodes, undrain
 from muster.cli.plan import plan
+from muster.cli.quarantine import quarantine
 from muster.cli.run import PASSED_ON, run
 from muster.cli.server import down, up
 from muster.cli.simulate import simulate
@@ -99,6 +100,7 @@ for _panel, _commands in _PANELS.items():
         settings = PASSED_ON if _command is run else None
         app.command(rich_help_panel=_panel, context_settings=settings)(_command)
 app.add_typer(quota, rich_help_panel="Cluster")
+app.add_typer(quarantine, rich_help_panel="Cluster")
 app.add_typer(token, rich_help_panel="Server and access")
 
 

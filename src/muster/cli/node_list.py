@@ -18,6 +18,7 @@ _SIGNS = {
     "free": ("·", ".", "dim"),
     "bad": ("×", "x", "red"),
     "out": ("░", "-", "dim"),
+    "quarantined": ("?", "?", "magenta"),
 }
 JOBS_NAMED = 6
 
@@ -58,8 +59,10 @@ def _cells(node: Node) -> dict[str, int]:
     bad = len(node.bad_gpus)
     whole = int(node.used.gpus)
     part = 1 if node.used.gpus > whole else 0
-    rest = max(0, node.gpus - whole - part - bad)
-    return {"in use": whole, "shared": part, "out" if node.state in _OUT else "free": rest, "bad": bad}
+    strange = len(node.quarantined_gpus)
+    rest = max(0, node.gpus - whole - part - bad - strange)
+    others = {"out" if node.state in _OUT else "free": rest, "bad": bad, "quarantined": strange}
+    return {"in use": whole, "shared": part, **others}
 
 
 def _legend(nodes: Sequence[Node], *, plain: bool) -> Text:

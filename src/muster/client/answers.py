@@ -169,6 +169,21 @@ class Node(Answer):
     jobs: tuple[str, ...] = ()
     because: str | None = None
     """Why it is in the state that it is in."""
+    quarantined_gpus: tuple[int, ...] = ()
+    """Used by what the server's database does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedGang(Answer):
+    """What nodes run of a job that the server's database does not know."""
+
+    job: str
+    attempt: int = 0
+    name: str | None = None
+    team: str | None = None
+    state: str | None = None
+    """Of the job with this id on the server, if there is one."""
+    workers: tuple[Worker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

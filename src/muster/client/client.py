@@ -25,6 +25,7 @@ from muster.client.answers import (
     Job,
     Log,
     Node,
+    QuarantinedGang,
     Team,
     Token,
     Why,
@@ -215,6 +216,18 @@ class Client:
     def drain(self, node: str, *, reason: str | None = None) -> Node:
         """Give a node no new work; what runs there may end in its own time."""
         return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/drain", body=_because(reason)))
+
+    def quarantine(self) -> Iterator[QuarantinedGang]:
+        """What nodes run that the server's database does not know."""
+        return self._pages("/v1/quarantine", QuarantinedGang, {})
+
+    def adopt(self, job: str, *, reason: str | None = None) -> None:
+        """Let a job go on with what it has in quarantine."""
+        self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/adopt", body=_because(reason))
+
+    def kill_quarantined(self, job: str, *, reason: str | None = None) -> None:
+        """End what a job has in quarantine."""
+        self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/kill", body=_because(reason))
 
     def undrain(self, node: str, *, reason: str | None = None) -> Node:
         """Let a drained node take work again."""

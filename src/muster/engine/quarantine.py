@@ -53,9 +53,12 @@ class Quarantine:
         """The node as planning sees it: without the GPUs of what is in quarantine there."""
         if node.name not in self.gangs:
             return node
+        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *self.gpus(node)})))
+
+    def gpus(self, node: Node) -> tuple[int, ...]:
+        """The devices of a node that are used by what is in quarantine there."""
         workers = (worker for gang in self.on(node.name) for worker in gang.workers)
-        busy = {gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}
-        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *busy})))
+        return tuple(sorted({gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}))
 
 
 def _without(gangs: tuple[FoundGang, ...], job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[FoundGang, ...]:

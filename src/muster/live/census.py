@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from muster.engine.projection import is_leaver
 from muster.engine.state import State
 from muster.model.ids import GpuType, NodeName, TeamPath, TierName
-from muster.model.job import RunningJob
+from muster.model.job import Job, RunningJob
 from muster.model.node import NodeState
 from muster.model.team import ancestors
 
@@ -26,6 +26,10 @@ class Census:
     team_running: Counter[TeamPath] = field(default_factory=Counter)
     """With the teams below each."""
     team_waiting: Counter[TeamPath] = field(default_factory=Counter)
+    partial_gangs: int = 0
+    """Gangs that are being stopped, of which some workers have exited and others have not."""
+    quarantined: int = 0
+    """Gangs that run on a node and are not known."""
 
 
 class Counting:
@@ -42,7 +46,11 @@ class Counting:
 
 
 def _taken(state: State) -> Census:
-    census = Census(version=state.version)
+    census = Census(
+        version=state.version,
+        partial_gangs=sum(_is_partial(state.jobs[job]) for job in list(state.occupying)),
+        quarantined=sum(len(gangs) for gangs in list(state.quarantine.gangs.values())),
+    )
     types: dict[NodeName, GpuType] = {}
     for node in list(state.nodes.values()):
         types[node.name] = node.gpu_type
@@ -60,6 +68,10 @@ def _taken(state: State) -> Census:
     _sum_up(census.running, census.team_running)
     _sum_up(census.waiting, census.team_waiting)
     return census
+
+
+def _is_partial(job: Job) -> bool:
+    return job.deadline_ms is not None and bool(job.exited_ranks)
 
 
 def _count_gpus(census: Census, job: RunningJob, types: dict[NodeName, GpuType]) -> None:

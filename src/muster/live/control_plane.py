@@ -26,7 +26,7 @@ from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
-from muster.model.events import CONFIGURATION, ENGINE, NodeLost, ObservedEvent
+from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, ObservedEvent
 from muster.model.ids import NodeName
 from muster.model.limits import QUIET_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
@@ -72,6 +72,14 @@ class Turn:
 
 def _fenced(node: NodeName, now_ms: int) -> NodeLost:
     return NodeLost(at_ms=now_ms, node=node, because="the nodes of another home took its place")
+
+
+def _warn_of_strangers(reports: Sequence[ObservedEvent], state: State) -> None:
+    """Say loudly what nodes run that the database does not know."""
+    for node in [event.node for event in reports if isinstance(event, GangsFound)]:
+        if gangs := state.quarantine.on(node):
+            jobs = [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]
+            _log.warning("a node runs what the database does not know", extra={"node": node, "jobs": jobs})
 
 
 def _recovered(now_ms: int, error: MusterError) -> AuditEntry:
@@ -196,6 +204,7 @@ class ControlPlane:
             self._unrecorded += map(self._placed, self._backend.poll())
             engine.observe(*self._unrecorded)
         reports, self._unrecorded = self._unrecorded, []
+        _warn_of_strangers(reports, engine.state)
         written_s = time.perf_counter()
         failpoint("reply.before")
         for letter in letters:

@@ -147,6 +147,9 @@ class _Standing(Collector):
         for name, count in sorted(census.nodes.items()):
             nodes.add_metric([name], count)
         yield nodes
+        yield GaugeMetricFamily("muster_partial_gangs", "Gangs of which a part is gone.", value=census.partial_gangs)
+        strangers = "Gangs that run on a node and are not known."
+        yield GaugeMetricFamily("muster_quarantined_gangs", strangers, value=census.quarantined)
         is_up = 0 if self._control.has_stopped or self._control.trouble else 1
         yield GaugeMetricFamily("muster_writer_up", "1 while changes can be written.", value=is_up)
         yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=state.version)

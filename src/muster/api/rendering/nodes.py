@@ -53,6 +53,7 @@ def node_body(state: State, node: model.Node, use: Use | None, sees: Callable[[T
         pool=node.pool,
         domains=dict(zip(levels, node.domains, strict=False)),
         bad_gpus=list(node.bad_gpus),
+        quarantined_gpus=list(state.quarantine.gpus(node)),
         used=NodeUse(
             gpus=plain_number(used.gpu_milli), cpus=plain_number(used.cpu_milli), memory_bytes=used.memory_bytes
         ),

@@ -27,6 +27,7 @@ class Node(Schema):
     pool: str
     domains: dict[str, str] = Field(description="By level: where in the topology it stands.")
     bad_gpus: list[int]
+    quarantined_gpus: list[int] = Field(description="Used by what nobody here has started: see /v1/quarantine.")
     used: NodeUse
     jobs: list[str] = Field(description="Those that run here and that you may see.")
     because: str | None = Field(description="Why it is in this state.")

@@ -1,0 +1,91 @@
+"""Quarantine: what nodes run that nobody here has started, and what is to be done with it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from muster.access.permissions import Permission
+from muster.api.asking import change, require
+from muster.api.gate import Caller, Needs
+from muster.api.paging import cursor_of, text_place
+from muster.api.rendering.workers import worker_bodies
+from muster.api.routes.answers import CHANGED, SEEN
+from muster.api.schemas.base import Because, Page, Paging
+from muster.api.schemas.jobs import Worker
+from muster.api.schemas.quarantine import QuarantinedGang
+from muster.engine.engine import Engine
+from muster.formats.wire import ID_CHARS
+from muster.model.access import EVERY_TEAM
+from muster.model.ids import JobId
+from muster.model.quarantine import FoundGang
+
+router = APIRouter(tags=["nodes"])
+
+JobPath = Annotated[str, Path(min_length=1, max_length=ID_CHARS, description="Its job.", examples=["job-7"])]
+MayChange = Annotated[Caller, Depends(Needs(Permission.NODES_CHANGE))]
+
+
+@router.get("/v1/quarantine", operation_id="list_quarantine", summary="List what is in quarantine", responses=SEEN)
+async def list_quarantine(caller: MayChange, paging: Annotated[Paging, Query()]) -> Page[QuarantinedGang]:
+    """What nodes run that nobody here has started, by job and attempt. Its GPUs are given to nobody."""
+    found = sorted(_gangs(caller).items())
+    after = text_place("quarantine", paging.cursor)
+    rest = [each for each in found if after is None or _place(*each[0]) > after]
+    shown = rest[: paging.limit]
+    items = [_body(caller, job, attempt, parts) for (job, attempt), parts in shown]
+    is_last = len(shown) == len(rest)
+    return Page(items=items, next=None if is_last else cursor_of("quarantine", _place(*shown[-1][0])))
+
+
+@router.post(
+    "/v1/quarantine/{job}/adopt", operation_id="adopt_quarantined", summary="Go on with a gang", responses=CHANGED
+)
+async def adopt_quarantined(caller: MayChange, job: JobPath, body: Because | None = None) -> None:
+    """Let a job go on with its gang that is in quarantine; a job that was forgotten is known again."""
+    name = JobId(job)
+    await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="quarantine.adopt", subject=name)
+
+    def adopt(engine: Engine, now_ms: int) -> None:
+        engine.adopt(name, now_ms, by=caller.name)
+
+    await change(caller, "quarantine.adopt", name, adopt, reason="" if body is None else body.reason)
+
+
+@router.post(
+    "/v1/quarantine/{job}/kill", operation_id="kill_quarantined", summary="End what is in quarantine", responses=CHANGED
+)
+async def kill_quarantined(caller: MayChange, job: JobPath, body: Because | None = None) -> None:
+    """End everything that is in quarantine of a job. Its GPUs are free once the nodes say that it is gone."""
+    name = JobId(job)
+    await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="quarantine.kill", subject=name)
+
+    def kill(engine: Engine, _: int) -> None:
+        engine.kill_quarantined(name)
+
+    await change(caller, "quarantine.kill", name, kill, reason="" if body is None else body.reason)
+
+
+def _gangs(caller: Caller) -> dict[tuple[JobId, int], list[FoundGang]]:
+    found: dict[tuple[JobId, int], list[FoundGang]] = {}
+    for gangs in tuple(caller.deps.control.state.quarantine.gangs.values()):
+        for gang in gangs:
+            found.setdefault((gang.job, gang.attempt), []).append(gang)
+    return found
+
+
+def _place(job: JobId, attempt: int) -> str:
+    return f"{job} {attempt:09}"
+
+
+def _body(caller: Caller, job: JobId, attempt: int, parts: list[FoundGang]) -> QuarantinedGang:
+    spec = next((part.spec for part in parts if part.spec is not None), None)
+    known = caller.deps.control.state.state_of(job)
+    workers = sorted((worker for part in parts for worker in part.workers), key=lambda worker: worker.rank)
+    return QuarantinedGang(
+        job=job,
+        attempt=attempt,
+        name=None if spec is None else spec.name,
+        team=None if spec is None else spec.team,
+        state=None if known is None else known.value,
+        workers=[Worker.model_validate(body) for body in worker_bodies(tuple(workers))],
+    )
