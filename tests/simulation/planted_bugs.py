@@ -9,14 +9,16 @@ from muster.backends.fake import KILLED, FakeBackend
 from muster.backends.fake.supervised import SupervisedBackend
 from muster.core import arrays, dependencies
 from muster.core.cluster import capacity
-from muster.core.lifecycle import endings, gang, seats, stopping, timing, transitions, waiting
+from muster.core.lifecycle import astray, endings, gang, seats, stopping, timing, transitions, waiting
 from muster.core.planning import deciding, preemption, resizing, turns, victims
 from muster.core.quota import Ledger
 from muster.core.setting import Setting
-from muster.engine import apply, consequences, controller
+from muster.engine import adoption, apply, consequences, controller, node_folding
 from muster.engine import engine as engine_module
 from muster.engine.folding import fold
 from muster.engine.paced_clock import PacedClock
+from muster.engine.quarantine import Quarantine
+from muster.engine.state import NOTHING
 from muster.model.events import JobHeld, JobReleased, NodeLost, NodeUnreachable
 from muster.model.instructions import WakeAt
 from muster.model.job import Cause, JobState
@@ -396,6 +398,29 @@ def nodes_without_a_supervisor_are_not_swept(patch: Patch) -> None:
     patch.setattr(SupervisedBackend, "end_everything", end_everything)
 
 
+def what_a_node_runs_is_not_compared(patch: Patch) -> None:
+    patch.setattr(node_folding, "_take_stock", lambda *_: NOTHING)
+
+
+def the_gpus_of_unknown_gangs_are_given_out(patch: Patch) -> None:
+    patch.setattr(Quarantine, "planned", lambda _, node: node)
+    patch.setattr("muster.sim.campaign.present._snapshot", lambda *_: ())
+
+
+def a_job_starts_beside_a_gang_of_its_own_that_is_unknown(patch: Patch) -> None:
+    honest = astray.found
+    patch.setattr(astray, "found", lambda job, event: (changed(honest(job, event)[0], astray=()), ()))
+
+
+def attempts_do_not_go_on_above_what_was_heard_of(patch: Patch) -> None:
+    patch.setattr(node_folding, "of_interest", lambda event, _: changed(event, seen=()))
+    patch.setattr("muster.engine.engine.of_interest", lambda event, _: changed(event, seen=()))
+
+
+def a_gang_is_adopted_on_gpus_of_others(patch: Patch) -> None:
+    patch.setattr(adoption, "_holder", lambda *_: None)
+
+
 PLANTED: dict[Plant, int] = {
     a_lost_node_keeps_its_jobs: 3,
     survivors_of_a_lost_node_are_forgotten: 2,
@@ -433,17 +458,22 @@ PLANTED: dict[Plant, int] = {
     promises_are_forgotten: 5,
     two_engines_may_write: 54,
     lost_work_is_written_off_again_and_again: 5,
-    an_unreachable_node_counts_as_lost: 0,
-    a_cancelled_job_does_not_wait_for_its_workers: 0,
+    an_unreachable_node_counts_as_lost: 19,
+    a_cancelled_job_does_not_wait_for_its_workers: 25,
     a_kill_reaches_only_the_first_worker: 0,
-    a_limit_kept_by_a_node_is_an_error: 0,
-    supervisors_keep_no_limits: 0,
-    supervisors_keep_no_grace_periods: 0,
-    silence_is_not_absence: 0,
-    a_clock_that_is_set_back_stands_still: 0,
-    an_exit_record_is_ignored: 0,
-    a_full_disk_is_not_noticed: 0,
-    a_log_that_was_moved_is_not_noticed: 0,
-    nodes_without_a_supervisor_are_not_swept: 0,
+    a_limit_kept_by_a_node_is_an_error: 10,
+    supervisors_keep_no_limits: 2,
+    supervisors_keep_no_grace_periods: 108,
+    silence_is_not_absence: 2,
+    a_clock_that_is_set_back_stands_still: 11,
+    an_exit_record_is_ignored: 35,
+    a_full_disk_is_not_noticed: 9,
+    a_log_that_was_moved_is_not_noticed: 35,
+    nodes_without_a_supervisor_are_not_swept: 35,
+    what_a_node_runs_is_not_compared: 11,
+    the_gpus_of_unknown_gangs_are_given_out: 19,
+    a_job_starts_beside_a_gang_of_its_own_that_is_unknown: 19,
+    attempts_do_not_go_on_above_what_was_heard_of: 19,
+    a_gang_is_adopted_on_gpus_of_others: 310,
 }
 """Every bug and the first schedule that finds it; `measure_planted_bugs` says which that is."""

@@ -139,6 +139,8 @@ class History:
         if self.is_adopting:
             self._adopted[job.id] = None
             return
+        if job.awaits_turn:
+            yield "starts although its turn has not come"
         if job.id in self.held:
             yield "starts although its user holds it"
         if job.id in self.cancelled:

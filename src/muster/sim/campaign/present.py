@@ -107,8 +107,8 @@ def _arrays(state: State) -> Iterator[str]:
 
 
 def _has_begun(task: Job) -> bool:
-    """True for a task that counts. A node may have heard of one whose turn has not come again, after a restore."""
-    return task.attempt > 0 and not task.state.is_final and (not task.awaits_turn or task.state.holds_resources)
+    """True for a task that counts. After a restore one may have been heard of, or be adopted, before its turn comes."""
+    return task.attempt > 0 and not task.state.is_final and not task.awaits_turn
 
 
 def _processes(state: State, ground: Ground) -> Iterator[str]:
