@@ -9,8 +9,14 @@ COMPILED_READY := $(COMPILED)/.ready
 ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
+# Of `make chaos`: how many faults strike over all runs, the first trial, and after how long no other begins.
+FAULTS ?= 500
+SEED ?= 1
+MINUTES ?= 60
+ONLY ?=
+RESULTS ?= build/chaos.jsonl
 # What compiled code can break: all of it, and what `make test` runs of it, with a server and one that is killed.
-ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/chaos
 QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
 	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
 	tests/simulation/test_determinism.py tests/simulation/test_parity.py tests/e2e/test_command_line.py \
@@ -18,7 +24,7 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services compiler check compiled lint bench soak proof format clean
+.PHONY: help demo test services compiler check compiled lint bench soak chaos proof format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +82,10 @@ bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compile
 
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)
+
+chaos: services compiler $(READY) ## Strike real servers; goes on where it ended: make chaos FAULTS=500 SEED=1 MINUTES=60 ONLY=control-kill
+	$(BIN)/python -m tests.chaos --faults $(FAULTS) --seed $(SEED) --minutes $(MINUTES) --processes $(WORKERS) \
+		--only '$(ONLY)' --resume $(RESULTS)
 
 proof: $(READY) ## Measure packing, mixed GPU types, start estimates and training time; the traces are in MUSTER_TRACES
 	$(BIN)/python -m benchmarks.packing

@@ -112,7 +112,7 @@ class World:
         """Somebody who speaks to the application without a network between."""
         headers = {} if who is None else {"Authorization": f"Bearer {self.secrets[who]}"}
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://muster", headers=headers) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
             yield client
 
 

@@ -29,6 +29,7 @@ from muster.model.leadership import Leadership
 from muster.processes import entry
 from muster.worker.messages import line
 from muster.worker.processes import boot_id
+from muster.worker.runtime_folder import exit_record
 from muster.worker.service import address
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
@@ -65,7 +66,7 @@ def reported(machine: Machine) -> list[ObservedEvent]:
 
 
 def let_go_on(machine: Machine) -> None:
-    (folder,) = (machine.home / "nodes" / "n1" / "workers").iterdir()
+    (folder,) = machine.worker_folders()
     (folder / "ask").touch()
 
 
@@ -151,6 +152,14 @@ def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> Non
     assert machine.exit_of(job="job-2").exit_code == 0
 
 
+def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
+    machine.start("(env -i PATH=$PATH setsid sh -c 'echo $$ ready; while :; do sleep 0.05; done' &); sleep 60")
+    stray = int(machine.says("ready").split()[0])
+    os.kill(machine.supervisor().pid, signal.SIGKILL)
+    machine.exit_of()
+    assert not is_alive(stray)
+
+
 def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) -> None:
     machine.start("echo ready; sleep 60")
     machine.says("ready")
@@ -216,6 +225,47 @@ def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_nobody(machin
     )
     let_go_on(machine)
     assert machine.exit_of().exit_code == 5
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_a_worker_that_finished_while_its_supervisor_hung_is_not_lost(machine: Machine, code: int) -> None:
+    machine.start(f"setsid sleep 60 & echo $! $$ ready; {GOES_ON.replace('exit 5', f'exit {code}')}")
+    left, pid = (int(word) for word in machine.says("ready").split()[:2])
+    (folder,) = machine.worker_folders()
+    hung = machine.supervisor()
+    os.kill(hung.pid, signal.SIGSTOP)
+    let_go_on(machine)
+    eventually(lambda: exit_record(folder) == code)
+    eventually(lambda: not is_alive(pid))
+    os.kill(hung.pid, signal.SIGKILL)
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (code, False)
+    assert not is_alive(left)
+    assert not folder.exists()
+    assert "the last that it printed may be missing" in machine.log()
+
+
+def test_who_finished_is_told_before_the_node_is_lost_with_the_others(machine: Machine) -> None:
+    machine.start("echo ready; sleep 60")
+    machine.start("echo ready", job="job-2")
+    machine.exit_of(job="job-2")
+    machine.start(GOES_ON, job="job-3")
+    for job in ("job-1", "job-3"):
+        machine.says("ready", job=job)
+    machine.poll()
+    machine.backend.close()
+    hung = machine.supervisor()
+    os.kill(hung.pid, signal.SIGSTOP)
+    for folder in machine.worker_folders():
+        (folder / "ask").touch()
+    eventually(lambda: [code for each in machine.worker_folders() if (code := exit_record(each)) is not None] == [5])
+    os.kill(hung.pid, signal.SIGKILL)
+    machine.backend = machine.connect()
+    assert machine.exit_of().exit_code == 137
+    told = [(type(event), getattr(event, "job", "")) for event in machine.events]
+    assert (
+        told.index((WorkersExited, "job-3")) < told.index((NodeUnreachable, "")) < told.index((WorkersExited, "job-1"))
+    )
 
 
 def test_a_supervisor_that_keeps_dying_is_started_again_and_again(machine: Machine) -> None:

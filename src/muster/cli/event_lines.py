@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rich.text import Text
-
+from muster.cli.text import Text
 from muster.cli.wording import amount, clock, count, gpu_hours, ranks
 from muster.client.answers import Event
 from muster.formats.ranges import node_ranges
+from muster.model.printable import one_line
 
 _STYLES = {
     "job_submitted": "yellow",
@@ -36,9 +36,9 @@ def event_line(event: Event, present: datetime) -> Text:
     style = _STYLES.get(event.kind, "red" if exit_code else "")
     line = Text.assemble(
         (f"{clock(event.at, present)}  {event.version:>6}  ", "dim"),
-        (f"{subject:<{SUBJECT_CHARS}}", "bold"),
+        (f"{one_line(subject):<{SUBJECT_CHARS}}", "bold"),
         "  ",
-        (event_text(event), style),
+        (one_line(event_text(event)), style),
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     return line

@@ -48,10 +48,10 @@ class Seat:
     pid: int | None = None
     start_ticks: int = 0
     is_told: bool = False
-    is_overdue: bool = False
-    """Its maximum duration was over, and it was told by the supervisor itself."""
     worker: Body | None = None
     """Where it was placed, as it was said."""
+    is_overdue: bool = False
+    """Its maximum duration was over, and it was told by the supervisor itself."""
     end: Body | None = None
     """The report of its end, for as long as somebody may ask again."""
 
@@ -120,10 +120,10 @@ class Register:
                 seat.pid, seat.start_ticks = pid, start_ticks
             case ["told", job, rank]:
                 self.gangs[job].seats[rank].is_told = True
-            case ["overdue", job, rank]:
-                self.gangs[job].seats[rank].is_overdue = True
             case ["placed", job, rank, worker]:
                 self.gangs[job].seats[rank].worker = worker
+            case ["overdue", job, rank]:
+                self.gangs[job].seats[rank].is_overdue = True
             case ["ended", job, rank, body]:
                 self.gangs[job].seats[rank].end = body
             case ["doomed", job, attempt, rank, token, folders, pid, start_ticks]:

@@ -51,15 +51,13 @@ class Identity:
 class Supervisor:
     """One node's."""
 
-    def __init__(
-        self, premises: Premises, journal: Journal, identity: Identity, inheritance: Inheritance, *, lost_after: int
-    ) -> None:
+    def __init__(self, premises: Premises, journal: Journal, identity: Identity, inheritance: Inheritance) -> None:
         self.loop = Loop(settle=self._settle)
         self._premises = premises
         self._journal = journal
         self._identity = identity
         self._inheritance = inheritance
-        self._lost, self._lost_after = inheritance.lost, lost_after
+        self._lost, self._lost_after = inheritance.lost, inheritance.lost_after
         self._control: Connection | None = None
         self._heard_s = 0.0
         """When the control plane said something last."""
@@ -77,16 +75,16 @@ class Supervisor:
         self.loop.run()
         self._journal.close()
 
-    def _is_alone(self) -> bool:
-        """True while nobody is there who would keep limits: a control plane that hangs keeps its connection open."""
-        silent_ms = (time.monotonic() - self._heard_s) * 1000
-        return self._control is None or silent_ms > CONTROL_SILENCE_MS
-
     def _look_at_inheritance(self) -> None:
         """Go on ending what a predecessor left and what has not gone yet."""
         if not self._inheritance.is_settled:
             self._inheritance.look(self._crew.left_is_gone)
             self.loop.after(INHERITANCE_LOOK_MS, self._look_at_inheritance)
+
+    def _is_alone(self) -> bool:
+        """True while nobody is there who would keep limits: a control plane that hangs keeps its connection open."""
+        silent_ms = (time.monotonic() - self._heard_s) * 1000
+        return self._control is None or silent_ms > CONTROL_SILENCE_MS
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGCHLD:
