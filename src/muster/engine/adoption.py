@@ -83,7 +83,9 @@ def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> Non
         if not role.workers_min <= there <= role.workers_max:
             raise Conflict(f"{there} of {role.workers_min} workers of {job} ({role.name}) are there; {OTHERWISE}")
     if (holder := _holder(state, job, gang)) is not None:
-        raise Conflict(f"GPUs of {job} belong to {holder} here, which may not know yet; try again later, or {OTHERWISE}")
+        raise Conflict(
+            f"GPUs of {job} belong to {holder} here, which may not know yet; try again later, or {OTHERWISE}"
+        )
     snapshot = state.snapshot
     if spec.tier not in snapshot.setting.tier_rank:
         raise Conflict(f"{job} is of tier {spec.tier}, which does not exist here; {OTHERWISE}")

@@ -17,7 +17,7 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.job import Worker
 from muster.model.limits import STOP_GRACE_MS
 from muster.model.node import Node
@@ -99,7 +99,7 @@ class FakeBackend:
         if command.attempt > gang.attempt:
             self._supersede(gang, command.attempt)
         elif command.attempt < gang.attempt:
-            self._deny(command, ranks_of(command), "a newer attempt was heard of")
+            self._deny(command, ranks_named(command), "a newer attempt was heard of")
             return
         match command:
             case StartWorkers():
@@ -256,6 +256,9 @@ class FakeBackend:
         self._reports.append(report)
 
     def _report_again(self, process: Process) -> None:
+        """Say what is known of a worker. A node that was lost and is back knows that nothing it ran has survived."""
+        if process.is_lost and process.end is None and process.worker.node not in self._lost_nodes:
+            process.end = self._exit_report(process, code=KILLED)
         if process.end is not None:
             self._report(process.end)
         elif process.is_running:
@@ -297,19 +300,6 @@ class FakeBackend:
         """Let something happen later; at the same time, in the order planned."""
         self._planned += 1
         heapq.heappush(self._agenda, (self.now_ms + after_ms, self._planned, happen))
-
-
-def ranks_of(command: Command) -> tuple[int, ...]:
-    """The workers that a command names."""
-    match command:
-        case StartWorkers(workers=workers):
-            return tuple(worker.rank for worker in workers)
-        case SignalStop(ranks=ranks) | KillWorkers(ranks=ranks):
-            return ranks
-        case AskCheckpoint():
-            return ()
-        case _:
-            assert_never(command)
 
 
 def grace_of(spec: JobSpec) -> int:

@@ -304,7 +304,9 @@ class Deeds:
         """The operator ends the control plane and every job, and starts Muster again."""
         trial = self._trial
         trial.ground.end_everything()
-        trial.fail_on(f"{seat.job}: is alive on {seat.worker.node} after all was ended" for seat in trial.ground.seats())
+        trial.fail_on(
+            f"{seat.job}: is alive on {seat.worker.node} after all was ended" for seat in trial.ground.seats()
+        )
         trial.restart()
 
     def _restore(self, happening: Happening) -> None:

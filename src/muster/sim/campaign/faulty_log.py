@@ -20,6 +20,15 @@ class FaultyLog(MemoryLog):
         """The file has another name, or none: what is written to it, nobody will find."""
         self.loses_answer = False
         """The next write is done, and whoever asked for it does not learn that."""
+        self._writes = [0]
+        """The version after each write: what was written together is found together, or not at all."""
+
+    def before(self, version: int) -> "FaultyLog":
+        """A copy that was made when the log had at most this version."""
+        copied = max((each for each in self._writes if each <= version), default=0)
+        copy = FaultyLog(tuple(self.read())[:copied])
+        copy._writes = [each for each in self._writes if each <= copied]
+        return copy
 
     @property
     def can_be_written(self) -> bool:
@@ -42,6 +51,7 @@ class FaultyLog(MemoryLog):
         if self.is_moved:
             return expected_version + len(events)
         version = super().append(events, expected_version, jobs=jobs, audit=audit)
+        self._writes.append(version)
         if self.loses_answer:
             self.loses_answer = False
             raise Unavailable("the connection was lost before the answer came")

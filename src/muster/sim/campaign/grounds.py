@@ -22,7 +22,6 @@ from muster.sim.campaign.workload import Submission
 from muster.sim.training import Training
 from muster.sim.world import World
 
-
 LATE_MS = CONTROL_SILENCE_MS + 2 * ABSENCE_MARGIN_MS + KILL_REPEAT_MS
 """How long after its limit, or after its grace period, a process that somebody can reach may still be alive."""
 
@@ -353,7 +352,6 @@ class Gangs(World):
     def slow(self, name: NodeName, speed: int) -> None:
         """Gangs go at the pace of their slowest node."""
         self.slow_node(name, speed)
-
 
     def lose_supervisor_for(self, name: NodeName, absence: Absence) -> None:
         """Whole gangs are not seen process by process: their supervisors do not die."""

@@ -125,14 +125,10 @@ class History:
 
     def _untrue(self, before: Job, job: Job) -> Iterator[str]:
         """What is said of an attempt that is over, and those who know the truth say otherwise."""
-        if job.cause in (Cause.ERROR, Cause.OOM) and not self._ground.has_failed_by_itself(
-            job.id, before.attempt
-        ):
+        if job.cause in (Cause.ERROR, Cause.OOM) and not self._ground.has_failed_by_itself(job.id, before.attempt):
             yield f"attempt {before.attempt} counts as failed for {job.cause}, and no process of it failed by itself"
         ranks = tuple(worker.rank for worker in before.workers)
-        if job.state is not JobState.SUCCEEDED and self._ground.has_finished_by_itself(
-            job.id, before.attempt, ranks
-        ):
+        if job.state is not JobState.SUCCEEDED and self._ground.has_finished_by_itself(job.id, before.attempt, ranks):
             yield f"every process of attempt {before.attempt} ended well by itself, and the job is {job.state}"
 
     def _start(self, state: State, job: Job) -> Iterator[str]:

@@ -20,6 +20,7 @@ from muster.model.errors import Unavailable
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId
 from muster.model.job import JobState
+from muster.model.node import NodeState
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS, MINUTE_MS
 from muster.model.records import changed
@@ -44,6 +45,8 @@ MOMENTS_PER_SECOND = 200
 """How many moments one second may have: more means that the engine wakes itself for nothing."""
 MOMENTS = 4_000
 """How many moments may pass after the faults have stopped."""
+STORY_LINES = 200
+"""Of a story: what is stuck repeats itself thousands of times."""
 END_MS = 60 * DAY_MS
 """By then everything that can run has ended."""
 
@@ -129,12 +132,15 @@ class Trial:
 
     def restore(self, version: int) -> None:
         """The log is replaced by a copy that was made earlier, and an engine starts from it; what runs goes on."""
-        self.log = FaultyLog(tuple(self.log.read())[:version])
+        self.log = self.log.before(version)
         self._seen = self._planned_at = self.log.version
         state = self.new_engine().state
         self.courier.begin_anew({job.id: job.attempt for job in state.jobs.values()})
         self.history.begin_anew(state, state.now_ms)
         self.ground.forgive()
+        for node in tuple(state.nodes.values()):
+            if node.state is NodeState.DOWN:  # it is configured, and it is there
+                self.ground.change(changed(node, state=NodeState.READY), "configured")
         self.is_restoring = True
         self.restart()
 
@@ -340,4 +346,6 @@ class Trial:
     def _story(self, problems: tuple[str, ...]) -> str:
         names = [JobId(name) for text in problems for name in re.findall(r"\bj\d+(?:\.\d+)?\b", text)]
         known = [name for name in names if name in self.engine.state.jobs]
-        return self.engine.story(known[0]) if known else ""
+        lines = self.engine.story(known[0]).splitlines() if known else []
+        cut = [f"... {len(lines) - STORY_LINES} more"] if len(lines) > STORY_LINES else []
+        return "\n".join(lines[:STORY_LINES] + cut)
