@@ -145,7 +145,10 @@ def test_a_node_says_what_it_runs_and_what_it_has_heard_of() -> None:
     backend.greet((N0, N1, NodeName("n2")))
     (found,) = heard(backend)
     assert isinstance(found, GangsFound)
-    assert (found.node, [(gang.job, [each.rank for each in gang.workers]) for gang in found.gangs]) == (N0, [(JOB, [0])])
+    assert (found.node, [(gang.job, [each.rank for each in gang.workers]) for gang in found.gangs]) == (
+        N0,
+        [(JOB, [0])],
+    )
     assert [(each.job, each.attempt, each.generation) for each in found.seen] == [(JOB, 1, 1)]
 
 

@@ -421,6 +421,10 @@ def a_gang_is_adopted_on_gpus_of_others(patch: Patch) -> None:
     patch.setattr(adoption, "_holder", lambda *_: None)
 
 
+def a_takeover_fences_nobody(patch: Patch) -> None:
+    patch.setattr(SupervisedBackend, "_fence", lambda _: None)
+
+
 PLANTED: dict[Plant, int] = {
     a_lost_node_keeps_its_jobs: 3,
     survivors_of_a_lost_node_are_forgotten: 2,
@@ -475,5 +479,6 @@ PLANTED: dict[Plant, int] = {
     a_job_starts_beside_a_gang_of_its_own_that_is_unknown: 19,
     attempts_do_not_go_on_above_what_was_heard_of: 19,
     a_gang_is_adopted_on_gpus_of_others: 310,
+    a_takeover_fences_nobody: 0,
 }
 """Every bug and the first schedule that finds it; `measure_planted_bugs` says which that is."""

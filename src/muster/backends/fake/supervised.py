@@ -83,6 +83,20 @@ class SupervisedBackend(FakeBackend):
             process.is_lost = True
         self._report(NodeLost(at_ms=self.now_ms, node=node, because="swept"))
 
+    def change_home(self) -> None:
+        """The nodes of another home take the place of these. They are fenced first, and the others know of nothing."""
+        self._fence()
+        self._orphans = [each for each in self._processes() if each.is_alive]
+        self._gangs.clear()
+        self._lost_nodes.clear()
+        self._unnoticed.clear()
+        self.supervision = Supervision()
+
+    def _fence(self) -> None:
+        """End what runs here, without a word: nobody listens to this home any more."""
+        for process in self._processes():
+            process.is_lost = True
+
     def greet(self, nodes: Iterable[NodeName]) -> None:
         """Every node that has a supervisor says what it runs, and what it has heard of, to whoever asks."""
         seen = tuple(

@@ -67,6 +67,12 @@ class Courier:
         self._generations.clear()
         self._attempts = attempts
 
+    def drop(self) -> None:
+        """What is under way, and what was sent, was meant for others."""
+        self.ground.poll()
+        self._under_way.clear()
+        self.sent.clear()
+
     def know(self, job: JobId, attempt: int) -> None:
         """An attempt that was started by another engine goes on."""
         self._attempts[job] = max(attempt, self._attempts.get(job, 0))

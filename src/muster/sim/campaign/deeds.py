@@ -62,6 +62,7 @@ class Deeds:
             Deed.LOG_MOVED: self._move_log,
             Deed.DOWN: self._end_everything,
             Deed.RESTORE: self._restore,
+            Deed.TAKE_OVER: self._take_over,
         }
 
     def happen(self, happening: Happening) -> None:
@@ -324,6 +325,13 @@ class Deeds:
                 trial.courier.know(job, trial.engine.state.jobs[job].attempt)
         trial.look("the adoption")
         trial.history.is_adopting = False
+
+    def _take_over(self, _: Happening) -> None:
+        """An operator starts Muster in another home, on the same log. All its nodes are there."""
+        trial = self._trial
+        if trial.ground.says_what_runs and trial.log.can_be_written and not trial.courier.is_cut:
+            self._down.clear()
+            trial.take_over()
 
     def _quarantined(self) -> tuple[JobId, ...]:
         gangs = self._trial.engine.state.quarantine.gangs.values()

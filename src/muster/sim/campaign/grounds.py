@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from muster.backends.base import Backend
 from muster.backends.fake.process import Process
 from muster.backends.fake.supervised import SupervisedBackend
-from muster.model.events import NodeChanged, WorkersExited
+from muster.model.events import NodeChanged
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Worker
@@ -60,8 +60,8 @@ class Ground(Backend, Protocol):
         """The newest generation seen for a job."""
         ...
 
-    def has_done(self, job: JobId, ranks: tuple[int, ...], /) -> bool:
-        """True when these processes of the last attempt all ended well."""
+    def has_done(self, job: JobId, attempt: int, ranks: tuple[int, ...], /) -> bool:
+        """True when these processes of an attempt all ended well."""
         ...
 
     def overcounted(self) -> tuple[str, ...]:
@@ -102,6 +102,10 @@ class Ground(Backend, Protocol):
 
     def greet(self, nodes: Iterable[NodeName]) -> None:
         """Every node that has a supervisor says what it runs."""
+        ...
+
+    def change_home(self) -> None:
+        """The nodes of another home take the place of these, which are fenced first."""
         ...
 
     @property
@@ -157,6 +161,8 @@ class Processes(SupervisedBackend):
         super().__init__()
         self._failed: dict[tuple[JobId, int], None] = {}
         """Attempts of which a process failed by itself."""
+        self._codes: dict[tuple[JobId, int, int], int] = {}
+        """How processes ended, whatever is said of them."""
         self._finished: dict[tuple[JobId, int, int], Process] = {}
         """Processes that ended well by themselves, whatever is said of them."""
         self._overdue: list[str] = []
@@ -175,10 +181,9 @@ class Processes(SupervisedBackend):
         """The newest generation seen for a job."""
         return self._gangs[job].generation if job in self._gangs else 0
 
-    def has_done(self, job: JobId, ranks: tuple[int, ...], /) -> bool:
-        """True when these processes of the last attempt all ended well."""
-        ends = [self._gangs[job].processes[rank].end for rank in ranks]
-        return all(isinstance(end, WorkersExited) and end.exit_code == 0 for end in ends)
+    def has_done(self, job: JobId, attempt: int, ranks: tuple[int, ...], /) -> bool:
+        """True when these processes of an attempt all ended well."""
+        return all(self._codes.get((job, attempt, rank)) == 0 for rank in ranks)
 
     def overcounted(self) -> tuple[str, ...]:
         """Scripts keep no accounts."""
@@ -279,6 +284,7 @@ class Processes(SupervisedBackend):
     def _exit(self, process: Process, *, code: int, oom: bool = False) -> None:
         if process.is_alive:
             self._overdue += self._lateness(process)
+            self._codes[process.job, process.attempt, process.worker.rank] = code
             if code and not process.is_told:
                 self._failed[process.job, process.attempt] = None
             elif not process.is_told:
@@ -328,7 +334,7 @@ class Gangs(World):
         """The newest generation seen for a job."""
         return self.trainings[job].generation
 
-    def has_done(self, job: JobId, _ranks: tuple[int, ...], /) -> bool:
+    def has_done(self, job: JobId, _attempt: int, _ranks: tuple[int, ...], /) -> bool:
         """True when nothing of its work is left."""
         return self.trainings[job].left == 0
 
@@ -371,6 +377,9 @@ class Gangs(World):
 
     def greet(self, nodes: Iterable[NodeName]) -> None:
         """Gangs are not seen node by node."""
+
+    def change_home(self) -> None:
+        """Gangs stay where they are."""
 
     def end_everything(self) -> None:
         """Every gang is killed."""

@@ -46,8 +46,8 @@ class History:
         """True while an operator lets jobs go on with what was found of them."""
         self._adopted: dict[JobId, None] = {}
         """Jobs that went on so: what they depended on may have been forgotten."""
-        self.last_ranks: dict[JobId, tuple[int, ...]] = {}
-        """The gangs of jobs that have succeeded, as they were last."""
+        self.last_gangs: dict[JobId, tuple[int, tuple[int, ...]]] = {}
+        """The last attempt of each job that has succeeded, and its ranks."""
         self._ground = ground
         self._pools = {pool.name: pool for pool in pools}
         self._accounts: dict[JobId, _Account] = {}
@@ -118,7 +118,7 @@ class History:
         for worker in newcomers:
             yield from self._place(state.nodes, job, worker)
         if job.state is JobState.SUCCEEDED:
-            self.last_ranks[job.id] = tuple(worker.rank for worker in before.workers)
+            self.last_gangs[job.id] = before.attempt, tuple(worker.rank for worker in before.workers)
         if before.state.holds_resources and not job.state.holds_resources:
             yield from _ending(account, job)
             yield from self._untrue(before, job)

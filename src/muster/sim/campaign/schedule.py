@@ -51,6 +51,7 @@ class Deed(StrEnum):
     LOG_MOVED = "move the log away"
     DOWN = "end everything and start again"
     RESTORE = "put an older copy of the log in its place"
+    TAKE_OVER = "let another home take over"
 
 
 _WEIGHTS = {
@@ -87,6 +88,7 @@ _LATER_WEIGHTS = {
     Deed.LOG_MOVED: 1,
     Deed.DOWN: 2,
     Deed.RESTORE: 3,
+    Deed.TAKE_OVER: 1,
 }
 """Drawn from a stream of their own: what was drawn before there were such deeds stays as it was for its number."""
 

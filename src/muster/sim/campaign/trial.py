@@ -17,7 +17,7 @@ from muster.engine.folding import fold
 from muster.engine.paced_clock import PacedClock
 from muster.engine.state import State
 from muster.model.errors import Unavailable
-from muster.model.events import ObservedEvent
+from muster.model.events import NodeLost, ObservedEvent
 from muster.model.ids import JobId
 from muster.model.job import JobState
 from muster.model.node import NodeState
@@ -128,6 +128,22 @@ class Trial:
         self.clock = self._new_clock()
         self.start_again("the restart")
         self.ground.greet(self.engine.state.nodes)
+        self.settle()
+
+    def take_over(self) -> None:
+        """An engine in another home starts from the same log, with nodes of its own in the place of the others."""
+        self.courier.drop()
+        self.ground.change_home()
+        self._unrecorded.clear()
+        self.clock = self._new_clock()
+        self.engine = self.new_engine()
+        self._looked = (-1, 0)
+        nodes, now_ms = tuple(self.engine.state.nodes.values()), self.now_ms
+        because = "the nodes of another home took its place"
+        self.engine.observe(*(NodeLost(at_ms=now_ms, node=node.name, because=because) for node in nodes))
+        for node in nodes:
+            self.ground.change(changed(node, state=NodeState.READY), "configured")
+        self.start_again("the takeover")
         self.settle()
 
     def restore(self, version: int) -> None:
@@ -315,8 +331,8 @@ class Trial:
         self.fail_on(f"{job.id}: is stuck, {job.state}" for job in state.jobs.values() if not job.state.is_final)
         self.fail_on(f"{seat.job}: has ended and is alive on {seat.worker.node}" for seat in self.ground.seats())
         for job in state.jobs.values():
-            ranks = self.history.last_ranks.get(job.id, ())
-            if job.state is JobState.SUCCEEDED and not (ranks and self.ground.has_done(job.id, ranks)):
+            attempt, ranks = self.history.last_gangs.get(job.id, (0, ()))
+            if job.state is JobState.SUCCEEDED and not (ranks and self.ground.has_done(job.id, attempt, ranks)):
                 raise Broken([f"{job.id}: has succeeded without having done its work"])
             if job.id in self.history.cancelled and job.state not in (JobState.CANCELLED, JobState.SUCCEEDED):
                 raise Broken([f"{job.id}: was given up by its user and is {job.state}"])
