@@ -17,7 +17,8 @@ from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.limits import ABSENCE_MARGIN_MS
 from muster.model.records import changed
-from tests.contract.test_backend import JOB, RUNS_ON, gone, heard, kill, start, stop, up
+from tests.contract.test_backend import RUNS_ON, gone, heard, kill, start, stop, up
+from tests.unit.core.lifecycle_builders import JOB
 
 N0, N1 = NodeName("n0"), NodeName("n1")
 """Rank 0 runs on the first, rank 1 on the second."""
