@@ -17,8 +17,8 @@ from muster.formats.document import Document, Problems, read_settings
 from muster.formats.references import read_references, team_at
 from muster.formats.units import BadValue, shown
 from muster.formats.wire import Text, Wire, read_part, text
-from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
+from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
 from muster.model.scenario import Rules
 
