@@ -115,7 +115,8 @@ def take_over(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 def empty_database(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     """The server is started on an empty database beside nodes that run things: it must be refused."""
-    if not stage.watcher.living() or not stage.cluster.supervisors():
+    is_full = (stage.cluster.home / "ballast").exists()  # it would be refused for that
+    if is_full or not stage.watcher.living() or not stage.cluster.supervisors():
         return None
     stage.cluster.kill_control()
     if not stage.watcher.living():

@@ -295,7 +295,7 @@ class _Trial:
         for who, path in logs.items():
             text = path.read_text("utf-8", "replace") if path.exists() else ""
             for block in text.split("Traceback (most recent call last)")[1:]:
-                last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "?")
+                last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "")
                 self._found("traceback", f"{who}: {last[:300]}")
 
 
