@@ -146,7 +146,9 @@ class _Trial:
         began_s = now_s()
         for blow in self.plan.blows:
             self._wait(began_s + blow.at_s)
+            struck_s = now_s()
             self._strike(blow)
+            began_s += now_s() - struck_s
         while self._mends:
             self._wait(self._mends[0][0])
 
