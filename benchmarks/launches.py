@@ -17,6 +17,7 @@ from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import command, encoded, line, parsed
 from muster.worker.outfit import Meeting, Premises
+from muster.worker.runtime_folder import give_back, runtime_folder
 
 GANG = (Worker(rank=0, role="worker", node=NodeName("n1")),)
 SPEC = JobSpec(
@@ -32,7 +33,12 @@ def main(home: Path, count: int) -> None:
     (home / "nodes" / "n1").mkdir(parents=True)
     ground = find_ground(f"muster-bench-{os.getpid()}")
     premises = Premises(
-        home=home, node=NodeName("n1"), ground=ground, processes_max=WORKER_PROCESSES, variables=dict(os.environ)
+        home=home,
+        workers=runtime_folder(home) / "n1",
+        node=NodeName("n1"),
+        ground=ground,
+        processes_max=WORKER_PROCESSES,
+        variables=dict(os.environ),
     )
     journal = Journal(home / "journal")
     crew = Crew(premises, journal, Loop(settle=journal.flush), is_away=lambda: False)
@@ -47,6 +53,7 @@ def main(home: Path, count: int) -> None:
             time.sleep(0.001)
         journal.flush()  # as after every round: syncing an exit is not part of the next start
     ground.remove()
+    give_back(premises.workers)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_address(host: str) -> bool:
+    """True for an address, which stands for itself: no name service says what it means."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_loopback_url(url: str) -> bool:
     """The same of whoever listens at an address of the web."""
     return is_loopback(urlsplit(url).hostname or "")

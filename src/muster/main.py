@@ -17,9 +17,11 @@ from pathlib import Path
 
 from muster.access.local_token import local_token
 from muster.api.app import create_app
-from muster.api.deps import Deps
+from muster.api.deps import Audience, Deps, Settings
+from muster.api.front.hosts import allowed_hosts
 from muster.api.server import Listening, bound, serve
-from muster.backends.local.backend import LocalBackend, end_supervisors, node_folders
+from muster.backends.local.backend import LocalBackend
+from muster.backends.local.ending import end_supervisors, node_folders
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
 from muster.backends.local.ownership import Traces, fence, this_owner, traces
@@ -36,9 +38,10 @@ from muster.model.errors import MusterError, Refused
 from muster.model.leadership import Leadership
 from muster.model.node import ClusterSpec, Node
 from muster.model.owner import Owner
+from muster.model.printable import printable
 from muster.model.records import changed
 from muster.private_files import alone_in, claim_folder, write_private
-from muster.processes import entry
+from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
 
 DEFAULT_PORT = 8470
@@ -84,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _ToldToStop:
         return 0
     except MusterError as error:
-        sys.stderr.write(f"muster: {error}\n")
+        sys.stderr.write(f"muster: {printable(str(error))}\n")
         return error.exit_code
 
 
@@ -144,6 +147,9 @@ def _serve(options: Options) -> int:
     _leave_on_signals()
     nodes = _nodes(options)
     log_to(Home(options.home).server_log)
+    if warning := root_warning():
+        _log.warning(warning)
+        sys.stderr.write(f"muster: {warning}\n")
     # Taken first: whoever finds the port or the database in use must not have touched anything.
     listener = bound(options.listening)
     with (
@@ -222,6 +228,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             terminals=backend,
             clock=clock,
             metrics=metrics,
+            settings=Settings(
+                hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
+                metrics=Audience(options.settings.metrics),
+            ),
         )
         try:
             yield control, deps

@@ -1,5 +1,6 @@
 """Which process is which: a pid together with the time of its start. Reads `/proc`; Linux only."""
 
+import os
 from dataclasses import dataclass
 
 
@@ -44,3 +45,10 @@ def is_same(pid: int, start_ticks: int) -> bool:
     """True while the process that was started then lives under this pid, and not another one."""
     found = entry(pid)
     return found is not None and found.is_alive and found.start_ticks == start_ticks
+
+
+def root_warning() -> str:
+    """What to say to somebody who starts a server as root; empty to everybody else."""
+    if os.geteuid() != 0:
+        return ""
+    return "running as root: every job runs as root too, and can do anything on this machine; use an account of its own"

@@ -43,7 +43,7 @@ def _up(home: Path) -> Iterator[httpx.AsyncClient]:
         headers = {"Authorization": f"Bearer {local_token(home, store.tokens, clock.now_ms())}"}
         control.start()
         try:
-            yield httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://muster", headers=headers)
+            yield httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers)
         finally:
             control.stop()
             app.state.services.close()

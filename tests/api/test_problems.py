@@ -11,7 +11,7 @@ import pytest
 from muster.api.deps import Settings
 from tests.api.world import World, job_file, played
 
-SMALL = Settings(body_bytes=1000)
+SMALL = Settings(job_body_bytes=1000)
 
 
 def _checked(answer: httpx.Response, status: int) -> dict[str, object]:

@@ -148,7 +148,7 @@ async def _statuses(world: World, case: Case) -> tuple[int, ...]:
         method, _, path = case.request.partition(" ")
         headers = {} if who == "anonymous" else {"Authorization": f"Bearer {world.secrets[who]}"}
         transport = httpx.ASGITransport(world.app, client=FAR_AWAY)
-        async with httpx.AsyncClient(transport=transport, base_url="http://muster", headers=headers) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
             answer = await client.request(method, path.format(name), json=case.body)
         found.append(answer.status_code)
     return tuple(found)

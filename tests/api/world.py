@@ -60,6 +60,12 @@ class TestClock:
         self._now_ms += 1
         return self._now_ms
 
+    def not_before(self, at_ms: int) -> None:
+        self._now_ms = max(self._now_ms, at_ms)
+
+    def from_wall(self, at_ms: int) -> int:
+        return at_ms
+
     def advance(self, by_ms: int) -> None:
         self._now_ms += by_ms
 
@@ -106,7 +112,7 @@ class World:
         """Somebody who speaks to the application without a network between."""
         headers = {} if who is None else {"Authorization": f"Bearer {self.secrets[who]}"}
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://muster", headers=headers) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
             yield client
 
 

@@ -22,6 +22,7 @@ from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node
 from muster.model.records import changed
 from muster.model.spec import JobSpec
+from muster.worker.runtime_folder import runtime_folder
 
 DEADLINE_S = 20.0
 
@@ -73,12 +74,12 @@ class LocalWorld:
     def alive(self, job: JobId) -> tuple[int, ...]:
         """The ranks of which the machine has processes, whatever anybody reports."""
         self._observe()
-        found = set()
+        found, folder = set(), str(runtime_folder(self._home))
         for environ in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):
                 text = environ.read_bytes().decode(errors="replace")
                 variables = dict(each.split("=", 1) for each in text.split("\0") if "=" in each)
-                if variables.get("MUSTER_JOB") == job and str(self._home) in variables["MUSTER_CHECKPOINT_ASK"]:
+                if variables.get("MUSTER_JOB") == job and folder in variables["MUSTER_CHECKPOINT_ASK"]:
                     found.add(int(variables["MUSTER_RANK"]))
         return tuple(sorted(found))
 

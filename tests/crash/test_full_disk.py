@@ -83,15 +83,24 @@ def _limit(connection: Connection, pages: int) -> None:
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A file system of a few megabytes that everybody may use; whoever may not mount one gets along without."""
+    """A file system of a few megabytes that everybody may use."""
+    with a_disk(6) as folder:
+        yield folder
+
+
+@contextmanager
+def a_disk(megabytes: int) -> Iterator[Path]:
+    """A file system that everybody may use; whoever may not mount one gets along without."""
     folder = Path(tempfile.mkdtemp(prefix="muster-disk-"))
     folder.chmod(0o755)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=6m,mode=0777", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0777", "tmpfs", str(folder)]
     try:
         if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
             pytest.skip("mounting a small file system takes root; the test above fills a file without one")
-        yield folder
-        subprocess.run(["umount", "-l", folder], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
     finally:
         folder.rmdir()
 
@@ -151,3 +160,23 @@ def _accepts(client: Client) -> bool:
         return bool(client.submit({"name": "small", "run": "true"}).id)
     except Unavailable:
         return False
+
+
+def test_output_cannot_fill_the_disk_that_the_log_lives_on() -> None:
+    """Neither that of one job nor that of many, while they run and after they ended."""
+    noisy = {"name": "noisy", "run": "echo begin; head -c 60000000 /dev/zero; echo end"}
+    with a_disk(64) as disk, ControlPlane(disk) as server:
+        client = server.start()
+        jobs = [client.submit(noisy).id for _ in range(6)]
+        least = 64 << 20
+
+        def all_ended() -> bool:
+            nonlocal least
+            found = os.statvfs(disk)
+            least = min(least, found.f_bavail * found.f_frsize)
+            client.submit({"name": "small", "run": "true"})
+            return all(client.job(job).state == "succeeded" for job in jobs)
+
+        until(all_ended)
+        assert least > 1 << 20
+        assert b"".join(part.text for part in client.logs(jobs[-1], offset=-10)).endswith(b"end\n")

@@ -19,6 +19,7 @@ from muster.model.node import Node
 from muster.model.resources import Request
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, Role
 from muster.processes import entry
+from muster.worker.runtime_folder import runtime_folder
 
 DEADLINE_S = 20.0
 """How long anything may take on a machine that is busy with something else."""
@@ -155,6 +156,10 @@ class Machine:
         found = self.supervisor(node)
         os.kill(found.pid, signal.SIGKILL)
         return found
+
+    def worker_folders(self, node: str = "n1") -> list[Path]:
+        """What is laid out for the workers of a node."""
+        return sorted((runtime_folder(self.home) / node).iterdir())
 
     def journal(self, node: str = "n1") -> list[list[object]]:
         return [json.loads(line) for line in (self.home / "nodes" / node / "journal").read_text().splitlines()]

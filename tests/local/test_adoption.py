@@ -3,8 +3,11 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,10 @@ from muster.model.events import (
 )
 from muster.model.leadership import Leadership
 from muster.processes import entry
+from muster.worker.messages import line
 from muster.worker.processes import boot_id
+from muster.worker.runtime_folder import exit_record
+from muster.worker.service import address
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -60,7 +66,7 @@ def reported(machine: Machine) -> list[ObservedEvent]:
 
 
 def let_go_on(machine: Machine) -> None:
-    (folder,) = (machine.home / "nodes" / "n1" / "workers").iterdir()
+    (folder,) = machine.worker_folders()
     (folder / "ask").touch()
 
 
@@ -79,6 +85,36 @@ def test_a_job_survives_a_control_plane_that_is_killed(make_machine: MakeMachine
     let_go_on(machine)
     assert machine.exit_of().exit_code == 5
     assert machine.log().count("ready") == 1
+
+
+@pytest.mark.parametrize("command", ["a limit", "a grace period"])
+def test_limits_are_kept_while_a_control_plane_hangs_on_its_connection(machine: Machine, command: str) -> None:
+    machine.start(
+        f"trap 'echo told' TERM; echo $$ ready; {GOES_ON}",
+        max_duration_ms=100 if command == "a limit" else None,
+    )
+    pid = int(machine.says("ready").split()[0])
+    if command == "a grace period":
+        machine.stop(grace_ms=50)
+        machine.says("told")
+    machine.backend.close()
+    with silent_control_plane(machine):
+        eventually(lambda: not is_alive(pid))
+    machine.backend = machine.connect()
+    assert machine.exit_of().timed_out is (command == "a limit")
+
+
+@contextmanager
+def silent_control_plane(machine: Machine) -> Iterator[None]:
+    """One that has greeted, and says nothing more."""
+    place = os.open(machine.home / "nodes" / "n1", os.O_PATH)
+    with socket.socket(socket.AF_UNIX) as channel:
+        channel.connect(address(place))
+        os.close(place)
+        channel.sendall(line({"token": machine.supervisor().token, "as": "control"}))
+        with channel.makefile() as lines:
+            assert "hello" in json.loads(lines.readline())
+            yield
 
 
 def test_what_happened_while_nobody_listened_is_told_until_it_is_recorded(machine: Machine) -> None:
@@ -114,6 +150,14 @@ def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> Non
     assert machine.supervisor() != before
     machine.start("true", job="job-2")
     assert machine.exit_of(job="job-2").exit_code == 0
+
+
+def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
+    machine.start("(env -i PATH=$PATH setsid sh -c 'echo $$ ready; while :; do sleep 0.05; done' &); sleep 60")
+    stray = int(machine.says("ready").split()[0])
+    os.kill(machine.supervisor().pid, signal.SIGKILL)
+    machine.exit_of()
+    assert not is_alive(stray)
 
 
 def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) -> None:
@@ -181,6 +225,47 @@ def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_nobody(machin
     )
     let_go_on(machine)
     assert machine.exit_of().exit_code == 5
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_a_worker_that_finished_while_its_supervisor_hung_is_not_lost(machine: Machine, code: int) -> None:
+    machine.start(f"setsid sleep 60 & echo $! $$ ready; {GOES_ON.replace('exit 5', f'exit {code}')}")
+    left, pid = (int(word) for word in machine.says("ready").split()[:2])
+    (folder,) = machine.worker_folders()
+    hung = machine.supervisor()
+    os.kill(hung.pid, signal.SIGSTOP)
+    let_go_on(machine)
+    eventually(lambda: exit_record(folder) == code)
+    eventually(lambda: not is_alive(pid))
+    os.kill(hung.pid, signal.SIGKILL)
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (code, False)
+    assert not is_alive(left)
+    assert not folder.exists()
+    assert "the last that it printed may be missing" in machine.log()
+
+
+def test_who_finished_is_told_before_the_node_is_lost_with_the_others(machine: Machine) -> None:
+    machine.start("echo ready; sleep 60")
+    machine.start("echo ready", job="job-2")
+    machine.exit_of(job="job-2")
+    machine.start(GOES_ON, job="job-3")
+    for job in ("job-1", "job-3"):
+        machine.says("ready", job=job)
+    machine.poll()
+    machine.backend.close()
+    hung = machine.supervisor()
+    os.kill(hung.pid, signal.SIGSTOP)
+    for folder in machine.worker_folders():
+        (folder / "ask").touch()
+    eventually(lambda: [code for each in machine.worker_folders() if (code := exit_record(each)) is not None] == [5])
+    os.kill(hung.pid, signal.SIGKILL)
+    machine.backend = machine.connect()
+    assert machine.exit_of().exit_code == 137
+    told = [(type(event), getattr(event, "job", "")) for event in machine.events]
+    assert (
+        told.index((WorkersExited, "job-3")) < told.index((NodeUnreachable, "")) < told.index((WorkersExited, "job-1"))
+    )
 
 
 def test_a_supervisor_that_keeps_dying_is_started_again_and_again(machine: Machine) -> None:

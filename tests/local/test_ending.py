@@ -6,6 +6,7 @@ import pytest
 
 from muster.model.events import WorkersExited, WorkersStarted
 from muster.worker.processes import everybody
+from muster.worker.runtime_folder import runtime_folder
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -23,10 +24,10 @@ def pids_in(log: str) -> list[int]:
     return [int(word) for word in log.split() if word.isdigit()]
 
 
-def has_home(pid: int, home: bytes) -> bool:
-    """True for a worker's process of this home."""
+def has_home(pid: int, folder: bytes) -> bool:
+    """True for a worker's process of the home to which this folder belongs."""
     try:
-        return home in Path(f"/proc/{pid}/environ").read_bytes()
+        return folder in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return False
 
@@ -97,10 +98,48 @@ def test_who_hides_its_mark_and_its_session_is_found_too(machine: Machine) -> No
     eventually(lambda: not is_alive(stray))
 
 
+LEAVES_ITS_GROUPS = "for group in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do echo 0 >$group; done"
+CHANGES_ITS_LIMITS = "prlimit --pid $$ --rttime=1000000:1000000"
+
+
+def escaping(*, also: str = ":") -> str:
+    """A program that leaves a process behind which left its groups, its session, its parents and its environment."""
+    stray = f"{{ {LEAVES_ITS_GROUPS}; {also}; }} 2>/dev/null; echo $$ ready; {LOOP}"
+    return f"(env -i PATH=$PATH setsid sh -c '{stray}' &); {LOOP}"
+
+
+def test_who_left_its_groups_and_hides_everything_is_known_while_others_run(machine: Machine) -> None:
+    machine.start(f"echo ready; {LOOP}", job="job-2")
+    machine.says("ready", job="job-2")
+    machine.start(escaping())
+    (stray,) = pids_in(machine.says("ready"))
+    machine.kill()
+    machine.exit_of()
+    assert not is_alive(stray)
+    assert not [event for event in machine.poll() if isinstance(event, WorkersExited) and event.job == "job-2"]
+
+
+def test_who_changed_its_limits_too_is_ended_when_all_that_are_older_have_ended(machine: Machine) -> None:
+    machine.start(f"echo ready; {LOOP}", job="job-0")
+    machine.says("ready", job="job-0")
+    machine.start(escaping(also=CHANGES_ITS_LIMITS))
+    (stray,) = pids_in(machine.says("ready"))
+    machine.start(f"echo ready; {LOOP}", job="job-2")
+    machine.says("ready", job="job-2")
+    machine.kill()
+    machine.exit_of()
+    assert is_alive(stray)  # it could be of job-0, which is older
+    machine.kill(job="job-0")
+    machine.exit_of(job="job-0")
+    eventually(lambda: not is_alive(stray))
+    assert not [event for event in machine.poll() if isinstance(event, WorkersExited) and event.job == "job-2"]
+
+
 def test_a_newer_attempt_starts_when_the_older_is_gone(machine: Machine) -> None:
     machine.start(f"trap '' TERM; echo $$ ready; {LOOP}")
     (older,) = pids_in(machine.says("ready"))
-    machine.start(f"if [ -d /proc/{older} ]; then echo alive; else echo gone; fi", attempt=2, generation=4)
+    look = f"grep -s '^State:' /proc/{older}/status | grep -qv Z && echo alive || echo gone"
+    machine.start(look, attempt=2, generation=4)
     exited = machine.exit_of()
     assert (exited.attempt, exited.exit_code) == (2, 0)
     assert machine.log(attempt=2) == "gone\n"
@@ -123,7 +162,7 @@ def test_a_tree_that_keeps_forking_is_ended(machine: Machine) -> None:
     machine.says("ready")
     machine.kill()
     machine.exit_of()
-    mark = str(machine.home).encode()
+    mark = str(runtime_folder(machine.home)).encode()
     assert not [each for each in everybody().values() if each.is_alive and has_home(each.pid, mark)]
 
 
@@ -134,6 +173,6 @@ def test_others_are_not_harmed(machine: Machine) -> None:
     machine.says("ready", job="job-2")
     machine.kill()
     machine.exit_of()
-    (ask,) = (machine.home / "nodes" / "n1" / "workers").glob("*")
-    (ask / "ask").touch()
+    (folder,) = machine.worker_folders()
+    (folder / "ask").touch()
     assert machine.exit_of(job="job-2").exit_code == 0

@@ -48,7 +48,7 @@ def test_what_is_typed_arrives_and_everybody_sees_the_answer(machine: Machine) -
 def test_an_interactive_shell_that_nobody_uses_is_ended_and_says_so(machine: Machine) -> None:
     machine.start(interactive("sh -i", idle_timeout_ms=300))
     exited = machine.exit_of()
-    assert (exited.exit_code, exited.told) == (0, True)
+    assert (exited.exit_code, exited.told, exited.timed_out) == (0, True, False)
     assert "nobody typed" in machine.log()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local.backend import end_supervisors
+from muster.backends.local.ending import end_supervisors
 from muster.model.errors import InvariantViolated, TimedOut
 from muster.model.events import NodeReturned, NodeUnreachable
 from muster.worker import inheritance
@@ -78,12 +78,14 @@ def test_what_does_not_end_is_named(machine: Machine, monkeypatch: pytest.Monkey
     machine.start("echo $$ ready; sleep 60")
     pid = int(machine.says("ready").split()[0])
     machine.backend.close()
+    alive = eventually(lambda: [entry for entry in machine.journal() if entry[0] == "alive"])
+    first = alive[-1][3]
     machine.kill_supervisor()
     with monkeypatch.context() as patched:
         patched.setattr(inheritance, "send_signal", lambda *_: None)
         patched.setattr(inheritance, "PATIENCE_S", 0.05)
         patched.setattr(Cgroup, "kill", lambda _: None)
-        with pytest.raises(TimedOut, match=rf"rank 0 of job-1, attempt 1 .process {pid}. on n1"):
+        with pytest.raises(TimedOut, match=rf"rank 0 of job-1, attempt 1 .process {first}. on n1"):
             end_supervisors([machine.home / "nodes" / "n1"])
     end_supervisors([machine.home / "nodes" / "n1"])
     assert not is_alive(pid)

@@ -4,13 +4,16 @@ import os
 import stat
 from pathlib import Path
 
+import pytest
+
 from muster.backends.local.logs import read_log
-from muster.model.events import CheckpointSaved, StartFailed, WorkersExited
+from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint
-from muster.model.limits import SCRIPT_ARGUMENT_BYTES
+from muster.model.limits import SCRIPT_VARIABLE_BYTES
 from muster.model.spec import CheckpointSpec
 from muster.worker.crew import CANNOT_RUN
+from muster.worker.processes import descendants, everybody
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, a_spec, eventually
 
@@ -19,7 +22,8 @@ def test_a_worker_runs_and_its_exit_code_is_reported(machine: Machine) -> None:
     machine.start("echo out; echo err >&2; exit 3")
     assert machine.exit_of().exit_code == 3
     assert machine.log() == "out\nerr\n"
-    assert [type(event).__name__ for event in machine.events] == ["WorkersStarted", "WorkersExited"]
+    told = [type(event).__name__ for event in machine.events]
+    assert told == ["GangsFound", "WorkersStarted", "WorkersExited"]
 
 
 def test_a_worker_that_died_of_a_signal_is_reported_as_a_shell_would(machine: Machine) -> None:
@@ -57,9 +61,74 @@ def test_a_gang_meets_at_one_port_on_every_node(make_machine: MakeMachine) -> No
 
 
 def test_a_very_long_command_runs_too(machine: Machine) -> None:
-    machine.start(f": {'x' * 2 * SCRIPT_ARGUMENT_BYTES}\necho it\\'s done")
+    machine.start(f": {'x' * 2 * SCRIPT_VARIABLE_BYTES}\necho it\\'s done")
     assert machine.exit_of().exit_code == 0
     assert machine.log() == "it's done\n"
+
+
+def test_commands_are_not_among_the_arguments_that_everybody_may_read(machine: Machine) -> None:
+    machine.start(a_spec("echo ready; : run-line; sleep 60; :", setup=": setup-line"))
+    machine.says("ready")
+    table = everybody()
+    (seat,) = (entry for entry in machine.journal() if entry[0] == "alive")
+    assert isinstance(seat[3], int)
+    tree = descendants([seat[3]], table)
+    arguments = [Path(f"/proc/{each.pid}/cmdline").read_bytes() for each in tree]
+    assert len(arguments) == 3  # the shell that waits, the one that runs the script, and sleep
+    assert not [each for each in arguments if b"-line" in each]
+    machine.kill()
+    machine.exit_of()
+
+
+def test_a_script_finds_itself_as_if_it_were_an_argument(machine: Machine) -> None:
+    machine.start("echo $0 $#; cat; cat <<END\nhere\nEND\nset -e; trap 'echo bye' EXIT; false; echo never\n")
+    assert machine.exit_of().exit_code == 1
+    assert machine.log() == "/bin/sh 0\nhere\nbye\n"
+
+
+@pytest.mark.parametrize(
+    ("run", "code"),
+    [
+        ("exec sh -c 'exit 7'", 7),
+        ("sh -c 'kill -TERM $$'", 143),
+        ("kill -INT $$", 130),
+        ("if", 2),
+        ("no-such-one", 127),
+    ],
+)
+def test_exit_codes_are_those_of_the_shell(machine: Machine, run: str, code: int) -> None:
+    machine.start(run)
+    assert machine.exit_of().exit_code == code
+
+
+def test_signals_to_its_own_group_do_not_end_a_worker_that_catches_them(machine: Machine) -> None:
+    machine.start("trap 'echo caught' TERM USR1 HUP INT; kill -USR1 0; kill -HUP 0; kill -TERM 0; kill -INT 0; exit 3")
+    assert machine.exit_of().exit_code == 3
+    assert machine.log() == "caught\n" * 4
+
+
+def test_who_was_told_before_the_program_began_does_not_begin(machine: Machine) -> None:
+    machine.start(
+        a_spec("echo never", setup="trap '' TERM; echo ready; until [ -e $MUSTER_CHECKPOINT_ASK ]; do :; done")
+    )
+    machine.says("ready")
+    machine.stop()
+    (folder,) = machine.worker_folders()
+    eventually((folder / "told").exists)
+    (folder / "ask").touch()
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told) == (143, True)
+    assert machine.log() == "ready\n"
+
+
+def test_a_worker_is_told_of_no_file_in_the_home_and_may_leave_anything_in_its_own_folder(machine: Machine) -> None:
+    machine.start(
+        'env; echo; mkdir -p "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b"; touch "${MUSTER_CHECKPOINT_NOTICE%/*}/a/b/c"'
+    )
+    machine.exit_of()
+    assert str(machine.home) not in machine.log()
+    assert "mkdir" not in machine.log()
+    assert not machine.worker_folders()
 
 
 def test_what_cannot_be_in_an_environment_is_a_failed_start(machine: Machine) -> None:
@@ -113,11 +182,13 @@ def test_asking_for_a_checkpoint_touches_a_file_and_signals_only_who_listens(mac
 def test_everything_kept_is_for_its_owner_only(machine: Machine) -> None:
     machine.start("echo hello; echo ready; sleep 60")
     machine.says("ready")
-    for path in machine.home.rglob("*"):
-        assert not stat.S_IMODE(path.lstat().st_mode) & 0o077 or path.is_dir(), path
+    (own,) = machine.worker_folders()
+    for path in (*machine.home.rglob("*"), *own.iterdir(), own, own.parent, own.parent.parent):
+        is_closed = not stat.S_IMODE(path.lstat().st_mode) & 0o077
+        assert is_closed or (path.is_dir() and path.is_relative_to(machine.home)), path
     machine.kill()
     machine.exit_of()
-    assert not list((machine.home / "nodes" / "n1" / "workers").iterdir())
+    assert not machine.worker_folders()
 
 
 def test_a_home_may_lie_deeper_than_a_socket_can_be_named(make_machine: MakeMachine, tmp_path: Path) -> None:
@@ -141,14 +212,26 @@ def test_max_duration_is_kept_while_the_control_plane_is_away(machine: Machine) 
     machine.says("told")
     machine.backend = machine.connect()
     exited = machine.exit_of()
-    assert (exited.exit_code, exited.told) == (9, True)
+    assert (exited.exit_code, exited.told, exited.timed_out) == (9, True, True)
     assert "maximum duration" in machine.log()
+
+
+def test_that_a_limit_was_the_reason_survives_the_supervisor(machine: Machine) -> None:
+    machine.start("trap 'echo told' TERM; echo ready; while :; do sleep 0.01; done", max_duration_ms=100)
+    machine.says("ready")
+    machine.poll()
+    machine.backend.close()
+    machine.says("told")
+    machine.kill_supervisor()
+    machine.backend = machine.connect()
+    exited = machine.exit_of()
+    assert (exited.exit_code, exited.told, exited.timed_out) == (137, True, True)
 
 
 def test_a_command_for_a_gang_that_was_started_elsewhere_finds_it_after_a_restart(make_machine: MakeMachine) -> None:
     machine = make_machine(nodes=("n1", "n2"))
     machine.start("sleep 60", nodes=("n1", "n2"))
-    eventually(lambda: len(machine.poll()) == 2)
+    machine.heard(WorkersStarted, count=2)
     machine.backend.close()
     machine.backend = machine.connect()
     machine.kill(0, 1, 2)

@@ -35,6 +35,10 @@ class Keyring:
             return None
         return _admitted(token, secret, digest, now_ms)
 
+    def has_met(self, secret: str) -> bool:
+        """True when this secret has let somebody in before; it may not any more."""
+        return digest_of(secret) in self._known
+
     def identify(self, secret: str, now_ms: int) -> Principal:
         """Whoever this secret belongs to. Asks the store, which may take a while."""
         digest = digest_of(secret)

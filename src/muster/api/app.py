@@ -7,9 +7,12 @@ from fastapi import FastAPI
 
 from muster import __version__
 from muster.api import openapi, problems
-from muster.api.body_limit import BodyLimit
 from muster.api.deps import Deps
 from muster.api.failures import Failures
+from muster.api.front.body_limit import BodyLimit
+from muster.api.front.entrance import Entrance
+from muster.api.front.headers import Headers
+from muster.api.front.hosts import Hosts
 from muster.api.gate import check_guarded
 from muster.api.meter import Meter
 from muster.api.routes import (
@@ -63,13 +66,16 @@ def create_app(deps: Deps) -> FastAPI:
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.services = Services(deps)
+    services = app.state.services = Services(deps)
     for router in _ROUTERS:
         app.include_router(router)
     problems.install(app)
     openapi.install(app)
-    app.add_middleware(BodyLimit, limit_bytes=deps.settings.body_bytes)
+    app.add_middleware(BodyLimit, settings=deps.settings)
+    app.add_middleware(Entrance, services=services)
+    app.add_middleware(Hosts, allowed=deps.settings.hosts)
     app.add_middleware(Failures)
+    app.add_middleware(Headers)
     app.add_middleware(Meter, metrics=deps.metrics)
     check_guarded(app)
     return app

@@ -4,9 +4,9 @@ from typing import TypeVar
 
 from muster.access.permissions import Permission
 from muster.access.principal import may
+from muster.api.entries import entry
 from muster.api.gate import Caller
 from muster.api.lookup import team_of, user_of
-from muster.api.services import entry
 from muster.engine.engine import Engine
 from muster.live.inbox import Wish
 from muster.model.access import EVERY_TEAM

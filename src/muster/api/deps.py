@@ -1,21 +1,46 @@
 """What the routes stand on: the ports of one control plane, put together by `main`."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from muster.api.front.hosts import AllowedHosts
 from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
-from muster.model.limits import BODY_BYTES, HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
+from muster.model.limits import (
+    BODY_BYTES,
+    HEARTBEAT_S,
+    JOB_BODY_BYTES,
+    LOG_POLL_S,
+    REQUESTS_AT_ONCE,
+    REQUESTS_PER_S,
+    SEND_S,
+    STREAM_S,
+    WATCHERS,
+)
 from muster.store.base import AuditTrail, EventPages
 from muster.token_store import TokenStore
+
+
+class Audience(StrEnum):
+    """Who may read the figures without a token."""
+
+    LOOPBACK = "loopback"
+    TOKEN = "token"
+    OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What an operator or a test may choose."""
 
+    hosts: AllowedHosts = AllowedHosts()
+    metrics: Audience = Audience.LOOPBACK
+    job_body_bytes: int = JOB_BODY_BYTES
     body_bytes: int = BODY_BYTES
+    requests_per_s: int = REQUESTS_PER_S
+    requests_at_once: int = REQUESTS_AT_ONCE
     watchers: int = WATCHERS
     heartbeat_s: float = HEARTBEAT_S
     stream_s: float = STREAM_S

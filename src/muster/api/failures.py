@@ -5,7 +5,8 @@ import secrets
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muster.api.problems import ProblemResponse, problem
+from muster.api.problem_documents import problem
+from muster.api.problems import ProblemResponse
 
 _log = logging.getLogger("muster.api")
 

@@ -14,15 +14,19 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, APIWebSocketRoute, iter_route_contexts
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.routing import BaseRoute
+from starlette.types import Scope
 
 from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, may, may_somewhere
-from muster.api.deps import Deps
-from muster.api.services import Services
+from muster.api.deps import Audience, Deps
+from muster.api.services import Services, subject_of
 from muster.loopback import is_loopback
 from muster.model.errors import Refused, Unauthenticated
 from muster.model.ids import TeamPath
+
+PRINCIPAL = "muster.principal"
+"""Where in the scope of a request its principal is, once the entrance has found out."""
 
 TICKET = "bearer."
 """How a subprotocol begins that is a token."""
@@ -47,6 +51,11 @@ class Caller:
         """Who they are."""
         return self.principal.name
 
+    @property
+    def subject(self) -> str:
+        """Whose requests and streams theirs are counted with."""
+        return subject_of(self.principal)
+
     def sees(self, team: TeamPath) -> bool:
         """True when they may know of the team's jobs."""
         return may(self.principal, Permission.JOBS_SEE, team)
@@ -64,7 +73,9 @@ class Needs:
     ) -> Caller:
         """Whoever asks; raises when they are nobody, or may not."""
         services: Services = request.app.state.services
-        principal = await identify(services, "" if shown is None else shown.credentials)
+        principal = request.scope.get(PRINCIPAL)
+        if principal is None:
+            principal = await identify(services, "" if shown is None else shown.credentials)
         caller = Caller(principal=principal, services=services)
         if self.permission is not None and not may_somewhere(principal, self.permission):
             await services.note_denial(principal, self.permission, request.url.path)
@@ -74,7 +85,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class NeedsUnlessLocal:
-    """The same, but whoever asks from this machine need not say who they are: a collector that runs beside Muster."""
+    """The same, unless figures are open to everybody, or to whoever asks from this machine as collectors do."""
 
     permission: Permission
 
@@ -83,7 +94,8 @@ class NeedsUnlessLocal:
     ) -> Services:
         """What the routes stand on; raises when they are somewhere else, and nobody or not allowed."""
         services: Services = request.app.state.services
-        if shown is None and _is_local(request):
+        audience = services.deps.settings.metrics
+        if audience is Audience.OPEN or (audience is Audience.LOOPBACK and shown is None and _is_local(request)):
             return services
         return (await Needs(self.permission)(request, shown)).services
 
@@ -104,16 +116,23 @@ class NeedsTicket:
         """Whoever asks; raises when they are nobody, or may not."""
         services: Services = websocket.app.state.services
         principal = await identify(services, _ticket(websocket))
+        services.count(principal)
         if not may_somewhere(principal, self.permission):
             await services.note_denial(principal, self.permission, websocket.url.path)
             raise Refused(f"{principal.name} may not do this: it needs {self.permission}")
         return Caller(principal=principal, services=services)
 
 
+def bearer(scope: Scope) -> str:
+    """The secret in the header of a request; empty when it shows none."""
+    shown = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), "")
+    kind, _, secret = shown.partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else ""
+
+
 def _ticket(websocket: WebSocket) -> str:
-    kind, _, secret = websocket.headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return secret.strip()
+    if secret := bearer(websocket.scope):
+        return secret
     offered: list[str] = websocket.scope.get("subprotocols", [])
     return next((each.removeprefix(TICKET) for each in offered if each.startswith(TICKET)), "")
 

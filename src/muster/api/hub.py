@@ -18,7 +18,7 @@ from muster.api.rendering.events import Sent, sent
 from muster.model.access import EVERY_TEAM
 from muster.model.events import Event
 from muster.model.ids import JobId, TeamPath
-from muster.model.limits import WATCHER_CHUNKS, WATCHER_PAGE_EVENTS
+from muster.model.limits import WATCHER_CHUNKS, WATCHER_PAGE_EVENTS, WATCHERS_PER_CALLER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Hub:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._views: dict[View, dict[Watcher, None]] = {}
-        self.places = Places(deps.settings.watchers, "streams")
+        self.places = Places(deps.settings.watchers, "streams", each=WATCHERS_PER_CALLER)
         self._version = 0
         """Of the newest event that was handed to the watchers."""
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -3,8 +3,10 @@
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 
 from muster.api.schemas import job_file
+from muster.api.schemas.jobs import Submission
 from muster.api.schemas.problems import FieldError, Problem
 
 TAGS = [
@@ -25,6 +27,11 @@ pages: hand `next` in as `cursor`."""
 _OWN = {"HTTPValidationError", "ValidationError"}
 
 
+def schema_of(model: type[BaseModel]) -> dict[str, str]:
+    """How a route that reads its body itself refers to what it looks like."""
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
 def install(app: FastAPI) -> None:
     """Have the document say how errors look."""
     made = app.openapi
@@ -41,9 +48,12 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     for name in _OWN:
         schemas.pop(name, None)
-    for model in (Problem, FieldError):
+    for model in (Problem, FieldError, Submission):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
+        for field in schema["properties"].values():
+            if field.get("default", ...) is None:
+                del field["default"]  # As the framework does: what may be left out need not be said to be nothing.
         schemas[model.__name__] = schema
     _refer(schemas)
     schemas[job_file.NAME] = job_file.JOB_FILE

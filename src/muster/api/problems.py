@@ -1,7 +1,7 @@
 """Every error as a problem document (RFC 9457): what was wrong, where, and what to do."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,10 +12,9 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from muster.api.schemas.problems import FieldError, Problem
-from muster.formats.document import InvalidDocument
-from muster.formats.units import shown
-from muster.model.errors import InvalidFile, MusterError
+from muster.api.problem_documents import problem, problem_of, problem_of_fields
+from muster.api.schemas.problems import Problem
+from muster.model.errors import MusterError, TooMany
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = {429: 5, 503: 1}
@@ -55,52 +54,25 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_the_framework)
 
 
-def problem_of(error: MusterError) -> Problem:
-    """One of Muster's own errors, without what is for the server's log only."""
-    message = str(error)
-    if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        # The writer's trouble may tell the whole story of a job, which is not for everybody.
-        message = message.partition("\n")[0]
-    return problem(error.http_status, error.code, message, retry_helps=error.retry_helps, errors=_places(error))
+def response_to(error: MusterError) -> ProblemResponse:
+    """The answer that one of Muster's own errors means."""
+    asked = error.retry_s if isinstance(error, TooMany) else None
+    headers = {} if asked is None else {"Retry-After": str(asked)}
+    document = error.problem if isinstance(error, Told) else problem_of(error)
+    return ProblemResponse(document, headers)
 
 
-def problem(
-    status: int,
-    code: str,
-    detail: str,
-    *,
-    retry_helps: bool = False,
-    errors: Sequence[FieldError] = (),
-    incident: str | None = None,
-) -> Problem:
-    """A problem document of a status and a code."""
-    return Problem(
-        type=f"urn:muster:problem:{code}",
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=detail,
-        code=code,
-        retry_helps=retry_helps,
-        errors=list(errors) or None,
-        incident=incident,
-    )
+class Told(MusterError):
+    """What was wrong is written in a problem document already, by the process that read a job file."""
 
-
-def _places(error: MusterError) -> list[FieldError]:
-    if isinstance(error, InvalidDocument):
-        return [_place(each) for each in error.errors]
-    return [_place(error)] if isinstance(error, InvalidFile) else []
-
-
-def _place(error: InvalidFile) -> FieldError:
-    return FieldError(
-        field=error.path, problem=error.problem, hint=error.hint or None, line=error.line, file=error.file or None
-    )
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
 
 
 async def _of_ours(connection: Request | WebSocket, error: Exception) -> ProblemResponse:
     assert isinstance(error, MusterError)
-    response = ProblemResponse(problem_of(error))
+    response = response_to(error)
     if isinstance(connection, WebSocket):
         await connection.send_denial_response(response)
     return response
@@ -108,25 +80,7 @@ async def _of_ours(connection: Request | WebSocket, error: Exception) -> Problem
 
 async def _of_validation(_: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)
-    errors = [_field_error(each) for each in error.errors()]
-    first = errors[0]
-    detail = f"{first.field}: {first.problem}" + (f", and {len(errors) - 1} more" if len(errors) > 1 else "")
-    return ProblemResponse(problem(422, "invalid", detail, errors=errors))
-
-
-def _field_error(detail: Mapping[str, Any]) -> FieldError:
-    where = ".".join(str(step) for step in detail.get("loc", ())) or "body"
-    match detail["type"]:
-        case "missing":
-            return FieldError(field=where, problem="is required and was not given")
-        case "extra_forbidden":
-            return FieldError(field=where, problem="is not known here", hint="is it spelled right?")
-        case "json_invalid":
-            reason = str(detail.get("ctx", {}).get("error", "it cannot be read"))
-            return FieldError(field="body", problem=f"is not JSON: {reason}")
-        case _:
-            given = shown(detail.get("input"))
-            return FieldError(field=where, problem=f"{detail['msg']}, not {given}")
+    return ProblemResponse(problem_of_fields(error.errors()))
 
 
 async def _of_the_framework(request: Request, error: Exception) -> ProblemResponse:

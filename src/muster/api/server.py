@@ -13,6 +13,7 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
+from muster.api.front.connections import bounded
 from muster.api.services import Services
 from muster.loopback import is_loopback
 from muster.model.errors import InvalidInput, Unavailable
@@ -89,10 +90,11 @@ def _check_safe(listening: Listening) -> None:
 
 
 def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
+    http, websocket = bounded()
     return uvicorn.Config(
         app,
-        http="httptools",
-        ws="websockets-sansio",
+        http=http,
+        ws=websocket,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -1,7 +1,7 @@
 """What the routes share besides the ports: who is known, who watches, what was found out lately."""
 
 import asyncio
-import logging
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,21 +11,32 @@ from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal
 from muster.api.deps import Deps
+from muster.api.front.denials import Denials
+from muster.api.front.rates import Rates
+from muster.api.front.turns import Turns
 from muster.api.hub import Hub
 from muster.api.job_list import JobList
 from muster.api.outlook import Outlook
 from muster.api.places import Places
-from muster.engine.engine import Engine
+from muster.api.reading.readers import Readers
 from muster.live.census import Counting
 from muster.live.inbox import Wish
-from muster.model.audit import AuditEntry
-from muster.model.errors import Unavailable
-from muster.model.limits import LOG_FOLLOWERS, TERMINAL_THREADS, TERMINALS
+from muster.model.errors import TooMany
+from muster.model.limits import (
+    LOG_FOLLOWERS,
+    LOG_FOLLOWERS_PER_CALLER,
+    STRANGERS_AT_ONCE,
+    STRANGERS_PER_S,
+    TERMINAL_THREADS,
+    TERMINALS,
+    TERMINALS_PER_CALLER,
+    TURNS,
+    TURNS_EACH,
+    TURNS_WAITING,
+)
 
 T = TypeVar("T")
 P = ParamSpec("P")
-
-_log = logging.getLogger("muster.api")
 
 READ_ONLY = frozenset(
     {Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE, Permission.AUDIT_SEE},
@@ -44,8 +55,13 @@ class Services:
         self.outlook = Outlook(deps.control)
         self.closing = asyncio.Event()
         """Set when the server stops: whatever streams, ends."""
-        self.followers = Places(LOG_FOLLOWERS, "logs")
-        self.terminals = Places(TERMINALS, "terminals")
+        self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
+        self.strangers = Rates(STRANGERS_PER_S, STRANGERS_AT_ONCE)
+        self.turns = Turns(TURNS, each=TURNS_EACH, waiting=TURNS_WAITING)
+        self.denials = Denials(deps.control, deps.clock.now_ms)
+        self.readers = Readers()
+        self.followers = Places(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
+        self.terminals = Places(TERMINALS, "terminals", each=TERMINALS_PER_CALLER)
         # Their own: they wait for hours, and tokens, logs and figures must not wait behind them.
         self._terminal_threads = ThreadPoolExecutor(TERMINALS * TERMINAL_THREADS, thread_name_prefix="terminal")
         self.verifying = Places(1, "walks through the audit")
@@ -54,6 +70,8 @@ class Services:
     def close(self) -> None:
         """End all streams, so that the server can stop."""
         self.closing.set()
+        self.denials.close()
+        self.readers.close()
         self.hub.close()
         self.outlook.close()
 
@@ -78,28 +96,15 @@ class Services:
         """Have it written that somebody was refused a change."""
         if action in READ_ONLY:
             return
+        await self.denials.note(principal, action, subject)
 
-        def note(engine: Engine, now_ms: int) -> None:
-            engine.audit(entry(principal, now_ms, action, subject, outcome="denied"))
-
-        try:
-            await self.ask(note)
-        except Unavailable:
-            _log.warning("a denial could not be written down", extra={"by": principal.name, "action": action})
+    def count(self, principal: Principal) -> None:
+        """Count a request that did not come through the entrance; raises when there are too many."""
+        wait_s = self.rates.take(subject_of(principal))
+        if wait_s > 0:
+            raise TooMany(f"{principal.name} asks too often; come again later", retry_s=math.ceil(wait_s))
 
 
-def entry(
-    principal: Principal,
-    now_ms: int,
-    action: str,
-    subject: str,
-    *,
-    outcome: str = "done",
-    reason: str = "",
-    **more: str,
-) -> AuditEntry:
-    """What the audit says of one act."""
-    detail = {"outcome": outcome, "token": principal.token, **more}
-    return AuditEntry(
-        at_ms=now_ms, by=principal.name, action=action, subject=subject, detail=tuple(detail.items()), reason=reason
-    )
+def subject_of(principal: Principal) -> str:
+    """Whose requests count together: those of one person or program, whichever token they show."""
+    return principal.name

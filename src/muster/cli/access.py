@@ -102,11 +102,11 @@ def create_token(
     if output is Output.JSON:
         show_json(made.document)
     elif quiet:
-        typer.echo(made.secret)
+        show_ids([made.secret or ""])
     else:
         until = f" until {moment(made.expires)}" if made.expires else ""
         note(f"{made.id} lets {name} in as {role} on {team}{until}; keep its secret, it is not shown again")
-        typer.echo(made.secret)
+        show_ids([made.secret or ""])
 
 
 @token.command("list")

@@ -108,8 +108,7 @@ def _report(changed: "list[Job]", output: Output, *, quiet: bool) -> None:
     elif quiet:
         show_ids(job.id for job in changed)
     else:
-        from rich.text import Text
-
+        from muster.cli.text import Text
         from muster.cli.wording import job_style
 
         for job in changed:

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from muster.cli.text import Text
 from muster.model.ids import JobId
 from muster.model.job import Placement, Worker
 from muster.model.node import Node, NodeState

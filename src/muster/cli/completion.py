@@ -6,6 +6,7 @@ A completion never complains and never makes anybody wait: without a quick answe
 from collections.abc import Callable, Iterable
 
 from muster.model.errors import MusterError
+from muster.model.printable import one_line
 
 OFFERED = 50
 PATIENCE_S = 0.7
@@ -24,7 +25,8 @@ def complete_node(incomplete: str) -> list[tuple[str, str]]:
 
 def _offered(incomplete: str, known: Callable[[], Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
     try:
-        return [each for each in known() if each[0].startswith(incomplete)][:OFFERED]
+        offered = ((one_line(name), one_line(told)) for name, told in known())
+        return [each for each in offered if each[0].startswith(incomplete)][:OFFERED]
     except (MusterError, OSError):
         return []
 

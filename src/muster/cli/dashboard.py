@@ -8,11 +8,11 @@ from typing import Any
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.text import Text
 
 from muster.cli.job_list import job_list
 from muster.cli.node_list import gpu_blocks
 from muster.cli.screen import is_plain
+from muster.cli.text import Text
 from muster.cli.wording import amount, between, clock, count, node_style
 from muster.client.answers import Job, Node
 from muster.model.job import OCCUPYING_STATES

@@ -99,9 +99,9 @@ def _show_story(client: "Client", scenes: "Sequence[Scene]") -> None:
 
 def _picture(client: "Client", jobs: "Sequence[Job]", told: Sequence[str]) -> "RenderableType":
     from rich.console import Group
-    from rich.text import Text
 
     from muster.cli.dashboard import Glance, frame
+    from muster.cli.text import Text
 
     console = screen()
     active = [job for job in jobs if not job.is_final]

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rich.text import Text
-
+from muster.cli.text import Text
 from muster.cli.wording import amount, clock, count, gpu_hours, ranks
 from muster.client.answers import Event
 from muster.formats.ranges import node_ranges
+from muster.model.printable import one_line
 
 _STYLES = {
     "job_submitted": "yellow",
@@ -36,9 +36,9 @@ def event_line(event: Event, present: datetime) -> Text:
     style = _STYLES.get(event.kind, "red" if exit_code else "")
     line = Text.assemble(
         (f"{clock(event.at, present)}  {event.version:>6}  ", "dim"),
-        (f"{subject:<{SUBJECT_CHARS}}", "bold"),
+        (f"{one_line(subject):<{SUBJECT_CHARS}}", "bold"),
         "  ",
-        (event_text(event), style),
+        (one_line(event_text(event)), style),
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
@@ -93,13 +93,18 @@ def _reported(kind: str, said: Document) -> str:
         case "workers_started":
             return f"{who} running"
         case "workers_exited":
-            how = ", out of memory" if said.get("oom") else ", as told" if said.get("told") else ""
-            return f"{who} exited with code {said.get('exit_code')}{how}"
+            return f"{who} exited with code {said.get('exit_code')}{_how(said)}"
         case "start_failed":
             return f"{who} could not start" + (f": {_short(str(said['message']))}" if said.get("message") else "")
         case _:
             cost = said.get("cost_s")
             return "saved itself" + (f" in {amount(cost)} s" if cost else "")
+
+
+def _how(said: Document) -> str:
+    """Why workers are gone, as far as their node knows."""
+    reasons = (("oom", ", out of memory"), ("timed_out", ", at the end of its time"), ("told", ", as told"))
+    return next((words for name, words in reasons if said.get(name)), "")
 
 
 def _of_cluster(kind: str, said: Document, by: str) -> str:

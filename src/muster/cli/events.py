@@ -8,7 +8,7 @@ import typer
 from muster.cli.completion import complete_job
 from muster.cli.connection import connect
 from muster.cli.options import Follow, Output, Printed
-from muster.cli.screen import screen, show
+from muster.cli.screen import screen, show, show_json_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,9 +53,7 @@ def events(
 
 def _print(event: "Event", output: Output, console: "Console") -> None:
     if output is Output.JSON:
-        import json
-
-        typer.echo(json.dumps(event.document, ensure_ascii=False))
+        show_json_line(event.document)
         return
     from muster.cli.event_lines import event_line
     from muster.cli.wording import now

@@ -1,6 +1,8 @@
 """`muster export`: what the cluster has seen, as a trace that `muster simulate` replays."""
 
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +10,7 @@ import typer
 
 from muster.cli.connection import connect
 from muster.cli.options import Output, Printed
-from muster.cli.screen import note, show_json
+from muster.cli.screen import is_terminal, note, show_json
 from muster.model.errors import InvalidInput
 
 # ruff: noqa: PLC0415
@@ -26,9 +28,7 @@ def export(file: Target = "-", output: Printed = Output.TABLE) -> None:
 
             show_json(list(csv.DictReader(io.StringIO(b"".join(pieces).decode("utf-8")))))
         elif file == "-":
-            for piece in pieces:
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+            _write_out(pieces)
         else:
             try:
                 with Path(file).open("wb") as stream:
@@ -36,3 +36,14 @@ def export(file: Target = "-", output: Printed = Output.TABLE) -> None:
             except OSError as error:
                 raise InvalidInput(f"{file}: cannot be written: {error.strerror}") from None
             note(f"{max(0, rows - 1)} jobs are in {file}; `muster simulate --trace {file}` replays them")
+
+
+def _write_out(pieces: Iterable[bytes]) -> None:
+    """The trace on standard output: byte for byte, except on a terminal, which would obey some."""
+    from muster.cli.log_printers import Escaper
+
+    escaper = Escaper() if is_terminal() else None
+    for piece in chain(pieces, (b"",)):
+        shown = piece if escaper is None else escaper(piece, is_last=not piece)
+        sys.stdout.buffer.write(shown)
+    sys.stdout.buffer.flush()

@@ -9,7 +9,7 @@ from threading import Thread
 import typer
 
 from muster.cli.log_printers import Printer
-from muster.cli.screen import note
+from muster.cli.screen import note, screen
 from muster.cli.wording import count
 from muster.client.answers import Job, Log
 from muster.client.client import Client
@@ -116,7 +116,7 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if message:
-            typer.echo(err=True)
+            screen(stderr=True).print()
             note(message)
         raise typer.Exit(code) from None
 

@@ -9,17 +9,18 @@ import yaml
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from muster.cli.job_list import cause_text, dependency_name, outcome, tasks_text
 from muster.cli.screen import is_plain
 from muster.cli.sheet import Sheet
+from muster.cli.text import Text
 from muster.cli.wording import amount, between, count, duration, gpu_hours, job_state, moment, ranks
 from muster.client.answers import Job, Worker
+from muster.model.printable import one_line
 
 WORKERS_SHOWN = 32
 LINE_CHARS = 76
-Line = tuple[str, RenderableType]
+Line = tuple[str, str]
 
 
 def job_card(job: Job, console: Console, present: datetime) -> RenderableType:
@@ -58,7 +59,7 @@ _Dumper.add_representer(str, _text)
 
 def _headline(job: Job, console: Console) -> Text:
     ended = outcome(job) if job.is_final else ""
-    name = (f"  {job.name}", "") if job.name != job.id else ("", "")
+    name = (f"  {one_line(job.name)}", "") if job.name != job.id else ("", "")
     state = job_state(job.state, plain=is_plain(console))
     return Text.assemble((job.id, "bold"), name, "  ", state, (f"  {ended}" if ended else "", "dim"))
 
@@ -68,7 +69,7 @@ def _lines(job: Job, present: datetime) -> Table:
     made.add_column(style="dim", no_wrap=True)
     made.add_column()
     for name, value in (*_who(job), *_when(job, present), *_what(job, present)):
-        made.add_row(f"  {name}", value)
+        made.add_row(f"  {name}", one_line(value))
     return made
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console
-from rich.text import Text
 
 from muster.cli.screen import is_plain, is_wide
 from muster.cli.sheet import Sheet
+from muster.cli.text import Text
 from muster.cli.wording import amount, between, job_state
 from muster.client.answers import Job
 from muster.formats.ranges import node_ranges

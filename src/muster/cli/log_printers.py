@@ -1,11 +1,15 @@
-"""Ways to print what workers printed: as it is, line by line with the rank in front, or as JSON."""
+"""Ways to print what workers printed: as it is, line by line with the rank in front, as JSON, or safe to look at."""
 
-import json
+import codecs
+import io
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import BinaryIO
 
+from muster.cli.screen import json_text
 from muster.client.answers import Log
+from muster.model.printable import printable
 
 Printer = Callable[[int, Log], None]
 """Takes a rank and a piece of its output."""
@@ -21,6 +25,9 @@ class RawPrinter:
         """Print a piece."""
         self._out.write(piece.text)
         self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is held back."""
 
 
 class PrefixPrinter:
@@ -67,5 +74,48 @@ class JsonPrinter:
             "end": piece.end,
             "text": piece.text.decode("utf-8", errors="replace"),
         }
-        self._out.write(json.dumps(said, ensure_ascii=False).encode() + b"\n")
+        self._out.write(json_text(said).encode() + b"\n")
         self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class Escaper:
+    """Turns the bytes of one worker into text that a terminal does not obey, piece by piece.
+
+    A carriage return, with which programs write a line over the one before, begins a new line instead.
+    """
+
+    def __init__(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        # Knows of characters and line ends of which a piece holds only the first half.
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+
+    def __call__(self, data: bytes, *, is_last: bool = False) -> bytes:
+        """What can be shown so far."""
+        return printable(self._decoder.decode(data, is_last)).encode()
+
+
+class EscapingPrinter:
+    """Hands everything on to another printer, safe to look at."""
+
+    def __init__(self, printer: "RawPrinter | PrefixPrinter") -> None:
+        self._printer = printer
+        self._escapers: dict[int, tuple[Escaper, Log]] = {}
+
+    def __call__(self, rank: int, piece: Log) -> None:
+        """Print a piece."""
+        escaper, _ = self._escapers.get(rank, (Escaper(), piece))
+        self._escapers[rank] = (escaper, piece)
+        self._printer(rank, replace(piece, text=escaper(piece.text)))
+
+    def close(self) -> None:
+        """Print what was held back because its other half might have come."""
+        for rank, (escaper, piece) in self._escapers.items():
+            self._printer(rank, replace(piece, text=escaper(b"", is_last=True)))
+        self._printer.close()
+
+
+LogPrinter = RawPrinter | PrefixPrinter | JsonPrinter | EscapingPrinter
+"""Whatever `muster logs` prints with."""

@@ -7,11 +7,11 @@ import typer
 
 from muster.cli.connection import connect
 from muster.cli.options import Follow, JobId, Output, Printed
-from muster.cli.screen import note
+from muster.cli.screen import is_terminal, note
 from muster.model.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from muster.cli.log_printers import Printer
+    from muster.cli.log_printers import LogPrinter
     from muster.client import Client
     from muster.client.answers import Job, Log
 
@@ -26,6 +26,7 @@ TAIL_BYTES = 8 << 20
 
 Ranks = Annotated[str, typer.Option("-r", "--rank", metavar="RANK", help="Of which worker: 0, 1,3, 0-7 or all.")]
 Lines = Annotated[int | None, typer.Option("-n", "--tail", min=1, metavar="N", help="Only the last N lines.")]
+Raw = Annotated[bool, typer.Option("--raw", help="On a terminal too, exactly what was printed: it obeys it.")]
 Attempt = Annotated[int | None, typer.Option(min=1, metavar="N", help="Of this attempt; else of the last.")]
 
 
@@ -35,12 +36,16 @@ def logs(
     follow: Follow = False,
     tail: Lines = None,
     attempt: Attempt = None,
+    raw: Raw = False,
     output: Printed = Output.TABLE,
 ) -> None:
-    """Print what a worker printed; -f goes on until the job has ended."""
+    """Print what a worker printed; -f goes on until the job has ended.
+
+    On a terminal control characters are written out; what is piped is as it was printed.
+    """
     with connect() as client:
         ranks = _ranks(client, job, rank)
-        printer = _printer(job, ranks, output)
+        printer = _printer(job, ranks, output, raw=raw)
         since = (attempt or 1, 0)
         if tail is not None or not follow:
             for each in ranks:
@@ -49,7 +54,7 @@ def logs(
                     since = (piece.attempt, piece.end)
         if follow:
             _follow(client, job, ranks, printer, since)
-        _close(printer)
+        printer.close()
 
 
 def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
@@ -75,12 +80,13 @@ def _all_ranks(job: "Job") -> Sequence[int]:
     return range(sum(worker_range(role.get("workers", 1))[1] for role in roles.values()))
 
 
-def _printer(job: str, ranks: Sequence[int], output: Output) -> "Printer":
-    from muster.cli.log_printers import JsonPrinter, PrefixPrinter, RawPrinter
+def _printer(job: str, ranks: Sequence[int], output: Output, *, raw: bool) -> "LogPrinter":
+    from muster.cli.log_printers import EscapingPrinter, JsonPrinter, PrefixPrinter, RawPrinter
 
     if output is Output.JSON:
         return JsonPrinter(job)
-    return PrefixPrinter(ranks) if len(ranks) > 1 else RawPrinter()
+    printer = PrefixPrinter(ranks) if len(ranks) > 1 else RawPrinter()
+    return printer if raw or not is_terminal() else EscapingPrinter(printer)
 
 
 def _pieces(client: "Client", job: str, rank: int, attempt: int | None, tail: int | None) -> "Sequence[Log]":
@@ -122,15 +128,8 @@ def last_lines(pieces: "Sequence[Log]", lines: int) -> "Sequence[Log]":
     return [replace(pieces[-1], text=text[at + 1 :], start=pieces[0].start + at + 1)]
 
 
-def _follow(client: "Client", job: str, ranks: Sequence[int], printer: "Printer", since: tuple[int, int]) -> None:
+def _follow(client: "Client", job: str, ranks: Sequence[int], printer: "LogPrinter", since: tuple[int, int]) -> None:
     from muster.cli.following import follow_job, leaving
 
     with leaving():
         follow_job(client, job, printer, ranks=ranks, since=since, quiet=True)
-
-
-def _close(printer: "Printer") -> None:
-    from muster.cli.log_printers import PrefixPrinter
-
-    if isinstance(printer, PrefixPrinter):
-        printer.close()

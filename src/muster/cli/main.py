@@ -27,6 +27,7 @@ from muster.cli.nodes import drain, nodes, undrain
 from muster.cli.plan import plan
 from muster.cli.quarantine import quarantine
 from muster.cli.run import PASSED_ON, run
+from muster.cli.screen import note, show_text
 from muster.cli.server import down, up
 from muster.cli.simulate import simulate
 from muster.cli.submit import submit
@@ -67,17 +68,17 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except MusterError as error:
-            typer.echo(f"muster: {error}", err=True)
+            note(str(error))
             raise typer.Exit(exit_of_error(error)) from None
         except BrokenPipeError:
             _let_go_of_output()
             raise typer.Exit(Exit.DONE) from None
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            typer.echo(f"muster: {where}{error.strerror or error}", err=True)
+            note(f"{where}{error.strerror or error}")
             raise typer.Exit(Exit.WRONG_USE) from None
         except KeyboardInterrupt:
-            typer.echo("muster: cancelled", err=True)
+            note("cancelled")
             raise typer.Exit(Exit.CANCELLED) from None
 
 
@@ -133,7 +134,7 @@ def _open_what_is_closed() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"muster {__version__} ({'compiled' if is_compiled() else 'plain Python'})")
+        show_text(f"muster {__version__} ({'compiled' if is_compiled() else 'plain Python'})")
         raise typer.Exit
 
 

@@ -1,6 +1,5 @@
 """`muster plan`: one cycle over a scenario file, offline."""
 
-import json
 from collections.abc import Callable
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from muster.cli.options import Output
 from muster.cli.rendering import print_decision
+from muster.cli.screen import show_ids, show_json
 from muster.formats.plan_answer import Decided, answer
 from muster.formats.scenario_file import read_scenario
 from muster.model.scenario import Scenario
@@ -34,9 +34,8 @@ def plan(
     scenario = read_scenario(file)
     decision = planner()(scenario)
     if output is Output.JSON:
-        typer.echo(json.dumps(answer(decision.plan, scenario, decision.explanations, decision.rejected), indent=2))
+        show_json(answer(decision.plan, scenario, decision.explanations, decision.rejected))
     elif quiet:
-        for start in decision.plan.starts:
-            typer.echo(start.job)
+        show_ids(start.job for start in decision.plan.starts)
     else:
         print_decision(scenario, decision, explain=explain)

@@ -5,12 +5,13 @@ from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.text import Text
 
 from muster.cli.screen import is_plain
+from muster.cli.text import Text
 from muster.cli.wording import amount, clock, job_state, ranks, until
 from muster.client.answers import DryRun, Estimate, Hold, Reason, Why, Worker
 from muster.formats.ranges import node_ranges
+from muster.model.printable import one_line
 
 _NOT_WAITING = {
     "running": "it runs",
@@ -70,9 +71,9 @@ def placement_text(workers: Sequence[Worker]) -> str:
 def reason_texts(reasons: Sequence[Reason]) -> Iterator[Text]:
     """A paragraph for each reason."""
     for reason in reasons:
-        text = Text.assemble((reason.code, "yellow"), f": {reason.message}")
+        text = Text.assemble((reason.code, "yellow"), f": {one_line(reason.message)}")
         if reason.would_help:
-            text.append("\n  would help: ", style="dim").append(reason.would_help)
+            text.append("\n  would help: ", style="dim").append(one_line(reason.would_help))
         yield text
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from muster.cli.cluster_map import Cell, cluster_map, tally
 from muster.cli.screen import screen
+from muster.cli.text import Text
 from muster.formats.plan_answer import Decided, Explained
 from muster.formats.ranges import node_ranges, worker_range_value
 from muster.formats.units import DURATION_UNITS_MS, plain_number, time_text

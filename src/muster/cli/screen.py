@@ -1,16 +1,24 @@
 """Where commands print: tables for people, JSON for programs, messages on stderr.
 
-Colours are for terminals only, and not where NO_COLOR is set. What goes to a file or another program is never cut.
+Everything passes through here, and nothing that others wrote reaches a terminal as it is: control characters are
+written out, in JSON as JSON does. Colours are for terminals only, and not where NO_COLOR is set. What goes to a file
+or another program is never cut.
 """
 
 import json
 import os
+import sys
 from collections.abc import Iterable
+from typing import Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
-from rich.text import Text
+from rich.segment import Segment
+from rich.text import Text as RichText
+
+from muster.cli.text import Text
+from muster.model.printable import as_json, one_line, printable
 
 PIPED_COLUMNS = 100
 """The width of prose that goes to a file or another program; tables there are as wide as they need to be."""
@@ -27,6 +35,15 @@ class _Screen(Console):
         self.quiet = True
         raise BrokenPipeError
 
+    def render_str(self, text: str, **settings: Any) -> RichText:
+        """Text in a cell or a title."""
+        return super().render_str(printable(text), **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Whatever is drawn, also what was not made of our own `Text`; what Rich says to the terminal is left alone."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
 
 def screen(*, stderr: bool = False) -> Console:
     """The terminal, or whatever stands in for it."""
@@ -35,6 +52,11 @@ def screen(*, stderr: bool = False) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_COLUMNS
     return console
+
+
+def is_terminal() -> bool:
+    """True when standard output is a terminal, which obeys what it is sent."""
+    return sys.stdout.isatty()
 
 
 def is_plain(console: Console) -> bool:
@@ -74,15 +96,30 @@ def rendered(body: RenderableType, console: Console) -> Iterable[Text]:
 
 def show_json(value: object) -> None:
     """Print a value for programs."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    typer.echo(json_text(value, indent=2))
+
+
+def show_json_line(value: object) -> None:
+    """Print one of several values for programs, on a line of its own."""
+    typer.echo(json_text(value))
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """A value as JSON that is safe to look at: what would act on a terminal is escaped as JSON does."""
+    return as_json(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+
+
+def show_text(text: str) -> None:
+    """Print text of several lines as it is written, such as a job file."""
+    typer.echo(printable(text))
 
 
 def show_ids(ids: Iterable[str]) -> None:
     """Print one id to a line."""
     for each in ids:
-        typer.echo(each)
+        typer.echo(one_line(each))
 
 
 def note(message: str) -> None:
     """Tell a person something that is not the answer."""
-    typer.echo(f"muster: {message}", err=True)
+    typer.echo(f"muster: {printable(message)}", err=True)

@@ -12,6 +12,7 @@ from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
 from muster.model.errors import Conflict, InvalidInput
+from muster.processes import root_warning
 
 if TYPE_CHECKING:
     from muster.client.address import Server
@@ -86,6 +87,8 @@ def up(
     from muster.cli.server_process import start_detached
 
     server = running or start_detached(command, folder)
+    if running is None and (warning := root_warning()):
+        note(warning)
     if output is Output.JSON:
         show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(Home(folder).token)})
     else:
@@ -121,7 +124,8 @@ def serve_command(options: dict[str, str]) -> list[str]:
 
 def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> None:
     from rich.table import Table
-    from rich.text import Text
+
+    from muster.cli.text import Text
 
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="dim", no_wrap=True)

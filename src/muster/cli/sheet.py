@@ -8,7 +8,9 @@ from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
-from rich.text import Text
+
+from muster.cli.text import Text
+from muster.model.printable import one_line
 
 GAP = 2
 CUT_TO = 8
@@ -28,7 +30,7 @@ class Sheet:
     def add_row(self, *cells: str | Text) -> None:
         """Add a row with a cell for each column."""
         assert len(cells) == len(self._headings)
-        self._rows.append([Text(cell) if isinstance(cell, str) else cell for cell in cells])
+        self._rows.append([_cell(cell) for cell in cells])
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """As wide as its widest cells need."""
@@ -72,3 +74,10 @@ class Sheet:
             widths[widest] -= 1
             excess -= 1
         return widths
+
+
+def _cell(given: str | Text) -> Text:
+    """What stands in a cell stays in its line: a line break in a name would begin a row that nobody wrote."""
+    cell = Text(given) if isinstance(given, str) else given.copy()
+    cell.plain = one_line(cell.plain)
+    return cell

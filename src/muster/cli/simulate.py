@@ -1,6 +1,5 @@
 """`muster simulate`: replay a trace under one or several policies and compare what became of the jobs."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muster.cli.options import Output
+from muster.cli.screen import screen, show_json
 from muster.model.errors import InvalidInput
 from muster.model.policy import Packing
 from muster.sim.quantity import Quantity
@@ -163,13 +163,12 @@ Results = Sequence[tuple["Setup", "Replay"]]
 
 def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
     """Replay one policy, with a bar for people who watch; say which jobs could not take part."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from muster.cli.simulation_notes import tell_replay
     from muster.sim.replay import replay
 
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     what = policy.name if setup.varied is None else f"{policy.name}, {setup.varied[0]} {setup.varied[1]}"
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -194,7 +193,7 @@ def _print(rows: list[dict[str, Any]], varied: tuple[str, float] | None, output:
     from muster.cli.simulation_table import print_figures
 
     if output is Output.JSON:
-        typer.echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2))
+        show_json(rows[0] if len(rows) == 1 else rows)
     else:
         print_figures(rows, varied=None if varied is None else varied[0])
 

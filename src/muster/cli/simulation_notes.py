@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
+from muster.cli.screen import note
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 from muster.model.trace import Trace
@@ -67,7 +66,7 @@ def tell_replay(made: Replay, what: str) -> None:
 
 def tell_report(path: Path) -> None:
     """Say where the report is."""
-    typer.echo(f"muster: the report is in {path}", err=True)
+    note(f"the report is in {path}")
 
 
 def _tell_dropped(made: Replay, what: str) -> None:
@@ -113,4 +112,4 @@ def _tell_limits(made: Replay, what: str) -> None:
 
 
 def _tell(about: str, text: str) -> None:
-    typer.echo(f"muster: {about}: {text}", err=True)
+    note(f"{about}: {text}")

@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
-from rich.text import Text
 
 from muster.cli.screen import is_piped, screen
+from muster.cli.text import Text
 from muster.formats.units import DURATION_UNITS_MS
 
 PIPED_COLUMNS = 180

@@ -10,7 +10,7 @@ from muster.cli.amounts import pair
 from muster.cli.connection import connect
 from muster.cli.exits import Exit
 from muster.cli.options import Output, Printed, Quiet
-from muster.cli.screen import note, screen, show, show_ids, show_json
+from muster.cli.screen import note, screen, show, show_ids, show_json, show_text
 from muster.cli.wording import now
 from muster.model.errors import InvalidInput, MusterError, Refused, Unavailable
 
@@ -154,9 +154,8 @@ def _report_dry_runs(jobs: "Sequence[ReadJob]", answers: "Sequence[DryRun | Refu
 
 
 def _show_dry_runs(jobs: "Sequence[ReadJob]", answers: "Sequence[DryRun | Refused]") -> None:
-    from rich.text import Text
-
     from muster.cli.reasons import dry_run_text
+    from muster.cli.text import Text
 
     for job, answer in zip(jobs, answers, strict=True):
         show(Text.assemble((str(job.document.get("name", "")), "bold"), f"  {job.file}"))
@@ -173,7 +172,7 @@ def _print_files(jobs: "Sequence[ReadJob]", output: Output) -> None:
         return
     from muster.cli.job_card import job_text
 
-    typer.echo("\n---\n".join(job_text(document) for document in documents))
+    show_text("\n---\n".join(job_text(document) for document in documents))
 
 
 def _wait(client: "Client", jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> None:

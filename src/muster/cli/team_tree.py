@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.text import Text
 
 from muster.cli.screen import is_plain, is_wide
 from muster.cli.sheet import Sheet
+from muster.cli.text import Text
 from muster.cli.wording import amount, gpu_hours
 from muster.client.answers import Team
 

@@ -48,9 +48,9 @@ def _live(client: "Client", pause_s: float) -> None:
     """Draw again and again; a server that is away for a while is waited for."""
     from rich.console import Group, RenderableType
     from rich.live import Live
-    from rich.text import Text
 
     from muster.cli.dashboard import frame
+    from muster.cli.text import Text
 
     console = screen()
     picture: RenderableType = frame(_glance(client), console, rows=console.height)

@@ -7,12 +7,12 @@ from math import inf
 import typer
 from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
 from muster.cli.exits import Exit, exit_of_states
 from muster.cli.job_list import job_list, tasks_text
 from muster.cli.options import Output
 from muster.cli.screen import note, screen, show, show_ids, show_json
+from muster.cli.text import Text
 from muster.cli.wording import count, duration, job_style, now
 from muster.client.answers import Job
 from muster.client.client import Client

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from rich.text import Text
-
+from muster.cli.text import Text
 from muster.model.job import JobState
 from muster.model.node import NodeState
 

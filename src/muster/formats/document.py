@@ -78,12 +78,15 @@ def read_settings(path: Path) -> Document:
     return _toml(text, file)
 
 
-def parse_document(text: str, *, file: str) -> Document:
-    """The document in a text that came from somewhere called `file`: TOML or JSON if that is how it ends, else YAML."""
+def parse_document(text: str, *, file: str, values_max: int | None = None) -> Document:
+    """The document in a text that came from somewhere called `file`: TOML or JSON if that is how it ends, else YAML.
+
+    `values_max` bounds how many values YAML may hold, which takes a thousand times as long to read as a long text.
+    """
     if file.lower().endswith(TOML_SUFFIX):
         return _toml(text, file)
     try:
-        value = _value(text, is_json=file.lower().endswith(".json"))
+        value = _value(text, is_json=file.lower().endswith(".json"), values_max=values_max)
     except BadText as error:
         _refuse(file, error.problem, line=error.line, hint=error.hint)
     if value is None:
@@ -118,6 +121,15 @@ class Problems:
             self._found.append((at, problem, hint))
         else:
             self._more += 1
+
+    @property
+    def has_enough(self) -> bool:
+        """True when as many were noted as are shown: what comes now is only counted."""
+        return len(self._found) >= ERRORS_SHOWN
+
+    def add_untold(self) -> None:
+        """Count one more thing that is wrong, of which nobody needs to know what."""
+        self._more += 1
 
     def note_misspelt(self, part: str) -> None:
         """Note every key of the document that may have been meant to be this part, which it does not have."""
@@ -166,7 +178,7 @@ def _file_bytes(path: Path) -> bytes:
         _refuse(str(path), f"cannot be read: {reason}")
 
 
-def _value(text: str, *, is_json: bool) -> object:
+def _value(text: str, *, is_json: bool, values_max: int | None) -> object:
     """JSON is read as JSON, which is faster; YAML takes over where it is not, and to say where a key is repeated."""
     if is_json or text.lstrip()[:1] in ("{", "["):
         try:
@@ -178,14 +190,14 @@ def _value(text: str, *, is_json: bool) -> object:
                 parse_constant=_constant,
             )
         except _RepeatedKey as error:
-            read_yaml(text)
+            read_yaml(text, values_max=values_max)
             raise BadText(f"the key {error.args[0]!r} is given twice", hint="keep one") from None
         except RecursionError:
             raise BadText("nested too deeply") from None
         except json.JSONDecodeError as error:
             if is_json and text.strip():
                 raise BadText(f"not JSON: {error.msg}", line=error.lineno) from None
-    return read_yaml(text)
+    return read_yaml(text, values_max=values_max)
 
 
 class _RepeatedKey(Exception):

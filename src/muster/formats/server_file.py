@@ -4,20 +4,35 @@ The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario; 
 `local` how this machine is used. Whatever is left out is as without a file.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainValidator
 
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.document import Document, Problems, read_settings
 from muster.formats.references import read_references
-from muster.formats.wire import Text, Wire, read_part
+from muster.formats.units import BadValue, shown
+from muster.formats.wire import Text, Wire, read_part, text
 from muster.model.errors import InvalidInput
+from muster.model.limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.scenario import Rules
 
+_HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
 _RULES = ("teams", "tiers", "pools", "policy")
+
+
+def host_name(value: object) -> str:
+    """A name that people write into a browser, without port and scheme; `*` is any."""
+    name = text(value).lower()
+    if not name or len(name) > HOST_CHARS or not _HOST_NAME.fullmatch(name):
+        raise BadValue(f"{shown(value)} is not the name of a host", "such as muster.example.org, without a port")
+    return name
+
+
+HostName = Annotated[str, PlainValidator(host_name)]
 
 
 class ServerWire(Wire):
@@ -29,6 +44,8 @@ class ServerWire(Wire):
     tls_certificate: Text | None = None
     tls_key: Text | None = None
     insecure_bind: bool = False
+    allowed_hosts: Annotated[list[HostName], Field(max_length=ALLOWED_HOSTS)] = Field(default_factory=list)
+    metrics: Literal["loopback", "token", "open"] = "loopback"
 
 
 class LocalWire(Wire):
@@ -58,6 +75,10 @@ class ServerSettings:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     insecure_bind: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that the server answers to besides its own."""
+    metrics: str = "loopback"
+    """Who may read the figures without a token."""
     nodes: str | None = None
     rules: Rules | None = None
 
@@ -83,6 +104,8 @@ def read_server_file(source: str | Path) -> ServerSettings:
         tls_certificate=_beside(folder, wire.server.tls_certificate),
         tls_key=_beside(folder, wire.server.tls_key),
         insecure_bind=wire.server.insecure_bind,
+        allowed_hosts=tuple(wire.server.allowed_hosts),
+        metrics=wire.server.metrics,
         nodes=wire.local.nodes,
         rules=rules,
     )

@@ -44,6 +44,10 @@ def read_part(model: type[WireT], value: object, problems: Problems, at: Loc) ->
         return model.model_validate(value)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
+            if problems.has_enough:
+                # Finding the words costs far more than finding the mistake, and nobody would read them.
+                problems.add_untold()
+                continue
             problem, hint = _explained(detail, model)
             problems.add((*at, *detail["loc"]), problem, hint)
         return None

@@ -56,9 +56,9 @@ def path_text(at: Loc) -> str:
     return text
 
 
-def read_yaml(text: str) -> object:
-    """The one document in the text as plain values."""
-    return _Builder(wanted=frozenset()).build(text)
+def read_yaml(text: str, *, values_max: int | None = None) -> object:
+    """The one document in the text as plain values; refused once it turns out to hold more than so many."""
+    return _Builder(wanted=frozenset(), values_max=values_max).build(text)
 
 
 def lines_of(text: str, wanted: Set[Loc]) -> dict[Loc, int]:
@@ -91,7 +91,9 @@ class _Frame:
 class _Builder:
     """Turns the events of the parser into values, without recursion."""
 
-    def __init__(self, *, wanted: Set[Loc]) -> None:
+    def __init__(self, *, wanted: Set[Loc], values_max: int | None = None) -> None:
+        self._values_max = values_max
+        self._values = 0
         self.lines: dict[Loc, int] = {}
         self._wanted = wanted
         self._frames: list[_Frame] = []
@@ -101,6 +103,10 @@ class _Builder:
 
     def build(self, text: str) -> object:
         for event in _events(text):
+            self._values += 1
+            if self._values_max is not None and self._values > self._values_max:
+                problem = f"holds more than {self._values_max} values"
+                raise BadText(problem, line=_line(event), hint="is this the right file?")
             match event:
                 case yaml.ScalarEvent():
                     self._scalar(event)

@@ -30,6 +30,7 @@ from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, Obs
 from muster.model.ids import NodeName
 from muster.model.limits import QUIET_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.store.base import EventLog, StateStore
 
@@ -161,6 +162,7 @@ class ControlPlane:
             numbers_from=self._numbers_from,
         )
         self.feed.catch_up(self._event_log.version)
+        self._clock.not_before(engine.state.now_ms)
         now_ms, rules = self._clock.now_ms(), self._configuration.rules
         with engine.batch():
             if self._configuration.is_fenced:
@@ -199,7 +201,7 @@ class ControlPlane:
         with engine.batch():
             for letter in letters:
                 letter.open(engine, now_ms)
-            self._unrecorded += self._backend.poll()
+            self._unrecorded += map(self._placed, self._backend.poll())
             engine.observe(*self._unrecorded)
         reports, self._unrecorded = self._unrecorded, []
         _warn_of_strangers(reports, engine.state)
@@ -220,6 +222,11 @@ class ControlPlane:
         )
         self._on_turn(turn)
         self._housekeeping.after_turn(engine.state, is_idle=not letters and not reports and not has_planned)
+
+    def _placed(self, event: ObservedEvent) -> ObservedEvent:
+        """A report at its time on our clock. It was made by the wall clock, which may have been set meanwhile."""
+        at_ms = self._clock.from_wall(event.at_ms)
+        return event if at_ms == event.at_ms else changed(event, at_ms=at_ms)
 
     def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""

@@ -127,6 +127,11 @@ class TooMany(MusterError):
     exit_code = 5
     retry_helps = True
 
+    def __init__(self, message: str, *, retry_s: int | None = None) -> None:
+        """`retry_s` says when trying again makes sense, where that is known."""
+        super().__init__(message)
+        self.retry_s = retry_s
+
 
 class Unavailable(MusterError):
     """What is needed to answer is not there now, such as room on the disk. Nothing was changed."""

@@ -158,6 +158,11 @@ STATES_BETWEEN_LOOKS = 10
 YOUNG_OBJECTS = 50_000
 """New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
 
+CLOCK_DRAW_PART = 20
+"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall clock
+that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
+supervisors allow for."""
+
 WRITE_RETRY_MS = 1_000
 """How soon the writer tries again after the disk was full or the database away."""
 
@@ -193,21 +198,55 @@ STOP_GRACE_MS = 10_000
 ABSENCE_MARGIN_MS = 5_000
 """How long after a limit a supervisor acts on it by itself: whoever else may act comes first."""
 
+CONTROL_PING_MS = 1_500
+"""How often a control plane shows each supervisor that it is alive, when it has nothing else to say."""
+
+CONTROL_SILENCE_MS = 5_000
+"""A control plane that says nothing for so long counts as away, also while it is connected: it hangs. It missed three
+pings, and a supervisor that thinks so wrongly only keeps limits that are over."""
+
 LOG_SEGMENT_BYTES = 8 << 20
 """One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""
 
 LOG_SEGMENTS = 64
 """Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
 
+LOG_TAIL_BYTES = 256 << 10
+"""What a worker may keep of its output at least, also when the disk is nearly full: the end of it, where errors stand."""
+
+LOGS_JOB_BYTES = 2 << 30
+"""Output kept of all workers that one job has on a node: four of the noisiest."""
+
 LOGS_DISK_PART = 10
-"""All output together takes a tenth of its disk at most: beyond, that of ended workers goes, the oldest first. Training
-needs the rest for checkpoints."""
+"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part of
+that; of ended ones the control plane does. Training needs the rest for checkpoints."""
+
+LOGS_FREE_PART = 20
+LOGS_FREE_BYTES = 1 << 30
+"""What output leaves free of its disk: this part, and no more than this much. The log of events needs some of it."""
+
+LOGS_LEAST_PART = 100
+"""This part of its disk is output of ended workers that stays also when the disk is nearly full: then others filled it,
+and dropping everything would not help for long."""
+
+LOGS_CHECK_BYTES = 1 << 20
+"""After so much output a supervisor looks how full the disk is: it costs a few microseconds."""
 
 LOGS_KEPT_S = 3_600
 """Output is kept this long after the last of it was written, also when there is too much: somebody may be reading."""
 
-LOGS_LOOK_MS = 3_600_000
-"""How often that is looked at: a worker's own output is bounded, so that an hour adds little."""
+LOGS_LOOK_MS = 2_000
+"""How often the control plane looks how full the disk is."""
+
+LOGS_PRUNE_MS = 3_600_000
+"""How often old output is looked for, if the disk does not ask for it sooner."""
+
+LOGS_TIGHT_MS = 10_000
+"""The same while the disk is nearly full: it may be others who fill it, and then there is nothing to be found."""
+
+LOGS_GROWTH_PART = 8
+"""It does ask for it when so small a part of what output may take was written since: looking through all of it takes a
+while, and looking too late costs room."""
 
 LOG_READ_BYTES = 1 << 20
 """The most that one question about a log is answered with."""
@@ -221,8 +260,8 @@ TERMINAL_REPLAY_BYTES = 64 << 10
 SECRET_BYTES = 64 << 10
 """A certificate chain with its key fits; an environment holds a few of these."""
 
-SCRIPT_ARGUMENT_BYTES = 96 << 10
-"""A longer command goes to the shell as a file: Linux takes arguments of up to 128 KiB each."""
+SCRIPT_VARIABLE_BYTES = 96 << 10
+"""A longer command goes to the shell as a file: Linux takes variables of up to 128 KiB each."""
 
 SUPERVISOR_LINE_BYTES = 16 << 20
 """One message between a control plane and a supervisor: a start that names the largest gang fits."""
@@ -266,8 +305,104 @@ TOKENS_REMEMBERED_MS = 2_000
 TOKEN_BINDINGS = 100
 """Roles that one token may have: a person is in a few teams."""
 
-BODY_BYTES = 4 * 1024 * 1024
-"""What one request may send: a job file with its longest script four times over."""
+JOB_BODY_BYTES = 512 * 1024
+"""What a submission may send: a hundred times a long job file. A longer script is a file that the job reads."""
+
+PAGE_SPEC_CHARS = 512 * 1024
+"""Characters of job files in one page of jobs: a page of long scripts ends early, as one of few matches does."""
+
+BODY_BYTES = 256 * 1024
+"""What any other request may send: a whole list of tiers or pools fits, and is read in a few milliseconds."""
+
+BODY_ERRORS = 20
+"""Mistakes in a body that are told one by one; more would scroll the first ones away."""
+
+JOB_FILE_VALUES = 20_000
+"""Values in a job file that is sent as text: every list of a job filled to its bound, and read in a fifth of a second.
+Without a bound 0.8 MB of brackets take three seconds."""
+
+JOB_INLINE_BYTES = 4 * 1024
+JOB_INLINE_TEXT_CHARS = 1024
+"""A job file up to this size, as an object and as text, is read at once: that takes two milliseconds at worst. Longer
+ones are read by a process of their own, where nobody waits for them but who sent them."""
+
+JOB_READERS_MAX = 4
+"""Processes that read job files; there is one for every two processors, so that others find the rest free."""
+
+JOB_READ_S = 3.0
+"""How long reading one job file may take before its process is ended: the longest that fit take a tenth of it."""
+
+JOB_READS_WAITING = 32
+JOB_READS_PER_CALLER = 2
+"""Long job files that are read or wait to be read, of all callers and of one."""
+
+JOB_READER_BYTES = 1 << 30
+"""Memory of a process that reads job files."""
+
+JOB_READER_FILES = 1_000
+"""Job files after which a process that reads them is replaced: what it may have leaked is gone with it."""
+
+HEAD_BYTES = 32 * 1024
+HEAD_LINES = 100
+"""The request line and headers of one request, in all: five times what browsers and proxies send."""
+
+HEAD_S = 15.0
+"""How long a client may take from its first byte, or from when it connected, until its headers are complete."""
+
+BODY_S = 60.0
+"""How long a client may take to send a body: the longest at 35 KB a second."""
+
+CONNECTIONS = 2_048
+"""Connections that are open at once: every stream that may be, and some hundreds that come and go."""
+
+CONNECTIONS_PER_ADDRESS = 1_024
+"""Of one client address, behind which a login node or a proxy may stand. The connection that was idle for longest makes
+room for a new one, so that nobody is kept out by connections that somebody only holds."""
+
+DESCRIPTORS_KEPT = 256
+"""Open files that connections leave to the rest of the server: the database, supervisors, logs."""
+
+REQUESTS_PER_S = 600
+REQUESTS_AT_ONCE = 2_400
+"""Of one subject, on average and after a pause: twice the rate that the benchmark of submissions holds. A long body
+counts as several requests, and so does one that was denied."""
+
+REQUEST_BYTES = 2 * 1024
+"""Of a body, what counts as one more request: what is submitted is kept, and 600 of these a second are 1.2 MB/s."""
+
+DENIED_REQUESTS = 10
+"""What a request counts as that is answered with 401, 403 or 404."""
+
+STRANGERS_PER_S = 20
+STRANGERS_AT_ONCE = 200
+"""Requests without a token that is known, by client address: who mistypes a token is told so, who guesses is slowed."""
+
+ADDRESSES_REMEMBERED = 10_000
+"""Subjects and addresses whose rates are known: those that asked for nothing for longest are forgotten first."""
+
+THROTTLED_S = 0.25
+"""How long somebody who asks too often waits to be told so: a loop that does not listen becomes a slow one."""
+
+TURNS = 8
+TURNS_EACH = 1
+"""Requests that are being answered at once: so many of all subjects, and of each subject so many whatever the others
+do. A newcomer waits behind a few requests, not behind everything that a busy neighbour has asked for."""
+
+TURNS_WAITING = 256
+"""Requests of one subject that wait for their turn."""
+
+DENIALS_S = 60.0
+"""Denials of one token for one action within this time are one entry in the audit, with how many there were."""
+
+DENIALS_REMEMBERED = 1_000
+"""Pairs of token and action whose denials are being counted; all others are counted together."""
+
+AUDIT_SUBJECT_CHARS = 200
+"""What the audit keeps of the name of something: the longest id and the longest route fit."""
+
+ALLOWED_HOSTS = 100
+HOST_CHARS = 255
+"""Names that a server answers to, and the length of one, which DNS bounds."""
 
 PAGE_ITEMS = 100
 PAGE_ITEMS_MAX = 1_000
@@ -277,7 +412,8 @@ JOBS_SCANNED = 20_000
 """Jobs looked at for one page of a listing: few may match, and the answer must still come quickly."""
 
 WATCHERS = 1_000
-"""Event streams that are open at once; each costs a connection and a queue."""
+WATCHERS_PER_CALLER = 200
+"""Event streams that are open at once, of all and of one subject; each costs a connection and a queue."""
 
 WATCHER_CHUNKS = 256
 """What may wait for one watcher. One that is further behind is disconnected, and resumes where it was."""
@@ -302,7 +438,9 @@ LOG_POLL_S = 0.25
 """How often a followed log is looked at: quick enough to seem immediate."""
 
 LOG_FOLLOWERS = 500
-"""Logs that are followed at once; each is looked at a few times a second."""
+LOG_FOLLOWERS_PER_CALLER = 150
+"""Logs that are followed at once, of all and of one subject, who may follow two jobs with 64 ranks each; each is looked
+at a few times a second."""
 
 EXPLAINED_MS = 2_000
 """How old the answer to "why does it wait" may be: explaining a long queue takes a good part of a second."""
@@ -332,7 +470,8 @@ QUESTIONS = 64
 """Explanations and estimates that may wait for their turn; they share one thread."""
 
 TERMINALS = 100
-"""Terminals that people are attached to at once."""
+TERMINALS_PER_CALLER = 20
+"""Terminals that people are attached to at once, all and one of them."""
 
 TERMINAL_THREADS = 3
 """Of each terminal: one that waits for output, one that types, and one that ends what the other two wait for."""

@@ -30,6 +30,8 @@ class WorkersExited(Record, frozen=True, kw_only=True):
     """Killed because memory ran out, on the host or on the GPU."""
     told: bool = False
     """A stop had reached them before: exit code 0 then means "saved", not "finished"."""
+    timed_out: bool = False
+    """Their node ended them, because their maximum duration was over and no control plane was there to do it."""
 
 
 class StartFailed(Record, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from muster.worker.inheritance import LOCK, Inheritance
 from muster.worker.journal import JOURNAL, Journal
 from muster.worker.outfit import Premises
 from muster.worker.processes import become_subreaper, boot_id
+from muster.worker.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
 from muster.worker.supervisor import Identity, Supervisor
 
 TAKEN = 3
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     premises = Premises(
         home=home,
+        workers=runtime_folder(home) / options.node,
         node=NodeName(options.node),
         ground=Ground() if options.without_groups else find_ground(_ground_name(home, options.node)),
         processes_max=options.max_processes,
@@ -92,17 +94,22 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     journal = Journal(folder / JOURNAL)
     if journal.unreadable:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
-    before = journal.register.last_number
+    premises.claim_workers()
+    keep_from_cleaners(premises.workers.parent)
     inheritance = Inheritance(journal, premises)
     inheritance.settle()
+    if inheritance.is_settled:
+        remove_all(premises.workers)
+    remove(folder / "workers")  # where an older Muster had them
     identity = _identity()
-    supervisor = Supervisor(premises, journal, identity, inheritance, lost_after=before)
+    supervisor = Supervisor(premises, journal, identity, inheritance)
     _introduce(identity, folder)
     if ready >= 0:
         os.write(ready, b"1")
         os.close(ready)
     supervisor.run()
     premises.ground.remove()
+    give_back(premises.workers)
     (folder / "supervisor.json").unlink(missing_ok=True)
 
 

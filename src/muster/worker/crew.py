@@ -13,15 +13,17 @@ from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
-from muster.processes import entry
+from muster.processes import ProcessEntry, entry
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded, plain
 from muster.worker.notices import Saved
-from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, clear, equip
-from muster.worker.processes import children
+from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, equip
+from muster.worker.output_budget import OutputBudget
+from muster.worker.processes import children, descendants, ended_children, everybody
 from muster.worker.register import Gang, Seat
-from muster.worker.segments import Segments, log_folder
+from muster.worker.runtime_folder import remove
+from muster.worker.trees import kill_together
 from muster.worker.worker_process import Surroundings, WorkerProcess
 
 STOPPED, KILLED = 143, 137
@@ -49,6 +51,7 @@ class Crew:
         self._premises = premises
         self._journal = journal
         self._register = journal.register
+        self._output = OutputBudget(premises.home)
         self._processes: dict[str, WorkerProcess] = {}
         self._seats: dict[str, Seat] = {}
         """By token: whom each process belongs to."""
@@ -57,8 +60,15 @@ class Crew:
         """Starts that wait until an older attempt is gone."""
         self._is_left = is_left
         """True for the token of a worker that a predecessor left and that may be alive."""
+        self._may_have_strangers = False
+        """Set when a worker has ended, until no process of unknown worker is found."""
         self._around = Surroundings(
-            loop=loop, mains=lambda: frozenset(self._by_pid), is_away=is_away, saved=self._saved, gone=self._gone
+            loop=loop,
+            mains=lambda: frozenset(self._by_pid),
+            is_away=is_away,
+            saved=self._saved,
+            overdue=self._overdue,
+            gone=self._gone,
         )
 
     @property
@@ -90,18 +100,12 @@ class Crew:
 
     def reap(self) -> None:
         """Look at every child that has ended, also at those that became children as orphans."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
+        for pid, status in ended_children():
             process = self._by_pid.pop(pid, None)
             if process is not None:
                 process.first_process_ended(status)
-        if not self._processes:
-            self._end_strangers()
+        if self._may_have_strangers or not self._processes:
+            self._may_have_strangers = self._end_strangers()
 
     def end_all(self) -> None:
         """Kill everything; what waits to be started is not."""
@@ -184,7 +188,7 @@ class Crew:
 
     def _end_mistaken(self, gang: Gang, seat: Seat, problem: str) -> None:
         """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""
-        log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+        log = self._output.segments(seat.job, seat.attempt, seat.rank)
         log.write(f"muster: {problem}\n".encode())
         log.close()
         self.report(self._up(gang, seat))
@@ -198,10 +202,10 @@ class Crew:
         try:
             if self._journal.is_stale:
                 raise CannotStart(f"node {self._premises.node} cannot write its journal: is the disk full?")
-            log = Segments(log_folder(self._premises.home, seat.job, seat.attempt, seat.rank))
+            log = self._output.segments(seat.job, seat.attempt, seat.rank)
             return WorkerProcess(seat.token, outfit, log, self._around)
         except (CannotStart, OSError, ValueError) as problem:
-            clear(outfit.folder)
+            remove(outfit.folder)
             if outfit.cgroup is not None:
                 outfit.cgroup.remove()
             raise CannotStart(f"the worker cannot be started: {problem}") from None
@@ -237,6 +241,8 @@ class Crew:
         """A worker and all it started are gone: say so, or start what waited for it."""
         del self._processes[process.token]
         seat = self._seats.pop(process.token)
+        self._may_have_strangers = True
+        self._around.loop.after(0, self.reap)
         if seat.token in self._register.doomed:
             self._journal.add("gone", seat.token)
             self._start_held(seat.job)
@@ -261,6 +267,13 @@ class Crew:
         if seat.token not in self._register.doomed:
             self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
 
+    def _overdue(self, process: WorkerProcess) -> None:
+        """A worker is about to be ended for its maximum duration: noted first, so that a successor says so, too."""
+        seat = self._seats[process.token]
+        if seat.token not in self._register.doomed:
+            self._journal.add("told", seat.job, seat.rank)
+            self._journal.add("overdue", seat.job, seat.rank)
+
     def _repeat(self, gang: Gang, seat: Seat) -> None:
         """Say again what is known of a worker; of one that waits to be started nothing is."""
         if seat.end is not None:
@@ -268,10 +281,27 @@ class Crew:
         elif seat.token in self._processes:
             self.report(self._up(gang, seat))
 
-    def _end_strangers(self) -> None:
-        """Kill children that nobody owns. They hid whose they are; without any worker they can be nobody's."""
-        for pid in children():
-            os.kill(pid, 9)
+    def _end_strangers(self) -> bool:
+        """Kill children of unknown worker that can be no living worker's: all that are older have ended.
+
+        A process is never older than the worker that started it. True while there are strangers left.
+        """
+        strangers = [found for pid in children() if pid not in self._by_pid and (found := self._stranger(pid))]
+        nobodys = [
+            found.pid
+            for found in strangers
+            if not any(seat.start_ticks <= found.start_ticks for seat in self._seats.values())
+        ]
+        if nobodys:
+            kill_together(lambda: descendants(nobodys, everybody()))
+        return bool(strangers)
+
+    def _stranger(self, pid: int) -> ProcessEntry | None:
+        """The process, if it lives and shows by nothing whose it is."""
+        found = entry(pid)
+        if found is None or not found.is_alive or any(process.owns(pid) for process in self._processes.values()):
+            return None
+        return found
 
     def _up(self, gang: Gang, seat: Seat) -> WorkersStarted:
         return WorkersStarted(
@@ -288,6 +318,7 @@ class Crew:
             exit_code=code,
             oom=oom,
             told=seat.is_told,
+            timed_out=seat.is_overdue,
         )
 
     def _failure(self, gang: Gang, ranks: Iterable[int], message: str) -> StartFailed:

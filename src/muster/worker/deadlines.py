@@ -27,6 +27,14 @@ class Deadlines:
         self.tell_ms = None
         self.kill_ms = by_ms if self.kill_ms is None else min(self.kill_ms, by_ms)
 
+    def has_to_leave(self, now_ms: float) -> bool:
+        """True when it is time to tell it."""
+        return self.tell_ms is not None and self.tell_ms <= now_ms
+
+    def has_to_die(self, now_ms: float) -> bool:
+        """True when it had all the time that it was given."""
+        return self.kill_ms is not None and self.kill_ms <= now_ms
+
     def next_ms(self, now_ms: float) -> float | None:
         """How long until there is something to look at; what is overdue is looked at again after a while."""
         moments = [moment for moment in (self.tell_ms, self.kill_ms) if moment is not None]

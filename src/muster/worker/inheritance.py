@@ -1,6 +1,7 @@
 """What a supervisor that died has left: its workers are ended, and their ends are reported once they are gone.
 
 They could be kept alive only without their output and without their exit codes, and nobody would know what they do.
+Those whose programs had ended by themselves are not lost: each has left a record of how.
 A worker that does not go, because it waits for a dead disk, holds its GPUs: it is killed again and again, and its end
 is reported when it is gone and not before.
 """
@@ -19,10 +20,12 @@ from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE
 from muster.worker.journal import JOURNAL, Journal, recorded
+from muster.worker.marks import mark_of, marks_on
 from muster.worker.messages import encoded
-from muster.worker.outfit import Premises, clear
+from muster.worker.outfit import Premises
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Register, Seat
+from muster.worker.runtime_folder import exit_record, remove
 from muster.worker.segments import Segments, log_folder
 
 PATIENCE_S = 5.0
@@ -30,6 +33,9 @@ PATIENCE_S = 5.0
 
 LOCK = "lock"
 """Its name in the node's folder: held by the node's supervisor, or by whoever sweeps in its place."""
+
+
+CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
 
 
 class Inheritance:
@@ -40,8 +46,14 @@ class Inheritance:
         self._premises = premises
         register = journal.register
         self._left = _leftovers(register)
-        self.lost = sum(seat.token not in register.doomed for seat in self._left)
+        self._codes = _exit_codes(self._left, premises)
+        """By token, of workers that had ended by themselves. Read before anything is killed, so that nothing that is
+        killed is taken for one of them."""
+        lost = [seat for seat in self._left if seat.token not in register.doomed and seat.token not in self._codes]
+        self.lost = len(lost)
         """How many workers of present attempts a predecessor left."""
+        self.lost_after = register.last_number
+        """The number of the last report about what ended by itself."""
 
     @property
     def is_settled(self) -> bool:
@@ -54,10 +66,13 @@ class Inheritance:
 
     def settle(self, patience_s: float = PATIENCE_S) -> None:
         """End what was left, and note the ends of all that are gone."""
-        is_of_now = self._journal.register.boot == boot_id()
+        register = self._journal.register
+        is_of_now = register.boot == boot_id()
         self._journal.add("boot", boot_id())
-        alive = _ended(self._left, patience_s) if is_of_now else []
-        self._note_gone(alive, _ignored)
+        alive = frozenset(seat.token for seat in _ended(self._left, patience_s)) if is_of_now else frozenset()
+        self._note_gone([seat for seat in self._left if seat.token in alive or seat.token not in self._codes], _ignored)
+        self.lost_after = register.last_number
+        self._note_gone([seat for seat in self._left if seat.token in alive], _ignored)
 
     def look(self, gone: Callable[[Seat], None]) -> None:
         """Try again to end what has not gone; `gone` hears of each that has, after its end is noted."""
@@ -78,7 +93,7 @@ class Inheritance:
         if seat.token in register.doomed:
             self._journal.add("gone", seat.token)
         else:
-            body = _end_of(seat, register.gangs[seat.job].generation)
+            body = _end_of(seat, register.gangs[seat.job].generation, self._codes.get(seat.token))
             self._journal.add("report", register.last_number + 1, body, synced=True)
 
 
@@ -122,7 +137,13 @@ def _ignored(_: Seat) -> None:
     """Nobody waits for it."""
 
 
-def _end_of(seat: Seat, generation: int) -> dict[str, object]:
+def _exit_codes(seats: list[Seat], premises: Premises) -> dict[str, int]:
+    records = ((seat.token, exit_record(premises.workers / seat.token)) for seat in seats)
+    return {token: code for token, code in records if code is not None}
+
+
+def _end_of(seat: Seat, generation: int, code: int | None) -> dict[str, object]:
+    """The report of an end: by a worker's own record, or else by our hand."""
     return encoded(
         WorkersExited(
             at_ms=now_ms(),
@@ -130,8 +151,10 @@ def _end_of(seat: Seat, generation: int) -> dict[str, object]:
             attempt=seat.attempt,
             generation=generation,
             ranks=(seat.rank,),
-            exit_code=KILLED,
+            exit_code=KILLED if code is None else code,
+            oom=bool(code) and Cgroup(seat.folders).ran_out_of_memory(),
             told=seat.is_told,
+            timed_out=seat.is_overdue,
         )
     )
 
@@ -160,10 +183,13 @@ def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:
 def _survivors(seats: Iterable[Seat]) -> dict[str, list[ProcessEntry]]:
     """By token, every process that is this worker's or comes from one."""
     table = everybody()
-    marks = {pid: _token_of(pid) for pid in table}
+    signs = {pid: (_token_of(pid), *marks_on(pid)) for pid in table}
     found = {}
     for seat in seats:
-        roots = {pid for pid, each in table.items() if _is_of(seat, each) or marks[pid] == seat.token}
+        mark = mark_of(seat.token)
+        roots = {
+            pid for pid, each in table.items() if _is_of(seat, each) or seat.token in signs[pid] or mark in signs[pid]
+        }
         roots.update(Cgroup(seat.folders).members())
         found[seat.token] = [each for each in descendants(sorted(roots), table) if each.pid != os.getpid()]
     return found
@@ -185,5 +211,7 @@ def _token_of(pid: int) -> str:
 
 def _tidy(seat: Seat, premises: Premises) -> None:
     Cgroup(seat.folders).remove()
-    clear(premises.folder / "workers" / seat.token)
-    Segments(log_folder(premises.home, seat.job, seat.attempt, seat.rank)).close()
+    remove(premises.workers / seat.token)
+    log = Segments(log_folder(premises.home, seat.job, seat.attempt, seat.rank))
+    log.write(CUT_NOTE)
+    log.close()

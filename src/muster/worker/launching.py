@@ -7,20 +7,43 @@ from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.model.spec import Launch
 from muster.worker.environment import Place, place_in_gang, processes_per_worker
+from muster.worker.runtime_folder import EXIT_RECORD
 
 SHELL = "/bin/sh"
 
 CANNOT_ENTER = 125
 """The exit code of a worker that could not be put under its limits."""
 
-_PREAMBLE = """\
-folder=$1 limits=$2 setup=$3 run=$4; shift 4
-for group; do echo 0 >"$group" || exit 125; done
-eval "$limits" && cd "$folder" || exit 125
-[ -z "$setup" ] || /bin/sh -c "$setup" || exit $?
-exec /bin/sh -c "$run"
+TOLD = "told"
+"""In the folder of a worker: is there once it was told to leave."""
+
+SETUP, RUN = "MUSTER_WORKER_SETUP", "MUSTER_WORKER_RUN"
+"""The variables by which scripts come to the shell. The scripts themselves do not find them."""
+
+_PREAMBLE = f"""\
+own=$1 folder=$2 limits=$3 last=$4; shift 4
+for group; do echo 0 >"$group" || exit {CANNOT_ENTER}; done
+eval "$limits" && cd "$folder" || exit {CANNOT_ENTER}
+begin='[ ! -e "$1/{TOLD}" ] || exit 143; shift; eval "unset {SETUP} {RUN};'
+become() {{ exec {SHELL} -c "$begin \\$$1\\"" {SHELL} "$own" 2>&3 3>&-; }}
+exec 3>&2 2>/dev/null
+[ "$last" ] || trap : HUP INT QUIT ALRM TERM USR1 USR2 XCPU
+{{ [ -z "${SETUP}" ] || (become {SETUP}); }} && if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
+code=$?
+: >"$own/{EXIT_RECORD}$code"
+exit $code
 """
-"""Enters its control groups by itself: a process that is moved by another has already run outside of them."""
+"""What the first process of a worker does.
+
+It enters its control groups by itself: a process that is moved by another has already run outside of them. Scripts come
+in variables, because everybody may read the arguments of a process; they find `$0`, `$#` and their input as if the text
+were an argument of the shell. It then waits for its program, to leave a record of how that ended for a supervisor that
+was not there to see it. So it outlives the signals that its group is sent; since one may arrive just before the program
+is there, the program is not begun once the worker was told to leave. What the shell says of a program that died of a
+signal is not shown.
+
+`last` has the program take the place of this process: a shell at a terminal wants to lead its session.
+"""
 
 _PYTHON = re.compile(
     r"""(?P<before>(?:[A-Za-z_]\w*=[^\s'"$`\\]*\s+)*)  # variables for this command only
@@ -32,9 +55,9 @@ _PYTHON = re.compile(
 _COMPOUND = re.compile(r"[;&|<>\n]|\$\(|`")
 
 
-def shell_command(*, folder: str, limits: str, setup: str, run: str, groups: Sequence[str]) -> list[str]:
-    """A process that enters its control groups, prepares, and then is what the file says it runs."""
-    return [SHELL, "-c", _PREAMBLE, "muster", folder, limits, setup, run, *groups]
+def shell_command(*, own: str, folder: str, limits: str, has_terminal: bool, groups: Sequence[str]) -> list[str]:
+    """A process that enters its control groups, prepares, and runs the scripts in the worker's own folder."""
+    return [SHELL, "-c", _PREAMBLE, "muster", own, folder, limits, "last" if has_terminal else "", *groups]
 
 
 def limits_line(umask: int, memory_bytes: int | None) -> str:

@@ -1,21 +1,22 @@
 """What a worker needs before it can be started: command, environment, folders, limits."""
 
-import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from muster.home import Home
+from muster.model.errors import Refused
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
-from muster.model.limits import SCRIPT_ARGUMENT_BYTES, STOP_GRACE_MS
+from muster.model.limits import SCRIPT_VARIABLE_BYTES, STOP_GRACE_MS
 from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.cgroups import MEMORY, PIDS, Allowance, Cgroup, Ground, make_cgroup
 from muster.worker.environment import Place, environment, hostfile, inherited
-from muster.worker.launching import SHELL, limits_line, run_line, shell_command
+from muster.worker.launching import RUN, SETUP, SHELL, TOLD, limits_line, run_line, shell_command
+from muster.worker.runtime_folder import claim, remove
 from muster.worker.secret_files import SecretMissing, secrets_of
 
 
@@ -32,6 +33,8 @@ class Premises:
     """The node as its workers find it."""
 
     home: Path
+    workers: Path
+    """Where each worker of this node has a folder of its own, outside of the home."""
     node: NodeName
     ground: Ground
     processes_max: int
@@ -44,6 +47,11 @@ class Premises:
     def folder(self) -> Path:
         """What the supervisor keeps of this node."""
         return Home(self.home).node(self.node)
+
+    def claim_workers(self) -> None:
+        """Make that place, or find it as it was made; raise `Refused` if somebody else has made it."""
+        for folder in (self.workers.parent, self.workers):
+            claim(folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,8 @@ class Outfit:
     folder: Path
     notice: Path
     ask: Path
+    told: Path
+    """Is there once the worker was told to leave."""
     cgroup: Cgroup | None
     grace_ms: int
     idle_timeout_ms: int | None
@@ -75,29 +85,23 @@ class Outfit:
 
 def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, premises: Premises) -> Outfit:
     """Lay everything out for a worker, or raise `CannotStart`."""
-    folder = premises.folder / "workers" / token
+    folder = premises.workers / token
     try:
         secrets = secrets_of(premises.home, start.spec.team, start.spec.secrets)
         return _outfit(start, worker, folder, meeting, premises, secrets)
     except SecretMissing as problem:
-        clear(folder)
+        remove(folder)
         raise Mistaken(str(problem)) from None
+    except Refused as problem:
+        raise CannotStart(f"node {premises.node} cannot prepare the worker: {problem}") from None
     except (StopIteration, ValueError) as error:
-        clear(folder)
+        remove(folder)
         raise CannotStart(f"the start makes no sense: {error!r}") from error
     except OSError as error:
-        clear(folder)
+        remove(folder)
         raise CannotStart(
             f"node {premises.node} cannot prepare the worker: {error.strerror}: {error.filename}"
         ) from error
-
-
-def clear(folder: Path) -> None:
-    """Remove what was laid out for a worker."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            os.unlink(folder / name)
-        folder.rmdir()
 
 
 def _outfit(
@@ -108,26 +112,32 @@ def _outfit(
     premises: Premises,
     secrets: dict[str, str],
 ) -> Outfit:
-    folder.mkdir(parents=True, mode=0o700)
+    premises.claim_workers()
+    folder.mkdir(mode=0o700)
     place = _place(start, worker, folder, meeting)
     os.mkfifo(place.notice_path, 0o600)
     workdir = _workdir(start)
     allowance = _allowance(start.spec.role(worker.role).request, premises)
     cgroup = make_cgroup(premises.ground, folder.name, allowance) if premises.ground.folders else None
     interactive = start.spec.interactive if worker.rank == _lead(start) else None
+    scripts = {
+        SETUP: _script(start.spec.setup, folder / "setup"),
+        RUN: _script(run_line(start, worker, place), folder / "run"),
+    }
     return Outfit(
         command=shell_command(
+            own=str(folder),
             folder=workdir,
             limits=limits_line(premises.umask, None if premises.ground.limits(MEMORY) else allowance.memory_bytes),
-            setup=_script(start.spec.setup, folder / "setup"),
-            run=_script(run_line(start, worker, place), folder / "run"),
+            has_terminal=interactive is not None,
             groups=() if cgroup is None else cgroup.entrances,
         ),
-        variables={**inherited(premises.variables), **environment(start, worker, place), **secrets},
+        variables={**inherited(premises.variables), **environment(start, worker, place), **secrets, **scripts},
         secrets=tuple(secrets.values()),
         folder=folder,
         notice=Path(place.notice_path),
         ask=Path(place.ask_path),
+        told=folder / TOLD,
         cgroup=cgroup,
         grace_ms=STOP_GRACE_MS if start.spec.checkpoint is None else start.spec.checkpoint.grace_ms,
         idle_timeout_ms=None if interactive is None else interactive.idle_timeout_ms,
@@ -173,8 +183,8 @@ def _allowance(request: Request, premises: Premises) -> Allowance:
 
 
 def _script(text: str, file: Path) -> str:
-    """The command as an argument; a very long one as a file that the shell reads."""
-    if len(text) * 4 < SCRIPT_ARGUMENT_BYTES or len(text.encode()) < SCRIPT_ARGUMENT_BYTES:
+    """The command as a variable; a very long one as a file that the shell reads."""
+    if len(text) * 4 < SCRIPT_VARIABLE_BYTES or len(os.fsencode(text)) < SCRIPT_VARIABLE_BYTES:
         return text
-    file.write_text(text)
+    file.write_bytes(os.fsencode(text))
     return f"exec {SHELL} '{file}'" if "'" not in str(file) else f'exec {SHELL} "{file}"'

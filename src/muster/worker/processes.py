@@ -26,6 +26,15 @@ def children() -> list[int]:
         return [each.pid for each in everybody().values() if each.parent == os.getpid()]
 
 
+def ended_children() -> list[tuple[int, int]]:
+    """The children that have ended since the last call, with how; the kernel forgets them with this."""
+    found = []
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+            found.append(ended)
+    return found
+
+
 def descendants(roots: list[int], table: dict[int, ProcessEntry]) -> list[ProcessEntry]:
     """These processes and all that come from them, as far as they live."""
     below: dict[int, list[int]] = {}

@@ -11,6 +11,7 @@ has acknowledged. An entry is a list whose first item is its name:
     placed  job rank worker                       on which devices
     alive   job rank pid start_ticks              it was
     told    job rank                              it was told to leave
+    overdue job rank                              it was told by the supervisor, because its time was over
     doomed  job attempt rank token folders pid start_ticks    left over from an older attempt
     gone    token                                 a doomed one has ended
     report  number body                           something to be said; the end of a worker ends its seat
@@ -49,6 +50,8 @@ class Seat:
     is_told: bool = False
     worker: Body | None = None
     """Where it was placed, as it was said."""
+    is_overdue: bool = False
+    """Its maximum duration was over, and it was told by the supervisor itself."""
     end: Body | None = None
     """The report of its end, for as long as somebody may ask again."""
 
@@ -119,6 +122,8 @@ class Register:
                 self.gangs[job].seats[rank].is_told = True
             case ["placed", job, rank, worker]:
                 self.gangs[job].seats[rank].worker = worker
+            case ["overdue", job, rank]:
+                self.gangs[job].seats[rank].is_overdue = True
             case ["ended", job, rank, body]:
                 self.gangs[job].seats[rank].end = body
             case ["doomed", job, attempt, rank, token, folders, pid, start_ticks]:
@@ -208,5 +213,7 @@ class Register:
             yield ["alive", seat.job, seat.rank, seat.pid, seat.start_ticks]
         if seat.is_told:
             yield ["told", seat.job, seat.rank]
+        if seat.is_overdue:
+            yield ["overdue", seat.job, seat.rank]
         if seat.end is not None:
             yield ["ended", seat.job, seat.rank, seat.end]

@@ -6,6 +6,7 @@ the worker.
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from muster.home import Home
@@ -56,17 +57,49 @@ class Segments:
     """Writes one worker's output."""
 
     def __init__(
-        self, folder: Path, *, segment_bytes: int = LOG_SEGMENT_BYTES, segments_max: int = LOG_SEGMENTS
+        self,
+        folder: Path,
+        *,
+        segment_bytes: int = LOG_SEGMENT_BYTES,
+        segments_max: int = LOG_SEGMENTS,
+        written: Callable[[int], None] = lambda _: None,
+        closed: Callable[["Segments"], None] = lambda _: None,
     ) -> None:
+        self.segment_bytes = segment_bytes
+        """How large the next file may become."""
         self._folder = folder
-        self._segment_bytes = segment_bytes
         self._segments_max = segments_max
+        self._written = written
+        self._closed = closed
         self._file: int | None = None
         self._room = 0
         self._kept = segments_in(folder)
         self.offset = self._kept[-1] + _size(folder / segment_name(self._kept[-1])) if self._kept else 0
         self.lost_bytes = 0
         """Output that could not be written since the last that could."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """How much of the output lies on the disk."""
+        return self.offset - self._kept[0] if self._kept else 0
+
+    @property
+    def has_older(self) -> bool:
+        """True when there are files that are no longer written to."""
+        return len(self._kept) > 1
+
+    def drop_oldest(self) -> int:
+        """Drop the oldest file; how many bytes that were. There must be another."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._folder / segment_name(self._kept[0]))
+        dropped = self._kept.pop(0)
+        return self._kept[0] - dropped
+
+    def cut(self, tail_bytes: int) -> None:
+        """Write to another file from now on, if the present one is this large: then it can be dropped."""
+        if self._kept and self.offset - self._kept[-1] >= tail_bytes:
+            self._end()
+        self._room = min(self._room, tail_bytes)
 
     def write(self, data: bytes) -> None:
         """Append to the output, in as many files as it takes."""
@@ -90,6 +123,7 @@ class Segments:
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / COMPLETE).touch()
+        self._closed(self)
 
     def _loss(self) -> bytes:
         """What is said, once, in place of what was lost."""
@@ -106,6 +140,7 @@ class Segments:
         self._room -= written
         if self._room == 0:
             self._end()
+        self._written(written)
         return written
 
     def _begin(self) -> bool:
@@ -117,13 +152,11 @@ class Segments:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError:
             return False
-        self._room = self._segment_bytes
+        self._room = self.segment_bytes
         if self.offset not in self._kept:
             self._kept.append(self.offset)
         while len(self._kept) > self._segments_max:
-            with contextlib.suppress(OSError):
-                os.unlink(self._folder / segment_name(self._kept[0]))
-            del self._kept[0]
+            self.drop_oldest()
         return True
 
     def _end(self) -> None:

@@ -15,11 +15,13 @@ Somebody at a terminal
 """
 
 import signal
+import time
 from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
 from typing import Any
 
 from muster.model.ids import JobId
+from muster.model.limits import CONTROL_SILENCE_MS
 from muster.worker import messages
 from muster.worker.cgroups import CPU, MEMORY, PIDS
 from muster.worker.crew import Crew
@@ -49,22 +51,20 @@ class Identity:
 class Supervisor:
     """One node's."""
 
-    def __init__(
-        self, premises: Premises, journal: Journal, identity: Identity, inheritance: Inheritance, *, lost_after: int
-    ) -> None:
+    def __init__(self, premises: Premises, journal: Journal, identity: Identity, inheritance: Inheritance) -> None:
         self.loop = Loop(settle=self._settle)
         self._premises = premises
         self._journal = journal
         self._identity = identity
         self._inheritance = inheritance
-        self._lost, self._lost_after = inheritance.lost, lost_after
+        self._lost, self._lost_after = inheritance.lost, inheritance.lost_after
         self._control: Connection | None = None
+        self._heard_s = 0.0
+        """When the control plane said something last."""
         self._sent = 0
         self._done: list[int] = []
         self._is_ending = False
-        self._crew = Crew(
-            premises, journal, self.loop, is_away=lambda: self._control is None, is_left=inheritance.holds
-        )
+        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, is_left=inheritance.holds)
         self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -80,6 +80,11 @@ class Supervisor:
         if not self._inheritance.is_settled:
             self._inheritance.look(self._crew.left_is_gone)
             self.loop.after(INHERITANCE_LOOK_MS, self._look_at_inheritance)
+
+    def _is_alone(self) -> bool:
+        """True while nobody is there who would keep limits: a control plane that hangs keeps its connection open."""
+        silent_ms = (time.monotonic() - self._heard_s) * 1000
+        return self._control is None or silent_ms > CONTROL_SILENCE_MS
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGCHLD:
@@ -114,6 +119,7 @@ class Supervisor:
             case {"token": _, "as": "viewer", "job": str(job)}:
                 self._show(connection, JobId(job))
             case _ if connection is self._control:
+                self._heard_s = time.monotonic()
                 self._take(connection, message)
             case _:
                 raise BadMessage("only the control plane that greeted last may say this")
@@ -136,6 +142,7 @@ class Supervisor:
     def _greet(self, connection: Connection) -> None:
         """Listen to this one from now on: an older one has been replaced."""
         before, self._control = self._control, connection
+        self._heard_s = time.monotonic()
         if before is not None:
             before.close()
         connection.closed = self._left

@@ -1,19 +1,37 @@
-"""Everything a worker started, wherever it went: known by its control group, or else by descent and a mark.
+"""Everything a worker started, wherever it went: known by its control group, by descent, and by what it inherited.
 
-A supervisor is the reaper of all its descendants: a process whose parents are gone becomes its child. So whoever left
-the process group, the session or the shell is still found below, and the mark in its environment says whose it is.
+A supervisor is the reaper of all its descendants: a process whose parents are gone becomes its child. So a process that
+left the control group, the process group, the session or the shell is still found below, and its environment and its
+limits (`marks`) say whose it is.
 """
 
 import os
 import signal
+from collections.abc import Callable
 
 from muster.processes import ProcessEntry, entry
 from muster.worker.cgroups import Cgroup
 from muster.worker.environment import TOKEN_VARIABLE
+from muster.worker.marks import mark_of, marks_on
 from muster.worker.processes import children, descendants, everybody, has_variable, send_signal
 
 FREEZING_ROUNDS = 20
 """How often one look at a tree that keeps forking is repeated; the next round comes with the next attempt."""
+
+
+def kill_together(find: Callable[[], list[ProcessEntry]]) -> None:
+    """Kill the processes that are found, and those that they start meanwhile."""
+    frozen: dict[int, ProcessEntry] = {}
+    for _ in range(FREEZING_ROUNDS):
+        # Stopped first: a process that is killed while another forks would be replaced for ever.
+        fresh = [each for each in find() if each.pid not in frozen]
+        if not fresh:
+            break
+        for each in fresh:
+            send_signal(each, signal.SIGSTOP)
+            frozen[each.pid] = each
+    for each in frozen.values():
+        send_signal(each, signal.SIGKILL)
 
 
 class Tree:
@@ -21,6 +39,7 @@ class Tree:
 
     def __init__(self, *, token: str, main: int, cgroup: Cgroup | None) -> None:
         self._mark = f"{TOKEN_VARIABLE}={token}".encode()
+        self._number = mark_of(token)
         self._main = main
         self._cgroup = cgroup
 
@@ -49,23 +68,22 @@ class Tree:
         """End everything that is found now. What is being forked meanwhile is found by the next call."""
         if self._cgroup is not None:
             self._cgroup.kill()
-        frozen: dict[int, ProcessEntry] = {}
-        for _ in range(FREEZING_ROUNDS):
-            # Stopped first: a process that is killed while another forks would be replaced for ever.
-            fresh = [each for each in self._by_descent(mains) if each.pid not in frozen]
-            if not fresh:
-                break
-            for each in fresh:
-                send_signal(each, signal.SIGSTOP)
-                frozen[each.pid] = each
-        for each in frozen.values():
-            send_signal(each, signal.SIGKILL)
+        kill_together(lambda: self._by_descent(mains))
 
     def has(self, pid: int, mains: frozenset[int]) -> bool:
         """True when this process is one of the worker's."""
         if self._cgroup is not None and pid in self._cgroup.members():
             return True
         return any(each.pid == pid for each in self._by_descent(mains))
+
+    def owns(self, pid: int) -> bool:
+        """True for a living orphan that shows by anything it inherited that it is the worker's."""
+        found = entry(pid)
+        if found is None or not found.is_alive:
+            return False
+        if self._main in (found.session, found.group) or self._number in marks_on(pid):
+            return True
+        return has_variable(pid, self._mark) or (self._cgroup is not None and pid in self._cgroup.members())
 
     def _living_members(self) -> list[int]:
         members = [] if self._cgroup is None else self._cgroup.members()
@@ -77,10 +95,4 @@ class Tree:
 
     def _strays(self, mains: frozenset[int]) -> list[int]:
         """Children of the supervisor that it did not start: orphans, of which some are this worker's."""
-        return [pid for pid in children() if pid not in mains and self._owns(pid)]
-
-    def _owns(self, pid: int) -> bool:
-        found = entry(pid)
-        if found is None or not found.is_alive:
-            return False
-        return self._main in (found.session, found.group) or has_variable(pid, self._mark)
+        return [pid for pid in children() if pid not in mains and self.owns(pid)]

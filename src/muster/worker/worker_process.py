@@ -12,11 +12,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from muster.model.limits import PUMP_BYTES
+from muster.worker import marks
 from muster.worker.deadlines import Deadlines
 from muster.worker.loop import Loop, Timer
 from muster.worker.masking import Mask
 from muster.worker.notices import Listening, NoticeReader, Saved
-from muster.worker.outfit import Outfit, clear
+from muster.worker.outfit import Outfit
+from muster.worker.runtime_folder import remove
 from muster.worker.segments import Segments
 from muster.worker.terminal import Terminal
 from muster.worker.trees import Tree
@@ -43,8 +45,10 @@ class Surroundings:
     mains: Callable[[], frozenset[int]]
     """The first processes of all workers."""
     is_away: Callable[[], bool]
-    """True while no control plane is connected: then limits are kept here."""
+    """True while no control plane is there, or it hangs: then limits are kept here."""
     saved: Callable[["WorkerProcess", Saved], None]
+    overdue: Callable[["WorkerProcess"], None]
+    """Called before it is ended because its maximum duration is over."""
     gone: Callable[["WorkerProcess"], None]
 
 
@@ -107,6 +111,9 @@ class WorkerProcess:
         self.is_told = True
         self._deadlines.told(_now_ms(), grace_ms)
         self._wind_clock()
+        # Before the signal: one that is sent while the program is about to begin would not reach it.
+        with contextlib.suppress(OSError):
+            self._outfit.told.touch()
         # A shell at a terminal takes no notice of the first.
         for number in (signal.SIGTERM, signal.SIGHUP) if self._terminal else (signal.SIGTERM,):
             self._tree.signal_group(number)
@@ -131,6 +138,10 @@ class WorkerProcess:
             self._active_s = time.monotonic()
             self._terminal.type(data)
 
+    def owns(self, pid: int) -> bool:
+        """True when this process, which nobody else is the parent of, is known to be one of the worker's."""
+        return self._tree.owns(pid)
+
     def first_process_ended(self, status: int) -> None:
         """The process that was started has ended; what it left behind follows."""
         code = os.waitstatus_to_exitcode(status)
@@ -145,16 +156,19 @@ class WorkerProcess:
         else:
             files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         copies = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
-        command = self._outfit.command
-        return os.posix_spawn(
-            command[0],
-            command,
-            self._outfit.variables,
-            file_actions=[*files, *copies],
-            setsid=True,
-            setsigmask=(),
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM),
-        )
+        command, mark = self._outfit.command, marks.mark_of(self.token)
+        with marks.inherited(mark):
+            pid = os.posix_spawn(
+                command[0],
+                command,
+                self._outfit.variables,
+                file_actions=[*files, *copies],
+                setsid=True,
+                setsigmask=(),
+                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM),
+            )
+        marks.fasten(pid, mark)
+        return pid
 
     def _pump(self) -> None:
         """Take what it printed. Bounded, so that one that prints without end does not keep the others waiting."""
@@ -235,7 +249,7 @@ class WorkerProcess:
         self._segments.close()
         if self._terminal is not None:
             self._terminal.close()
-        clear(self._outfit.folder)
+        remove(self._outfit.folder)
         self._around.gone(self)
 
     def _close_files(self) -> None:
@@ -251,13 +265,15 @@ class WorkerProcess:
 
     def _look_at_clock(self) -> None:
         """Act on what is due, if nobody is there who would have."""
-        now_ms, due = _now_ms(), self._deadlines
-        is_alone = self._around.is_away() or self._is_idle
-        if is_alone and due.kill_ms is not None and due.kill_ms <= now_ms:
-            self.kill()
-        elif is_alone and due.tell_ms is not None and due.tell_ms <= now_ms:
-            self._note(LIMIT_NOTE)
-            self.stop(self._outfit.grace_ms)
+        if self._around.is_away() or self._is_idle:
+            now_ms = _now_ms()
+            has_to_die = self._deadlines.has_to_die(now_ms)
+            if not self.is_told and (has_to_die or self._deadlines.has_to_leave(now_ms)):
+                self._note(LIMIT_NOTE)
+                self._around.overdue(self)
+                self.stop(self._outfit.grace_ms)
+            if has_to_die:
+                self.kill()
         self._wind_clock()
 
     def _watch_idleness(self) -> None:

@@ -1,12 +1,14 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from muster.backends.local import LocalBackend, pruning
 from muster.backends.local.logs import read_log
-from muster.backends.local.pruning import prune
+from muster.backends.local.pruning import Pruning, make_room, prune
 from muster.model.ids import JobId
+from muster.worker.output_budget import Disk
 from muster.worker.segments import Segments, log_folder
 from tests.local.machine import eventually
 
@@ -60,6 +62,69 @@ def test_output_that_was_just_written_stays(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     assert prune(tmp_path / "logs", 0) == 0
+
+
+def test_what_was_written_a_moment_ago_goes_only_when_the_disk_needs_it(tmp_path: Path) -> None:
+    now_s = time.time()
+    printed(tmp_path, "older", at_s=now_s - 20)
+    printed(tmp_path, "newer", at_s=now_s - 10)
+    assert prune(tmp_path / "logs", 0) == 0
+    assert prune(tmp_path / "logs", 0, wanted_bytes=1) == 100
+    assert kept(tmp_path) == ["newer"]
+    assert prune(tmp_path / "logs", 0, wanted_bytes=1, least_bytes=100) == 0
+
+
+def test_output_of_a_gang_that_runs_stays_also_when_the_disk_needs_it(tmp_path: Path) -> None:
+    printed(tmp_path, "job-1", at_s=OLD_S, is_ended=False)
+    assert prune(tmp_path / "logs", 0, wanted_bytes=1_000) == 0
+
+
+def test_what_was_written_before_the_clock_was_set_back_can_go_and_goes_last(tmp_path: Path) -> None:
+    printed(tmp_path, "future", at_s=time.time() + 3_600)
+    printed(tmp_path, "past", at_s=OLD_S)
+    assert prune(tmp_path / "logs", 100) == 100
+    assert kept(tmp_path) == ["future"]
+    assert prune(tmp_path / "logs", 0) == 100
+
+
+GIB = 1 << 30
+
+
+def test_old_output_is_looked_for_at_once_and_then_once_an_hour(tmp_path: Path) -> None:
+    due = Pruning(tmp_path, look=lambda _: Disk(total_bytes=100 * GIB, free_bytes=50 * GIB))
+    moments = (5.0, 6.0, 3_604.0, 3_606.0, 3_610.0)
+    assert [due.due(now_s) is not None for now_s in moments] == [True, False, False, True, False]
+
+
+def test_it_is_looked_for_sooner_when_much_was_written_since(tmp_path: Path) -> None:
+    free = [50, 50, 49, 52, 51, 50]
+    due = Pruning(tmp_path, look=lambda _: Disk(total_bytes=100 * GIB, free_bytes=free.pop(0) * GIB))
+    # An eighth of a tenth of the disk, counted from when the most was free.
+    assert [due.due(now_s) is not None for now_s in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_it_is_looked_for_again_and_again_while_the_disk_is_nearly_full(tmp_path: Path) -> None:
+    due = Pruning(tmp_path, look=lambda _: Disk(total_bytes=100 * GIB, free_bytes=GIB // 2))
+    assert [due.due(now_s) is not None for now_s in (0.0, 1.0, 11.0, 12.0)] == [True, False, True, False]
+    nowhere = Pruning(tmp_path, look=lambda _: None)
+    assert nowhere.due(0.0) is None
+
+
+def test_on_a_disk_that_is_nearly_full_enough_goes_to_leave_twice_the_floor(tmp_path: Path) -> None:
+    for age in range(10):
+        printed(tmp_path, f"job-{age}", at_s=time.time() - age)
+    disk = Disk(total_bytes=2_000, free_bytes=50)
+    assert disk.is_tight
+    assert make_room(tmp_path / "logs", disk) == 200
+    assert len(kept(tmp_path)) == 8
+    assert make_room(tmp_path / "logs", Disk(total_bytes=20_000, free_bytes=0)) == 600  # one part in a hundred stays
 
 
 def test_a_backend_makes_room_when_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,5 +86,5 @@ def test_a_plug_in_with_the_name_of_another_policy_is_named(
 
 
 def test_nobody_else_writes_notes() -> None:
-    assert ", err=True" not in Path(simulate.__file__).read_text("utf-8")
-    assert ", err=True" in Path(simulation_notes.__file__).read_text("utf-8")
+    assert "note(" not in Path(simulate.__file__).read_text("utf-8")
+    assert "note(" in Path(simulation_notes.__file__).read_text("utf-8")

@@ -137,7 +137,13 @@ def up(job: Job, *ranks: int, at_ms: int = 2_000) -> WorkersStarted:
 
 
 def exits(
-    job: Job, *ranks: int, code: int = 0, oom: bool = False, told: bool = False, at_ms: int = 2 * HOUR_MS
+    job: Job,
+    *ranks: int,
+    code: int = 0,
+    oom: bool = False,
+    told: bool = False,
+    timed_out: bool = False,
+    at_ms: int = 2 * HOUR_MS,
 ) -> WorkersExited:
     return WorkersExited(
         at_ms=at_ms,
@@ -148,6 +154,7 @@ def exits(
         exit_code=code,
         oom=oom,
         told=told,
+        timed_out=timed_out,
     )
 
 

@@ -270,6 +270,34 @@ def test_a_timeout_is_tried_again_when_the_job_asks_for_it() -> None:
     assert played.then(exits(played.job, code=143, told=True)).state is JobState.QUEUED
 
 
+@pytest.mark.parametrize("code", [0, 143, 137], ids=["saved itself", "died of the signal", "was killed"])
+def test_a_gang_that_its_node_ended_for_its_maximum_duration_has_timed_out(code: int) -> None:
+    played = running(a_spec(retries=3), limit_ms=HOUR_MS)
+    played.then(exits(played.job, 0, code=code, told=True, timed_out=True))
+    assert (played.state, played.job.cause) == (JobState.STOPPING, Cause.TIMEOUT)
+    played.then(exits(played.job, 1, code=code, told=True, timed_out=True))
+    assert (played.state, played.job.cause) == (JobState.TIMED_OUT, Cause.TIMEOUT)
+    assert (played.job.retries_used, played.job.exit_code) == (0, None)
+
+
+def test_one_that_asks_for_it_is_tried_again_after_its_node_ended_it() -> None:
+    played = running(a_spec(workers=1, retries=1, retry_on=(RetryCause.TIMEOUT,)), limit_ms=HOUR_MS)
+    assert played.then(exits(played.job, code=0, told=True, timed_out=True)).state is JobState.QUEUED
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["the crash is heard of last", "the crash is heard of first"])
+def test_a_crash_on_the_broken_connection_is_no_reason_of_its_own(order: tuple[int, int]) -> None:
+    played = running(a_spec(retries=3), limit_ms=HOUR_MS)
+    ends = (exits(played.job, 0, code=143, told=True, timed_out=True), exits(played.job, 1, code=1))
+    played.then(*(ends[place] for place in order))
+    assert (played.state, played.job.cause, played.job.exit_code) == (JobState.TIMED_OUT, Cause.TIMEOUT, None)
+
+
+def test_a_worker_that_left_for_another_reason_before_its_limit_is_not_out_of_time() -> None:
+    played = running(limit_ms=HOUR_MS).then(evict(at_ms=START_MS + 1_000))
+    assert played.then(exits(played.job, code=143, told=True)).state is JobState.QUEUED
+
+
 def test_a_job_that_finishes_by_itself_in_its_last_moments_has_succeeded() -> None:
     played = running(limit_ms=HOUR_MS).then(timer(HOUR_MS))
     assert played.then(exits(played.job, code=0, told=False)).state is JobState.SUCCEEDED

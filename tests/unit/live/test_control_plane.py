@@ -11,6 +11,7 @@ import pytest
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine, Submitted
 from muster.live import control_plane, saved_states
+from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
@@ -35,6 +36,12 @@ class _Clock:
     def now_ms(self) -> int:
         self._now_ms += 1
         return self._now_ms
+
+    def not_before(self, at_ms: int) -> None:
+        self._now_ms = max(self._now_ms, at_ms)
+
+    def from_wall(self, at_ms: int) -> int:
+        return at_ms
 
 
 class _Backend(FakeBackend):
@@ -66,8 +73,8 @@ def _running(log: MemoryLog | None = None, states: MemoryStates | None = None, *
     control = ControlPlane(
         log=log or MemoryLog(),
         states=states or MemoryStates(),
-        backend=_Backend(),
-        clock=_Clock(),
+        backend=fields.pop("backend", None) or _Backend(),
+        clock=fields.pop("clock", None) or _Clock(),
         configuration=configuration,
         **fields,
     )
@@ -243,6 +250,46 @@ def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start
     control.stop()
     assert control.feed.version > started
     assert control.state.jobs[JobId("job")].state is JobState.RUNNING
+
+
+class _Set:
+    """A machine whose wall clock somebody sets, with a clock for a control plane on it."""
+
+    def __init__(self, wall_ms: int) -> None:
+        self.wall_ms, self.steady_ms = wall_ms, 0
+
+    def clock(self) -> SystemClock:
+        return SystemClock(wall_ns=lambda: self.wall_ms * 1_000_000, steady_ns=lambda: self.steady_ms * 1_000_000)
+
+
+HOUR_MS = 3_600_000
+
+
+def test_a_restart_after_the_clock_was_set_back_goes_on_where_the_log_ends() -> None:
+    log, machine = MemoryLog(), _Set(10 * HOUR_MS)
+    with _running(log, clock=machine.clock()) as control:
+        _submit(control)
+    machine.wall_ms -= HOUR_MS
+    with _running(log, clock=machine.clock()) as control:
+        before_ms = control.state.now_ms
+        machine.steady_ms += 60_000
+        job = control.state.jobs[_submit(control)]
+        assert job.submitted_ms >= before_ms + 50_000
+
+
+@pytest.mark.parametrize("ahead_ms", [HOUR_MS, -HOUR_MS], ids=["from the future", "from the past"])
+def test_a_report_by_a_clock_that_was_set_meanwhile_neither_hurries_time_nor_comes_early(ahead_ms: int) -> None:
+    log, machine, backend = MemoryLog(), _Set(10 * HOUR_MS), _Careful()
+    with _running(log, clock=machine.clock(), backend=backend) as control:
+        _submit(control)
+        machine.wall_ms += ahead_ms
+        backend.now_ms = machine.wall_ms
+        backend.lose_node(NodeName("n1"))
+        control.nudge()
+        _until(lambda: bool(backend.recorded))
+        assert control.state.now_ms == 10 * HOUR_MS
+        (lost,) = (event for event in log.read() if isinstance(event, NodeLost))
+        assert lost.at_ms == 10 * HOUR_MS
 
 
 def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:

@@ -16,6 +16,18 @@ def test_a_limit_leaves_time_to_save() -> None:
     assert due.next_ms(1_000) is None
 
 
+def test_first_it_is_told_and_then_it_is_killed() -> None:
+    due = Deadlines()
+    assert (due.has_to_leave(1e12), due.has_to_die(1e12)) == (False, False)
+    due.limit(0, 100_000, 30_000)
+    moments = (70_000, 70_000 + ABSENCE_MARGIN_MS, 100_000 + ABSENCE_MARGIN_MS)
+    assert [(due.has_to_leave(now_ms), due.has_to_die(now_ms)) for now_ms in moments] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+
+
 def test_who_was_told_has_its_grace_and_never_more_than_its_limit() -> None:
     due = Deadlines()
     due.told(0, 5_000)

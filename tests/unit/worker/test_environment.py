@@ -157,7 +157,8 @@ def test_torchrun_is_put_around_one_python_program_only(run: str, expected: str)
 
 
 def test_a_shell_enters_its_groups_before_anything_else() -> None:
-    command = shell_command(folder="/a", limits=limits_line(0o22, 1 << 20), setup="s", run="r", groups=("/g/procs",))
+    limits = limits_line(0o22, 1 << 20)
+    command = shell_command(own="/o", folder="/a", limits=limits, has_terminal=False, groups=("/g/procs",))
     assert command[:2] == ["/bin/sh", "-c"]
-    assert command[4:] == ["/a", "umask 0022 && ulimit -d 1024", "s", "r", "/g/procs"]
+    assert command[4:] == ["/o", "/a", "umask 0022 && ulimit -d 1024", "", "/g/procs"]
     assert limits_line(0o77, None) == "umask 0077"

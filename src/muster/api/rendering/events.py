@@ -148,7 +148,7 @@ def _report(event: WorkersStarted | WorkersExited | StartFailed | CheckpointSave
         case WorkersStarted():
             return {"attempt": event.attempt, "ranks": list(event.ranks)}
         case WorkersExited():
-            outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told}
+            outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told, "timed_out": event.timed_out}
             return {"attempt": event.attempt, "ranks": list(event.ranks), **outcome}
         case StartFailed():
             return {"attempt": event.attempt, "ranks": list(event.ranks), "message": event.message or None}

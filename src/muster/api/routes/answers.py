@@ -11,8 +11,9 @@ _MEANINGS = {
     405: "Not possible here.",
     409: "Something else is already so.",
     413: "The body is too large.",
+    421: "This server is not called what `Host` says.",
     422: "Wrong as written.",
-    429: "Too many at once.",
+    429: "Too many at once, or too often; `Retry-After` says when to come again.",
     500: "A fault of Muster.",
     503: "Not now: the inbox or the disk is full, or the writer has stopped.",
 }
@@ -27,7 +28,7 @@ def errors(*statuses: int) -> Answers:
             "description": _MEANINGS[status],
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        for status in sorted({*statuses, 500})
+        for status in sorted({*statuses, 421, 429, 500})
     }
 
 

@@ -34,7 +34,7 @@ async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, D
     if record.spec.interactive is None:
         raise Conflict(f"{job} is not interactive: its file has no `interactive`, so it has no terminal")
     places = caller.services.terminals
-    places.enter()
+    places.enter(caller.subject)
     try:
         terminal = await caller.services.at_terminal(caller.deps.terminals.attach, known)
         try:
@@ -44,7 +44,7 @@ async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, D
         finally:
             await caller.services.at_terminal(terminal.close)
     finally:
-        places.leave()
+        places.leave(caller.subject)
 
 
 def _chosen(websocket: WebSocket) -> str | None:

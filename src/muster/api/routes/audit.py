@@ -37,8 +37,8 @@ async def list_audit(caller: MaySee, filters: Annotated[AuditFilters, Query()]) 
 )
 async def verify_audit(caller: MaySee) -> Verdict:
     """Walk through all entries and events: is each what was written, and is none missing? One walk at a time."""
-    caller.services.verifying.enter()
+    caller.services.verifying.enter(caller.subject)
     try:
         return verdict_body(await asyncio.to_thread(caller.deps.audit.verify))
     finally:
-        caller.services.verifying.leave()
+        caller.services.verifying.leave(caller.subject)

@@ -1,6 +1,7 @@
 """Watching what happens, as server-sent events."""
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -62,8 +63,9 @@ async def watch_events(
     is_number = last_event_id.isascii() and last_event_id.isdigit()
     after = int(last_event_id) if is_number else filters.after
     hub = caller.services.hub
-    hub.places.enter()
-    return Stream(_frames(hub, view, after), media_type=MEDIA_TYPE, headers=_HEADERS, on_end=hub.places.leave)
+    hub.places.enter(caller.subject)
+    leave = partial(hub.places.leave, caller.subject)
+    return Stream(_frames(hub, view, after), media_type=MEDIA_TYPE, headers=_HEADERS, on_end=leave)
 
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

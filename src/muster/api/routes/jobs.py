@@ -11,6 +11,7 @@ from muster.access.permissions import Permission
 from muster.access.principal import covers
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
+from muster.api.job_list import Room
 from muster.api.lookup import single, spec_of, user_of
 from muster.api.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
@@ -125,9 +126,14 @@ def _tasks(caller: Caller, state: State, filters: JobFilters, now_ms: int) -> Pa
     start = number_place("tasks", filters.cursor) or 0
     tasks = state.arrays[array].tasks if array in state.arrays else ()
     found = ((place, task) for place, task in enumerate(tasks[start:], start) if _agrees(state, task, filters))
-    taken = list(islice(found, filters.limit + 1))
-    items = [job_body(state, task, now_ms) for _, task in taken[: filters.limit]]
-    return Page(items=items, next=cursor_of("tasks", taken[-1][0]) if len(taken) > filters.limit else None)
+    room = Room(state, filters.limit)
+    items: list[Job] = []
+    for _, task in found:
+        items.append(job_body(state, task, now_ms))
+        if not room.take(task):
+            break
+    following = next(found, None)
+    return Page(items=items, next=None if following is None else cursor_of("tasks", following[0]))
 
 
 def _only_active(filters: JobFilters) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -68,9 +69,10 @@ async def read_log(
     if not part.follow:
         return Response(first.data, media_type=MEDIA_TYPE, headers=headers)
     del headers["Muster-Log-End"], headers["Muster-Log-Complete"]
-    caller.services.followers.enter()
+    caller.services.followers.enter(caller.subject)
+    leave = partial(caller.services.followers.leave, caller.subject)
     followed = source.follow(first)
-    return Stream(followed, media_type=MEDIA_TYPE, headers=headers, on_end=caller.services.followers.leave)
+    return Stream(followed, media_type=MEDIA_TYPE, headers=headers, on_end=leave)
 
 
 class _Source:
@@ -102,6 +104,4 @@ def _headers(chunk: LogChunk, attempt: int) -> dict[str, str]:
         "Muster-Log-End": str(chunk.end),
         "Muster-Log-Attempt": str(attempt),
         "Muster-Log-Complete": "true" if chunk.is_complete else "false",
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
     }

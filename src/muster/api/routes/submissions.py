@@ -1,31 +1,30 @@
 """Submitting jobs, also once more, and trying what would become of one."""
 
-import asyncio
-import hashlib
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from starlette.requests import ClientDisconnect
 
 from muster.access.permissions import Permission
 from muster.api.asking import require, visible
+from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
 from muster.api.lookup import spec_of, team_of
+from muster.api.openapi import schema_of
 from muster.api.outlook import CANDIDATE
+from muster.api.problems import Told
+from muster.api.reading.submission import ReadSubmission, read_if_short
 from muster.api.rendering.jobs import job_body
 from muster.api.rendering.outlooks import dry_run_body
 from muster.api.routes.answers import CHANGED, errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import DryRun, Job, Submission
-from muster.api.services import entry
+from muster.api.schemas.problems import Problem
 from muster.core.admission import Rejected
 from muster.core.dependencies import Fate, fate
 from muster.engine.engine import Engine, Submitted
 from muster.engine.state import State
-from muster.formats.document import Document, parse_document
-from muster.formats.job_document import job_document
-from muster.formats.job_file import job_from_document
 from muster.formats.wire import closest
 from muster.model.errors import Conflict, InvalidInput, NeverRuns
 from muster.model.ids import JobId
@@ -40,8 +39,7 @@ Submits = Annotated[Caller, Depends(Needs(Permission.JOBS_SUBMIT))]
 Key = Annotated[
     str, Header(alias="Idempotency-Key", max_length=200, description="Sending the same again under it is safe.")
 ]
-INLINE_BYTES = 16 * 1024
-"""Job files up to this size are read at once; longer ones on a thread, as that takes a moment."""
+JSON = "application/json"
 
 
 @router.post(
@@ -53,27 +51,27 @@ INLINE_BYTES = 16 * 1024
         **errors(401, 403, 409, 413, 422, 429, 503),
         200: {"model": Job | DryRun, "description": "The same request was made before, or it was a dry run."},
     },
+    openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": schema_of(Submission)}}}},
 )
 async def submit_job(
     caller: Submits,
-    body: Submission,
     request: Request,
     response: Response,
     key: Key = "",
     dry_run: Annotated[bool, Query(description="Decide, and change nothing.")] = False,
 ) -> Job | DryRun:
     """Let a job in. It is in the log when this is answered."""
-    spec = await _read(body, len(await request.body()))
+    read = await _read(caller, request)
+    spec = read.spec
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
     _check_dependencies(caller, spec)
     if dry_run:
         response.status_code = 200
         return await _tried(caller, spec)
-    fingerprint = _fingerprint(spec, held=body.held)
 
     def submit(engine: Engine, now_ms: int) -> Submitted:
         _check_team(spec, engine.rules)
-        answer = engine.submit(spec, now_ms, held=body.held, by=caller.name, key=key, fingerprint=fingerprint)
+        answer = engine.submit(spec, now_ms, held=read.held, by=caller.name, key=key, fingerprint=read.fingerprint)
         return _entered(caller, engine, now_ms, answer, "jobs.submit")
 
     submitted = await caller.services.ask(submit)
@@ -105,18 +103,25 @@ async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) 
     return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
 
 
-async def _read(body: Submission, size_bytes: int) -> JobSpec:
-    def read() -> JobSpec:
-        if body.text is None:
-            return job_from_document(Document(file=body.file, value=body.job), environment={})
-        return job_from_document(parse_document(body.text, file=body.file), environment={})
+async def _read(caller: Caller, request: Request) -> ReadSubmission:
+    """What was sent. Not left to the framework, which would read it where everybody waits for it."""
+    if not _is_json(request.headers.get("content-type", "")):
+        raise InvalidInput(f"a submission is sent as {JSON}; say so in Content-Type")
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise InvalidInput("the connection ended before the submission did") from None
+    read = read_if_short(body)
+    if read is None:
+        read = await caller.services.readers.read(caller.subject, body)
+    if isinstance(read, Problem):
+        raise Told(read)
+    return read
 
-    return read() if size_bytes <= INLINE_BYTES else await asyncio.to_thread(read)
 
-
-def _fingerprint(spec: JobSpec, *, held: bool) -> str:
-    text = json.dumps([job_document(spec), held], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _check_team(spec: JobSpec, rules: Rules) -> None:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from muster.access.permissions import Permission
 from muster.access.principal import is_sound, may_grant, may_revoke
 from muster.access.secrets import NewSecret, new_secret
+from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, text_place
 from muster.api.rendering.access import identity_body, token_body
@@ -15,7 +16,6 @@ from muster.api.routes.answers import CHANGED, SEEN, errors
 from muster.api.schemas.access import FreshToken, Identity, NewToken
 from muster.api.schemas.access import Token as TokenBody
 from muster.api.schemas.base import Page, Paging
-from muster.api.services import entry
 from muster.formats import wire
 from muster.formats.units import BadValue
 from muster.model.access import EVERY_TEAM, Binding, Token

@@ -2,6 +2,9 @@
 
 backend      the port: commands in, reports out
 link         one node's supervisor: found, started, talked to, replaced
+greeting     what it says of itself
+ending       ended, with everything that it runs
+ownership    whose nodes they are, by what is on disk
 directory    which worker is on which node, and where gangs meet
 attachment   somebody at the terminal of a worker
 inventory    this machine as nodes

@@ -6,8 +6,6 @@ supervisors until `acknowledge` says that they are recorded: whoever polls commi
 
 import logging
 import os
-import select
-import signal
 import threading
 import time
 from collections import deque
@@ -18,14 +16,15 @@ from typing import assert_never
 
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
-from muster.backends.local.link import Link, Listener, Whereabouts, whereabouts
+from muster.backends.local.ending import end_supervisors, node_folders
+from muster.backends.local.greeting import found_gangs
+from muster.backends.local.link import Link, Listener, whereabouts
 from muster.backends.local.ports import free_port
-from muster.backends.local.pruning import logs_bytes_max, prune
+from muster.backends.local.pruning import Pruning, make_room
 from muster.failpoints import failpoint
 from muster.home import Home
-from muster.model.errors import InvariantViolated, NotFound, TimedOut
+from muster.model.errors import InvariantViolated, NotFound
 from muster.model.events import (
-    GangsFound,
     NodeLost,
     NodeReturned,
     NodeUnreachable,
@@ -35,23 +34,17 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
-from muster.model.job import Worker
 from muster.model.leadership import Leadership
 from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
-from muster.model.quarantine import FoundGang, SeenJob
-from muster.processes import is_same
-from muster.worker.inheritance import sweep
 from muster.worker.loop import Loop
-from muster.worker.messages import encoded, report, spec_from, worker_from
+from muster.worker.messages import encoded, report
+from muster.worker.output_budget import Disk
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
 
 LOOPBACK = "127.0.0.1"
-
-KILL_WAIT_S = 5.0
-"""How long a killed supervisor may take to be gone: what waits for a disk may take for ever."""
 
 NOBODY = Leadership()
 """No database: what is started for itself alone."""
@@ -90,6 +83,8 @@ class LocalBackend:
         self._is_closing = False
         self._death = ""
         """What ended the thread, if it was not told to end."""
+        self._pruning = Pruning(Home(home).logs)
+        self._pruner: threading.Thread | None = None
         self._directory = Directory(free_port)
         self._loop = Loop(settle=self._settle)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -189,9 +184,13 @@ class LocalBackend:
     def _prune_logs(self) -> None:
         """Beside everything else: there may be many files, and nobody waits for it."""
         self._loop.after(LOGS_LOOK_MS, self._prune_logs)
-        thread = threading.Thread(target=_make_room, args=(Home(self._home).logs,), name="log-pruning", daemon=True)
-        with suppress(RuntimeError):  # no thread is to be had now; the next time will do
-            thread.start()
+        is_busy = self._pruner is not None and self._pruner.is_alive()
+        disk = None if is_busy else self._pruning.due(time.monotonic())
+        if disk is not None:
+            logs = Home(self._home).logs
+            self._pruner = threading.Thread(target=_make_room, args=(logs, disk), name="log-pruning", daemon=True)
+            with suppress(RuntimeError):  # no thread is to be had now; the next time will do
+                self._pruner.start()
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -256,7 +255,7 @@ class LocalBackend:
             self._return(link)
         elif hello["lost"]:
             self._losses[name] = hello["lost_after"]
-        self._tell(_stock(name, hello))
+        self._tell(found_gangs(name, hello, _now_ms()))
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
@@ -300,30 +299,6 @@ class LocalBackend:
         self._has_news = True
 
 
-def _stock(node: NodeName, hello: Message) -> GangsFound:
-    """What a node runs, and the newest that it has heard of every job."""
-    gangs = tuple(
-        FoundGang(
-            job=JobId(said["job"]),
-            attempt=said["attempt"],
-            generation=said["generation"],
-            workers=tuple(_placed(node, worker) for worker in said["workers"]),
-            spec=None if said["spec"] is None else spec_from(said["spec"]),
-        )
-        for said in hello["alive"]
-    )
-    seen = tuple(
-        SeenJob(job=JobId(job), attempt=attempt, generation=generation)
-        for job, attempt, generation, _, _ in hello["gangs"]
-    )
-    return GangsFound(at_ms=_now_ms(), node=node, gangs=gangs, seen=seen)
-
-
-def _placed(node: NodeName, said: Message) -> Worker:
-    """Where a worker was placed; an older supervisor remembers its rank and nothing else."""
-    return worker_from(said) if "node" in said else Worker(rank=said["rank"], role="", node=node)
-
-
 def _ranks(command: Command) -> tuple[int, ...]:
     match command:
         case StartWorkers(workers=workers):
@@ -336,55 +311,9 @@ def _ranks(command: Command) -> tuple[int, ...]:
             assert_never(command)
 
 
-def node_folders(home: Path) -> tuple[Path, ...]:
-    """What the supervisors of a home keep, by node."""
-    nodes = Home(home).nodes
-    return tuple(sorted(path for path in nodes.iterdir() if path.is_dir())) if nodes.is_dir() else ()
-
-
-def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S) -> None:
-    """End the supervisors that keep these folders with everything that they run, and wait until all of it is gone.
-
-    One that does not end, or has died before, is done without: what it ran is known from its journal. Raises
-    `TimedOut` with what is still alive.
-    """
-    known = tuple(folders)
-    living = _tell_to_end(known)
-    give_up_s = time.monotonic() + timeout_s
-    while living and time.monotonic() < give_up_s:
-        time.sleep(0.005)
-        living = {name: each for name, each in living.items() if is_same(each.pid, each.start_ticks)}
-    for each in living.values():
-        _kill_for_good(each)
-    left = [f"{what} on {folder.name}" for folder in known for what in sweep(folder)]
-    if left:
-        raise TimedOut(f"these processes do not end: {', '.join(left)}; do they wait for a disk? Try again later")
-
-
-def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
-    """The supervisors that were told, by the names of their nodes."""
-    living = {folder.name: found for folder in folders if (found := whereabouts(folder)) is not None}
-    for found in living.values():
-        with suppress(ProcessLookupError):  # it may end at any moment by itself
-            os.kill(found.pid, signal.SIGTERM)
-    return living
-
-
-def _kill_for_good(supervisor: Whereabouts) -> None:
-    """End a supervisor that hangs. Its lock is free once it is gone."""
-    with suppress(ProcessLookupError):
-        handle = os.pidfd_open(supervisor.pid)
-        try:
-            if is_same(supervisor.pid, supervisor.start_ticks):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                select.select([handle], [], [], KILL_WAIT_S)
-        finally:
-            os.close(handle)
-
-
-def _make_room(logs: Path) -> None:
+def _make_room(logs: Path, disk: Disk) -> None:
     try:
-        gone = prune(logs, logs_bytes_max(logs)) if logs.is_dir() else 0
+        gone = make_room(logs, disk)
     except OSError as error:
         _log.warning("old output could not be dropped", extra={"cause": str(error)})
     else:

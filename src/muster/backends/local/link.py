@@ -28,6 +28,7 @@ from pathlib import Path
 from muster.home import Home
 from muster.model.leadership import Leadership
 from muster.model.limits import (
+    CONTROL_PING_MS,
     SUPERVISOR_BACKLOG,
     SUPERVISOR_HELLO_MS,
     SUPERVISOR_PAUSE_MAX_MS,
@@ -289,7 +290,7 @@ class Link:
         if silent_ms > SUPERVISOR_SILENCE_MS:
             self._kill("its supervisor does not answer")
             return
-        self._later(SUPERVISOR_SILENCE_MS / 4, self._check_pulse)
+        self._later(CONTROL_PING_MS, self._check_pulse)
         self.say({"ping": 0})
         self.flush()
 

@@ -8,7 +8,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.backends.local.backend import end_supervisors, node_folders
+from muster.backends.local.ending import end_supervisors, node_folders
 from muster.home import Home
 from muster.model.owner import Owner
 from muster.worker.journal import JOURNAL, recorded

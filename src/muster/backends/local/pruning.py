@@ -4,14 +4,21 @@ What marks a log as complete stays, so that whoever asks for it learns that noth
 """
 
 import os
-import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.model.limits import LOGS_DISK_PART, LOGS_KEPT_S
+from muster.model.limits import (
+    LOGS_DISK_PART,
+    LOGS_GROWTH_PART,
+    LOGS_KEPT_S,
+    LOGS_LEAST_PART,
+    LOGS_PRUNE_MS,
+    LOGS_TIGHT_MS,
+)
+from muster.worker.output_budget import Disk, disk_of
 from muster.worker.segments import COMPLETE, SUFFIX
 
 
@@ -26,21 +33,62 @@ class _Attempt:
     is_ended: bool
 
 
-def logs_bytes_max(logs: Path) -> int:
-    """How much output may be kept in this folder."""
-    return shutil.disk_usage(logs).total // LOGS_DISK_PART
+class Pruning:
+    """Knows when it is time to look for old output. Only one thread calls it, and looks are made by another."""
+
+    def __init__(self, logs: Path, *, look: Callable[[Path], Disk | None] = disk_of) -> None:
+        self._logs = logs
+        self._look = look
+        self._looked_s: float | None = None
+        self._free_bytes = 0
+        """How much was free when old output was looked for last, or more if there was since."""
+
+    def due(self, now_s: float) -> Disk | None:
+        """The disk, when old output should be looked for now: it is nearly full, much was written, or time has passed.
+
+        `now_s` is of a clock that nobody sets.
+        """
+        disk = self._look(self._logs)
+        if disk is None:
+            return None
+        self._free_bytes = max(self._free_bytes, disk.free_bytes)
+        has_grown = self._free_bytes - disk.free_bytes >= _bytes_max(disk) // LOGS_GROWTH_PART
+        pause_ms = LOGS_TIGHT_MS if disk.is_tight else LOGS_PRUNE_MS
+        if self._looked_s is not None and not has_grown and now_s < self._looked_s + pause_ms / 1000:
+            return None
+        self._looked_s, self._free_bytes = now_s, disk.free_bytes
+        return disk
 
 
-def prune(logs: Path, bytes_max: int, *, kept_s: float = LOGS_KEPT_S) -> int:
-    """Drop old output until no more than this is left, or nothing that may go. How many bytes went."""
+def make_room(logs: Path, disk: Disk) -> int:
+    """Drop old output until no more is left than there may be, and enough of the disk is free. How many bytes went."""
+    # Twice the room that has to be left: else the next line that somebody prints would need another look.
+    wanted = 2 * disk.floor_bytes - disk.free_bytes if disk.is_tight else 0
+    return prune(logs, _bytes_max(disk), wanted_bytes=wanted, least_bytes=disk.total_bytes // LOGS_LEAST_PART)
+
+
+def _bytes_max(disk: Disk) -> int:
+    """How much output may be kept on this disk."""
+    return disk.total_bytes // LOGS_DISK_PART
+
+
+def prune(
+    logs: Path, bytes_max: int, *, wanted_bytes: int = 0, least_bytes: int = 0, kept_s: float = LOGS_KEPT_S
+) -> int:
+    """Drop old output until no more than `bytes_max` is left, or nothing that may go. How many bytes went.
+
+    What was written a moment ago stays, unless `wanted_bytes` are needed: those go however young they are, down to
+    `least_bytes`.
+    """
     found = sorted(_attempts(logs), key=lambda each: each.touched_s)
-    excess = sum(each.size_bytes for each in found) - bytes_max
-    gone = 0
+    total, now_s, gone = sum(each.size_bytes for each in found), time.time(), 0
+    wanted_bytes = min(wanted_bytes, total - least_bytes)
     for attempt in found:
-        if gone >= excess:
-            break
-        # One that was written just now may have workers on nodes that have not begun to print.
-        if attempt.is_ended and attempt.touched_s <= time.time() - kept_s:
+        # One that was written just now may have workers on nodes that have not begun to print. One that seems to be
+        # from the future was written before the clock was set back.
+        is_young = 0 <= now_s - attempt.touched_s < kept_s
+        excess = wanted_bytes if is_young else max(total - bytes_max, wanted_bytes)
+        if attempt.is_ended and gone < excess:
             for file in attempt.files:
                 file.unlink(missing_ok=True)
             gone += attempt.size_bytes

@@ -72,13 +72,15 @@ def workers_started(job: Job, event: WorkersStarted) -> Step:
 
 
 def workers_exited(job: Job, event: WorkersExited) -> Step:
-    """Count the workers that are gone; the first that failed takes the gang with it."""
+    """Count the workers that are gone; the first that failed, or was out of time, takes the gang with it."""
     ranks = current_ranks(job, event.ranks, event.generation)
     if not ranks:
         return job, ()
     is_active = job.state in _ACTIVE
-    ended_well = event.exit_code == 0 and (is_active or not event.told)
+    ended_well = event.exit_code == 0 and (is_active or not event.told) and not event.timed_out
     after = _without(job, ranks, event.at_ms, finished=ended_well)
+    if event.timed_out:
+        return _out_of_time(job, after, event.at_ms)
     if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
         failed = changed(after, exit_code=event.exit_code)
         return abandon(failed, event.at_ms, cause=_failure(failed, event))
@@ -188,6 +190,18 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
         next_rank=job.next_rank + len(change.joining),
     )
     return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining, event.at_ms)
+
+
+def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
+    """A node kept the maximum duration by itself: the gang ends as if the control plane had told it to.
+
+    The others often crash on the broken connection. A crash that was reported first is then no reason of its own.
+    """
+    if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
+        return abandon(after, at_ms, cause=Cause.TIMEOUT)
+    if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
+        after = changed(after, cause=Cause.TIMEOUT, exit_code=None)
+    return settled(_up_when_complete(after, at_ms), at_ms), ()
 
 
 def _failure(job: Job, event: WorkersExited) -> Cause:

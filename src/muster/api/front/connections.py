@@ -1,0 +1,254 @@
+"""Connections: how many there are, how much one may say before it is understood, and how long that may take.
+
+The server's own protocol has no bounds of this kind. It is extended by those that every request must keep before any
+of our code sees it; whoever breaks one is told so where that is possible, and cut off.
+"""
+
+import asyncio
+import json
+import logging
+import resource
+from collections import Counter
+from http import HTTPStatus
+from typing import Any, ClassVar, Protocol
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from muster.api.problem_documents import problem
+from muster.api.problems import MEDIA_TYPE
+from muster.model.limits import (
+    BODY_S,
+    CONNECTIONS,
+    CONNECTIONS_PER_ADDRESS,
+    DESCRIPTORS_KEPT,
+    HEAD_BYTES,
+    HEAD_LINES,
+    HEAD_S,
+    SEND_S,
+)
+
+_log = logging.getLogger("muster.api")
+
+
+class Connection(Protocol):
+    """One client that is connected."""
+
+    transport: asyncio.Transport
+    client: tuple[str, int] | None
+
+
+class Connections:
+    """Everybody who is connected to one server. Only for the thread of the event loop."""
+
+    def __init__(self, most: int | None = None, *, each: int = CONNECTIONS_PER_ADDRESS) -> None:
+        self._most = _affordable() if most is None else most
+        self._each = each
+        self._addresses: dict[Connection, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._idle: dict[Connection, None] = {}
+        """Those without a request, the one first that has been so for longest."""
+
+    def enter(self, connection: Connection) -> bool:
+        """Count a connection; False when there is no room, and none that is idle could make some."""
+        address = connection.client[0] if connection.client else ""
+        if self._counts[address] >= self._each and not self._make_room(address):
+            return False
+        if len(self._addresses) >= self._most and not self._make_room(None):
+            return False
+        self._addresses[connection] = address
+        self._counts[address] += 1
+        self._idle[connection] = None
+        return True
+
+    def leave(self, connection: Connection) -> None:
+        """It is gone."""
+        self._idle.pop(connection, None)
+        address = self._addresses.pop(connection, None)
+        if address is not None:
+            self._counts[address] -= 1
+            if not self._counts[address]:
+                del self._counts[address]
+
+    def note_busy(self, connection: Connection) -> None:
+        """It has asked for something."""
+        self._idle.pop(connection, None)
+
+    def note_idle(self, connection: Connection) -> None:
+        """It was answered."""
+        if connection in self._addresses:
+            self._idle.pop(connection, None)
+            self._idle[connection] = None
+
+    def _make_room(self, address: str | None) -> bool:
+        """End the connection that has been idle for longest, of an address or of all."""
+        found = (each for each in self._idle if address is None or self._addresses[each] == address)
+        longest = next(found, None)
+        if longest is None:
+            return False
+        self.leave(longest)
+        longest.transport.abort()
+        return True
+
+
+def _affordable() -> int:
+    """How many connections there may be so that files can still be opened."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = CONNECTIONS if descriptors == resource.RLIM_INFINITY else min(CONNECTIONS, descriptors - DESCRIPTORS_KEPT)
+    return max(most, 1)
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """The server's protocol, within bounds."""
+
+    book: ClassVar[Connections]
+    head_s: ClassVar[float] = HEAD_S
+    body_s: ClassVar[float] = BODY_S
+    send_s: ClassVar[float] = SEND_S
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._refusal = (HTTPStatus.BAD_REQUEST, "this is not HTTP as it is understood here")
+        self._head_bytes = 0
+        self._is_in_body = False
+        self._patience: asyncio.TimerHandle | None = None
+        """For the rest of a request."""
+        self._acceptance: asyncio.TimerHandle | None = None
+        """For taking what was answered."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody has connected."""
+        super().connection_made(transport)
+        if self.book.enter(self):
+            self._be_patient(self.head_s)
+        else:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open; try again in a moment")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They are gone."""
+        self.book.leave(self)
+        self._lose_patience()
+        self._stop_waiting_to_send()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what they say, unless it is too much or comes too slowly."""
+        if self.transport.is_closing():
+            return
+        if not self._is_in_body:
+            self._head_bytes += len(data)
+            if self._patience is None:
+                self._be_patient(self.head_s)
+        super().data_received(data)
+        if not self._is_in_body and self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(*_TOO_LONG)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header is complete."""
+        super().on_header(name, value)
+        if len(self.headers) > HEAD_LINES:
+            self._refusal = _TOO_LONG
+            raise ValueError("too many headers")  # The parser stops, and the refusal is sent.
+
+    def on_headers_complete(self) -> None:
+        """All headers are."""
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
+            self._refusal = _TOO_LONG
+            raise ValueError("too long headers")
+        self._is_in_body, self._head_bytes = True, 0
+        self.book.note_busy(self)
+        self._be_patient(self.body_s)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The whole request is here."""
+        self._is_in_body, self._head_bytes = False, 0
+        self._lose_patience()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """It was answered; what comes next is another request."""
+        self.book.note_idle(self)
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """They do not take what was answered."""
+        super().pause_writing()
+        self._stop_waiting_to_send()
+        self._acceptance = self.loop.call_later(self.send_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """They do again."""
+        self._stop_waiting_to_send()
+        super().resume_writing()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Another protocol goes on with the connection, and counts it."""
+        self._lose_patience()
+        self.book.leave(self)
+        super().handle_websocket_upgrade()
+
+    def send_400_response(self, msg: str) -> None:
+        """What the server says to something that it does not understand."""
+        _log.info("a request was not understood: %s", msg)
+        self._refuse(*self._refusal)
+
+    def _refuse(self, status: HTTPStatus, detail: str) -> None:
+        """A problem document, and the end of the connection."""
+        document = problem(status, _CODES.get(status, "refused"), detail, retry_helps=status in _CODES)
+        body = json.dumps(document.model_dump(exclude_none=True, mode="json")).encode()
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
+        self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+    def _be_patient(self, for_s: float) -> None:
+        self._lose_patience()
+        self._patience = self.loop.call_later(for_s, self._hang_up)
+
+    def _lose_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _stop_waiting_to_send(self) -> None:
+        if self._acceptance is not None:
+            self._acceptance.cancel()
+            self._acceptance = None
+
+    def _hang_up(self) -> None:
+        """The rest of the request did not come. One that is being answered meanwhile ends without an answer."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if self._is_in_body or (cycle and not cycle.response_complete):
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request did not come within its time")
+
+
+class BoundedWebSocket(WebSocketsSansIOProtocol):
+    """The same for a websocket, which is never idle: it is a terminal that somebody sits at."""
+
+    book: ClassVar[Connections]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It takes over from the request that asked for it, whose place is free."""
+        super().connection_made(transport)
+        self.book.enter(self)
+        self.book.note_busy(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They are gone."""
+        self.book.leave(self)
+        super().connection_lost(exc)
+
+
+_TOO_LONG = (
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    f"a request has at most {HEAD_LINES} headers with {HEAD_BYTES} bytes in all; send less",
+)
+_CODES = {HTTPStatus.SERVICE_UNAVAILABLE: "unavailable", HTTPStatus.REQUEST_TIMEOUT: "timed_out"}
+
+
+def bounded(book: Connections | None = None) -> tuple[type[BoundedHttp], type[BoundedWebSocket]]:
+    """The protocols of one server, which count their connections together."""
+    shared = {"book": book or Connections()}
+    return type("Http", (BoundedHttp,), shared), type("WebSocket", (BoundedWebSocket,), shared)

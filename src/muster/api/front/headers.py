@@ -1,0 +1,44 @@
+"""What every answer says to browsers and caches: keep nothing, guess nothing, and show it in no other page."""
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ALWAYS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+OF_PEOPLE = {"Cache-Control": "no-store"}
+"""Answers under /v1 are about people and their work: no proxy and no browser keeps them."""
+OF_PAGES = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Headers:
+    """An ASGI middleware that adds what a route has not said itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, and complete the headers of the answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def completing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message.setdefault("headers", [])
+                headers = MutableHeaders(scope=message)
+                for name, value in _wanted(scope["path"], headers.get("content-type", "")).items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, completing)
+
+
+def _wanted(path: str, media_type: str) -> dict[str, str]:
+    wanted = dict(ALWAYS)
+    if path.startswith("/v1/"):
+        wanted |= OF_PEOPLE
+    if media_type.startswith("text/html"):
+        wanted |= OF_PAGES
+    return wanted

@@ -1,0 +1,43 @@
+"""How often somebody may ask: a bucket of tokens for each, which fills as time passes."""
+
+import time
+from collections.abc import Callable
+
+from muster.model.limits import ADDRESSES_REMEMBERED
+
+
+class Rates:
+    """Buckets by key, such as a subject or an address."""
+
+    def __init__(self, per_s: float, at_once: float, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._per_s = per_s
+        self._at_once = at_once
+        self._now_s = now_s
+        self._left: dict[str, tuple[float, float]] = {}
+        """What was in each bucket, and when; a bucket that is not here is full."""
+
+    def take(self, key: str, cost: float = 1) -> float:
+        """Take what a request costs; returns 0, or how many seconds to wait when the bucket is empty.
+
+        A request that costs more than there is empties the bucket below zero, and those that follow wait for it.
+        """
+        wait_s = self.wait_s(key)
+        if wait_s <= 0:
+            self.charge(key, cost)
+        return wait_s
+
+    def wait_s(self, key: str) -> float:
+        """How many seconds until the next request, without taking anything."""
+        return max(0.0, (1 - self._present(key)) / self._per_s)
+
+    def charge(self, key: str, cost: float) -> None:
+        """Take something whether it is there or not, such as for what a request turned out to cost."""
+        left = max(self._present(key) - cost, -self._at_once)
+        self._left.pop(key, None)
+        if len(self._left) >= ADDRESSES_REMEMBERED:
+            del self._left[next(iter(self._left))]
+        self._left[key] = (left, self._now_s())
+
+    def _present(self, key: str) -> float:
+        left, at_s = self._left.get(key, (self._at_once, 0.0))
+        return min(self._at_once, left + (self._now_s() - at_s) * self._per_s)

@@ -1,0 +1,37 @@
+"""A process that reads job files for a server, one after another, until the server hangs up.
+
+It stands behind everybody else in the line for the processor, and has no more memory than it needs.
+"""
+
+import os
+import resource
+import sys
+from contextlib import suppress
+
+from muster.api.problem_documents import problem
+from muster.api.reading.frames import encoded, receive, send
+from muster.api.reading.submission import ReadSubmission, read_submission
+from muster.api.schemas.problems import Problem
+from muster.model.limits import JOB_READER_BYTES
+
+NICENESS = 10
+
+
+def main() -> None:
+    """Answer frames on standard input with frames on standard output."""
+    os.nice(NICENESS)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (JOB_READER_BYTES, JOB_READER_BYTES))
+    while (body := receive(sys.stdin.buffer)) is not None:
+        send(sys.stdout.buffer, encoded(_answer(body)))
+
+
+def _answer(body: bytes) -> ReadSubmission | Problem:
+    try:
+        return read_submission(body)
+    except (MemoryError, RecursionError):
+        return problem(422, "invalid", "the job file takes more memory to read than any job file needs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""What a server and a process that reads for it say to one another: frames of bytes, and data only in them.
+
+A frame is its length in four bytes and so many bytes. Asked is the body of a submission; answered is one letter that
+says what follows, and a JSON document.
+"""
+
+from typing import IO
+
+import msgspec
+
+from muster.api.reading.submission import ReadSubmission
+from muster.api.schemas.problems import Problem
+
+LENGTH_BYTES = 4
+_READ, _PROBLEM = b"r", b"p"
+_decode = msgspec.json.Decoder(ReadSubmission).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def send(stream: IO[bytes], frame: bytes) -> None:
+    """Write a frame."""
+    stream.write(len(frame).to_bytes(LENGTH_BYTES, "big") + frame)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> bytes | None:
+    """Read a frame; None when the other side is gone."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    length = int.from_bytes(head, "big")
+    frame = stream.read(length)
+    return frame if len(frame) == length else None
+
+
+def encoded(answer: ReadSubmission | Problem) -> bytes:
+    """An answer as a frame."""
+    if isinstance(answer, Problem):
+        # What was sent may hold half a character, which is shown as far as it can be.
+        return _PROBLEM + answer.model_dump_json().encode("utf-8", "replace")
+    return _READ + _encode(answer)
+
+
+def decoded(frame: bytes) -> ReadSubmission | Problem:
+    """The inverse of `encoded`."""
+    kind, body = frame[:1], frame[1:]
+    return Problem.model_validate_json(body) if kind == _PROBLEM else _decode(body)

@@ -1,0 +1,79 @@
+"""The body of a submission -> the job that it asks for, or a problem document that says why it is none.
+
+Needs nothing of the framework and nothing of the server: it also runs in the processes of `readers`.
+"""
+
+import hashlib
+import json
+
+from pydantic import ValidationError
+
+from muster.api.problem_documents import problem, problem_of, problem_of_fields
+from muster.api.schemas.jobs import Submission
+from muster.api.schemas.problems import Problem
+from muster.formats.document import Document, parse_document
+from muster.formats.job_document import job_document
+from muster.formats.job_file import job_from_document
+from muster.model.errors import MusterError
+from muster.model.limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_INLINE_TEXT_CHARS
+from muster.model.records import Record
+from muster.model.spec import JobSpec
+
+
+class ReadSubmission(Record, frozen=True, kw_only=True):
+    """A submission that was understood."""
+
+    spec: JobSpec
+    held: bool
+    fingerprint: str
+    """The same for two submissions that ask for the same."""
+
+
+def parsed_submission(body: bytes) -> Submission | Problem:
+    """The body as a submission whose job file nobody has read yet."""
+    try:
+        value = json.loads(body)
+    except json.JSONDecodeError as error:
+        return problem(422, "invalid", f"body: is not JSON: {error.msg} at line {error.lineno}")
+    except (UnicodeDecodeError, RecursionError, ValueError):
+        return problem(422, "invalid", "body: is not JSON that can be read")
+    try:
+        return Submission.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        return problem_of_fields([{**each, "loc": ("body", *each["loc"])} for each in found])
+
+
+def read_submission(body: bytes) -> ReadSubmission | Problem:
+    """The job that a body asks for. Takes as long as it takes."""
+    submission = parsed_submission(body)
+    return submission if isinstance(submission, Problem) else read_job(submission)
+
+
+def read_job(submission: Submission) -> ReadSubmission | Problem:
+    """The job in a submission."""
+    try:
+        spec = job_from_document(_document(submission), environment={})
+    except MusterError as error:
+        return problem_of(error)
+    text = json.dumps([job_document(spec), submission.held], sort_keys=True)
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    return ReadSubmission(spec=spec, held=submission.held, fingerprint=fingerprint)
+
+
+def _document(submission: Submission) -> Document:
+    if submission.text is None:
+        return Document(file=submission.file, value=submission.job)
+    return parse_document(submission.text, file=submission.file, values_max=JOB_FILE_VALUES)
+
+
+def read_if_short(body: bytes) -> ReadSubmission | Problem | None:
+    """The same for a body that is read in a millisecond or two; None for one that may take longer."""
+    if len(body) > JOB_INLINE_BYTES:
+        return None
+    submission = parsed_submission(body)
+    if isinstance(submission, Problem):
+        return submission
+    if submission.text is not None and len(submission.text) > JOB_INLINE_TEXT_CHARS:
+        return None
+    return read_job(submission)

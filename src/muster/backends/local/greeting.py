@@ -1,0 +1,32 @@
+"""What a supervisor says of itself when it is greeted."""
+
+from muster.model.events import GangsFound
+from muster.model.ids import JobId, NodeName
+from muster.model.job import Worker
+from muster.model.quarantine import FoundGang, SeenJob
+from muster.worker.messages import spec_from, worker_from
+from muster.worker.service import Message
+
+
+def found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
+    """What a node runs, and the newest that it has heard of every job."""
+    gangs = tuple(
+        FoundGang(
+            job=JobId(said["job"]),
+            attempt=said["attempt"],
+            generation=said["generation"],
+            workers=tuple(_placed(node, worker) for worker in said["workers"]),
+            spec=None if said["spec"] is None else spec_from(said["spec"]),
+        )
+        for said in hello["alive"]
+    )
+    seen = tuple(
+        SeenJob(job=JobId(job), attempt=attempt, generation=generation)
+        for job, attempt, generation, _, _ in hello["gangs"]
+    )
+    return GangsFound(at_ms=at_ms, node=node, gangs=gangs, seen=seen)
+
+
+def _placed(node: NodeName, said: Message) -> Worker:
+    """Where a worker was placed; an older supervisor remembers its rank and nothing else."""
+    return worker_from(said) if "node" in said else Worker(rank=said["rank"], role="", node=node)
