@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
-from muster.model.limits import ABSENCE_MARGIN_MS, FAILED_GANG_GRACE_MS
+from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, FAILED_GANG_GRACE_MS
 from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Struck, Violation, overlap_s
 from tests.chaos.ledger import Run
 
@@ -13,8 +13,8 @@ Check = Callable[[Evidence], Iterator[Violation]]
 TICK_S = 0.011
 """The kernel gives start times in hundredths of a second."""
 ABSENCE_S = ABSENCE_MARGIN_MS / 1000
-HANG_S = 5.0
-"""How much later than when it is known to be away a supervisor may act when the control plane hangs."""
+HANG_S = CONTROL_SILENCE_MS / 1000
+"""How much later a supervisor may act when the control plane is not dead but hangs."""
 LOAD_S = 3.0
 """What a busy machine may add to any time."""
 PIPE_S = 1.0

@@ -74,7 +74,7 @@ def old_backup(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     copy = _copied(stage)
     if copy is None:
         return None
-    time.sleep(hold_s)
+    stage.cluster.pause(hold_s)
     stage.cluster.kill_control()
     _restore(stage, copy)
     stage.evidence.rollbacks.append((began_s, now_s()))
@@ -227,7 +227,7 @@ def _probe(stage: Stage, what: str, hold_s: float) -> None:
                 f"and /healthz says {health}",
             )
             return
-        time.sleep(PROBED_S)
+        stage.cluster.pause(PROBED_S)
 
 
 def _is_acknowledged(stage: Stage) -> bool:
@@ -249,10 +249,11 @@ def _must_be_refused(stage: Stage, spawn: Callable[[], "subprocess.Popen[bytes]"
     process = spawn()
     until_s = time.monotonic() + REFUSED_S
     while process.poll() is None and time.monotonic() < until_s and not announced.exists():
-        time.sleep(0.05)
+        stage.cluster.pause(0.05)
     if process.poll() is None:
-        stage.found(rule, "a server was let in that must be refused")
-        time.sleep(HARM_S)
+        told = "a server was let in that must be refused" if announced.exists() else f"no refusal in {REFUSED_S:.0f} s"
+        stage.found(rule, told)
+        stage.cluster.pause(HARM_S)
         process.kill()
         process.wait()
         announced.unlink(missing_ok=True)
