@@ -131,6 +131,10 @@ TURN_RESERVE_PART = 150
 TURN_EVEN_COST = 64
 """How many times as dear it is to stop a job that was never kept waiting: a few others who can afford it go before."""
 
+LAST_RESORT_COST = 10**18
+"""What it costs more, in GPU-milliseconds, to take a guarantee back from a job that nobody else may stop, for each step
+further up: more than everything that all jobs of a cluster could lose together."""
+
 PATIENCE_LOOK_MS = 10 * 60_000
 """How soon a job that still has patience is looked at again, at the soonest, where what is fair changes with time."""
 
@@ -143,10 +147,17 @@ INBOX_WISHES = 10_000
 FEED_EVENTS = 20_000
 """Events kept in memory for watchers; who is further behind reads the store."""
 
-STATE_EVERY_EVENTS = 20_000
-"""Events between two saved states: a second or two to fold after a restart."""
+STATE_EVERY_EVENTS = 5_000
+"""Events between two saved states: a fifth of a second to fold after a restart."""
 
-IDLE_STATE_EVENTS = 2_000
+JOBS_PER_STATE_EVENT = 8
+"""A state of more jobs than eight times as many events waits for more of them: saving a million jobs takes seconds."""
+
+STATE_BYTES = 2 * 1024 * 1024 * 1024
+"""The most that a saved state may take once unpacked: a million jobs at two kilobytes each. A larger one is not read,
+and the log is folded instead, so that a forged row cannot fill the memory."""
+
+IDLE_STATE_EVENTS = 1_000
 """The same when the writer has nothing else to do."""
 
 QUIET_MS = 1_000
@@ -159,8 +170,8 @@ YOUNG_OBJECTS = 50_000
 """New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
 
 CLOCK_DRAW_PART = 20
-"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall clock
-that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
+"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall
+clock that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
 supervisors allow for."""
 
 WRITE_RETRY_MS = 1_000
@@ -171,6 +182,26 @@ STORE_READERS = 8
 
 STORE_BUSY_MS = 5_000
 """How long a connection waits for a lock on the file: longer than any transaction of the one writer takes."""
+
+STORE_READ_MS = 10_000
+"""How long one answer of a PostgreSQL is waited for by who reads: a page takes milliseconds, and people wait for it."""
+
+STORE_WRITE_MS = 30_000
+"""The same for the writer: the largest state takes a second. What was not answered by then may have been done all the
+same, and is looked for before it is done again."""
+
+STORE_CONNECT_S = 5
+"""How long a connection to a PostgreSQL is waited for."""
+
+STORE_SILENCE_MS = 3_000
+"""After so long without an answer of the store the server says that it is not well, although it still waits."""
+
+STORE_LOOK_MS = 2_000
+"""How often an idle writer looks whether its database is still there and still its own."""
+
+STEP_DOWN_MS = 15_000
+"""How long a writer that lost its lock to another process tries to get it back: a server that was restarted holds the
+lock of a connection that is gone for a moment. After that the other one leads, and this one ends."""
 
 STORE_CLAIM_MS = 1_000
 """How long a new writer waits for the last one to be gone: a server notices that a process has died within this."""
@@ -212,14 +243,14 @@ LOG_SEGMENTS = 64
 """Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
 
 LOG_TAIL_BYTES = 256 << 10
-"""What a worker may keep of its output at least, also when the disk is nearly full: the end of it, where errors stand."""
+"""What a worker may keep of its output at least, also when the disk is nearly full: the end, where errors stand."""
 
 LOGS_JOB_BYTES = 2 << 30
 """Output kept of all workers that one job has on a node: four of the noisiest."""
 
 LOGS_DISK_PART = 10
-"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part of
-that; of ended ones the control plane does. Training needs the rest for checkpoints."""
+"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part
+of that; of ended ones the control plane does. Training needs the rest for checkpoints."""
 
 LOGS_FREE_PART = 20
 LOGS_FREE_BYTES = 1 << 30
@@ -302,107 +333,11 @@ TOKENS_REMEMBERED = 10_000
 TOKENS_REMEMBERED_MS = 2_000
 """How long a token may still let somebody in after another control plane revoked it."""
 
+TOKENS_TRUSTED_MS = 15 * 60_000
+"""The same while the store cannot be asked: long enough to look at what runs and to mend the store."""
+
 TOKEN_BINDINGS = 100
 """Roles that one token may have: a person is in a few teams."""
-
-JOB_BODY_BYTES = 512 * 1024
-"""What a submission may send: a hundred times a long job file. A longer script is a file that the job reads."""
-
-PAGE_SPEC_CHARS = 512 * 1024
-"""Characters of job files in one page of jobs: a page of long scripts ends early, as one of few matches does."""
-
-BODY_BYTES = 256 * 1024
-"""What any other request may send: a whole list of tiers or pools fits, and is read in a few milliseconds."""
-
-BODY_ERRORS = 20
-"""Mistakes in a body that are told one by one; more would scroll the first ones away."""
-
-JOB_FILE_VALUES = 20_000
-"""Values in a job file that is sent as text: every list of a job filled to its bound, and read in a fifth of a second.
-Without a bound 0.8 MB of brackets take three seconds."""
-
-JOB_INLINE_BYTES = 4 * 1024
-JOB_INLINE_TEXT_CHARS = 1024
-"""A job file up to this size, as an object and as text, is read at once: that takes two milliseconds at worst. Longer
-ones are read by a process of their own, where nobody waits for them but who sent them."""
-
-JOB_READERS_MAX = 4
-"""Processes that read job files; there is one for every two processors, so that others find the rest free."""
-
-JOB_READ_S = 3.0
-"""How long reading one job file may take before its process is ended: the longest that fit take a tenth of it."""
-
-JOB_READS_WAITING = 32
-JOB_READS_PER_CALLER = 2
-"""Long job files that are read or wait to be read, of all callers and of one."""
-
-JOB_READER_BYTES = 1 << 30
-"""Memory of a process that reads job files."""
-
-JOB_READER_FILES = 1_000
-"""Job files after which a process that reads them is replaced: what it may have leaked is gone with it."""
-
-HEAD_BYTES = 32 * 1024
-HEAD_LINES = 100
-"""The request line and headers of one request, in all: five times what browsers and proxies send."""
-
-HEAD_S = 15.0
-"""How long a client may take from its first byte, or from when it connected, until its headers are complete."""
-
-BODY_S = 60.0
-"""How long a client may take to send a body: the longest at 35 KB a second."""
-
-CONNECTIONS = 2_048
-"""Connections that are open at once: every stream that may be, and some hundreds that come and go."""
-
-CONNECTIONS_PER_ADDRESS = 1_024
-"""Of one client address, behind which a login node or a proxy may stand. The connection that was idle for longest makes
-room for a new one, so that nobody is kept out by connections that somebody only holds."""
-
-DESCRIPTORS_KEPT = 256
-"""Open files that connections leave to the rest of the server: the database, supervisors, logs."""
-
-REQUESTS_PER_S = 600
-REQUESTS_AT_ONCE = 2_400
-"""Of one subject, on average and after a pause: twice the rate that the benchmark of submissions holds. A long body
-counts as several requests, and so does one that was denied."""
-
-REQUEST_BYTES = 2 * 1024
-"""Of a body, what counts as one more request: what is submitted is kept, and 600 of these a second are 1.2 MB/s."""
-
-DENIED_REQUESTS = 10
-"""What a request counts as that is answered with 401, 403 or 404."""
-
-STRANGERS_PER_S = 20
-STRANGERS_AT_ONCE = 200
-"""Requests without a token that is known, by client address: who mistypes a token is told so, who guesses is slowed."""
-
-ADDRESSES_REMEMBERED = 10_000
-"""Subjects and addresses whose rates are known: those that asked for nothing for longest are forgotten first."""
-
-THROTTLED_S = 0.25
-"""How long somebody who asks too often waits to be told so: a loop that does not listen becomes a slow one."""
-
-TURNS = 8
-TURNS_EACH = 1
-"""Requests that are being answered at once: so many of all subjects, and of each subject so many whatever the others
-do. A newcomer waits behind a few requests, not behind everything that a busy neighbour has asked for."""
-
-TURNS_WAITING = 256
-"""Requests of one subject that wait for their turn."""
-
-DENIALS_S = 60.0
-"""Denials of one token for one action within this time are one entry in the audit, with how many there were."""
-
-DENIALS_REMEMBERED = 1_000
-"""Pairs of token and action whose denials are being counted; all others are counted together."""
-
-AUDIT_SUBJECT_CHARS = 200
-"""What the audit keeps of the name of something: the longest id and the longest route fit."""
-
-ALLOWED_HOSTS = 100
-HOST_CHARS = 255
-"""Names that a server answers to, and the length of one, which DNS bounds."""
 
 PAGE_ITEMS = 100
 PAGE_ITEMS_MAX = 1_000
@@ -484,6 +419,9 @@ KEEP_ALIVE_S = 30
 
 STOP_S = 10
 """How long requests that are being answered may hold up a stop."""
+
+TOKEN_SECONDS = 90 * 24 * 3_600
+"""Ninety days, for a token of which nothing else was said: long enough to work with, and forgotten ones end."""
 
 TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
 """Ten years: longer than anybody remembers what a token was for."""

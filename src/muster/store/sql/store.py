@@ -6,14 +6,13 @@ from typing import Self
 from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from muster.model.errors import Corrupted, InvalidInput
+from muster.model.errors import Corrupted, InvalidInput, Unavailable
 from muster.store.sql.audit_trail import SqlAuditTrail
 from muster.store.sql.cluster_record import SqlClusterRecord
 from muster.store.sql.database import Database, Host
 from muster.store.sql.event_log import SqlEventLog
 from muster.store.sql.head import check_head
 from muster.store.sql.job_archive import SqlJobArchive
-from muster.store.sql.postgres import Postgres
 from muster.store.sql.sqlite import Sqlite
 from muster.store.sql.state_store import SqlStateStore
 from muster.store.sql.tokens import SqlTokenStore
@@ -23,7 +22,8 @@ from muster.store.sql.upgrade import bring_up_to_date, check_up_to_date
 def open_store(url: str, *, write: bool) -> "SqlStore":
     """Open the store at `sqlite:////path/to/muster.db` or `postgresql://user@host/database`.
 
-    For writing it is made if there is none, and brought to the newest schema. Raises `Refused` when another process
+    For writing it is made if there is none, and brought to the newest schema; where nothing can be written now but all
+    is there, that is put off until the first write that succeeds. Raises `Refused` when another process
     has it open for writing, `TooNew` when a newer Muster made it, `Corrupted` when it is damaged.
     """
     database = Database(host_of(url, write=write), write=write)
@@ -75,6 +75,9 @@ def host_of(url: str, *, write: bool) -> Host:
         case "sqlite":
             return Sqlite(parsed, write=write)
         case "postgresql" | "postgres":
+            # Imported here, because most stores are a file and need not pay for it at every start.
+            from muster.store.sql.postgres import Postgres  # noqa: PLC0415
+
             return Postgres(parsed)
         case other:
             raise InvalidInput(f"a store cannot be kept in {other!r}; write sqlite:////path or postgresql://…")
@@ -83,14 +86,27 @@ def host_of(url: str, *, write: bool) -> Host:
 def _prepare(database: Database, *, write: bool) -> None:
     """Look for damage, bring the schema up to date, and see that nothing is missing at the end."""
     if write:
-        with database.writing("upgrade") as connection:
-            _check_files(database, connection)
-            bring_up_to_date(connection, database.name)
+        _upgrade_now_or_later(database)
     with database.reading() as connection:
         if not write:
             _check_files(database, connection)
+        if not write or database.before_writing is not None:
             check_up_to_date(connection, database.name)
         check_head(connection, database.name)
+
+
+def _upgrade_now_or_later(database: Database) -> None:
+    """Where nothing can be written now, such as on a full disk, what is there can be read all the same."""
+
+    def upgrade(connection: Connection) -> None:
+        _check_files(database, connection)
+        bring_up_to_date(connection, database.name)
+
+    try:
+        with database.writing("upgrade") as connection:
+            upgrade(connection)
+    except Unavailable:
+        database.before_writing = upgrade
 
 
 def _check_files(database: Database, connection: Connection) -> None:
