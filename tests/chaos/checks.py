@@ -198,9 +198,9 @@ def retries_are_counted(evidence: Evidence) -> Iterator[Violation]:
         if asked.ends != "failed" or answer.state != "failed" or evidence.is_rewritten(asked):
             continue
         failures = sum(run.label == label and run.code not in (None, 0, 143) for run in evidence.runs)
-        allowed = 2 if asked.label == "retried" else 1
-        if failures > allowed or (failures < allowed and not evidence.was_hit(label)):
-            yield Violation(rule="retries", told=f"{label} failed {failures} times by itself, {allowed} were asked for")
+        due = 2 if asked.label == "retried" else 1
+        if failures > due or (failures < due and not evidence.was_hit(label)):
+            yield Violation(rule="retries", told=f"{label} failed {failures} times by itself, and {due} were due")
 
 
 def output_is_whole(evidence: Evidence) -> Iterator[Violation]:
