@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.control_plane import body, paced, quantile
 from benchmarks.core import report
 from benchmarks.http_load import Load
-from muster.model.limits import JOB_BODY_BYTES
+from muster.model.client_limits import JOB_BODY_BYTES
 from tests.crash.server import Server
 
 FLOODERS = 8

@@ -145,7 +145,8 @@ class LocalWorld:
         return changed(event, at_ms=times[0] if times else self._shadow.now_ms)
 
     def _is_ready(self, command: Command, rank: int) -> bool:
-        return (self._folder / f"{command.attempt}-{rank}.ready").exists()
+        attempt = max(command.attempt, self._shadow._gangs[command.job].attempt)
+        return (self._folder / f"{attempt}-{rank}.ready").exists()
 
     def _is_quiet(self) -> bool:
         """True when every command was taken by every node that is there."""

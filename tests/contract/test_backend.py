@@ -198,6 +198,20 @@ def test_a_newer_attempt_ends_what_is_left_of_the_older(world: World) -> None:
     assert {event.attempt for event in heard(world) if isinstance(event, WorkersExited)} == {2}
 
 
+def test_a_command_for_an_older_attempt_starts_and_ends_nothing(world: World) -> None:
+    """A control plane with an older database may ask for what a newer attempt has replaced."""
+    world.script(JOB, RUNS_ON)
+    world.send(start(attempt=2, generation=2))
+    assert heard(world) == up(attempt=2, generation=2)
+    for command in (start(generation=3), stop(generation=3), kill(generation=3)):
+        world.send(command)
+        denied = heard(world)
+        assert {type(event) for event in denied} == {StartFailed}
+        assert sorted(rank for event in denied if isinstance(event, StartFailed) for rank in event.ranks) == [0, 1]
+        assert {(event.attempt, event.generation) for event in denied if isinstance(event, StartFailed)} == {(1, 3)}
+    assert world.alive(JOB) == (0, 1)
+
+
 def test_a_lost_node_is_reported_and_its_workers_are_not(world: World) -> None:
     world.script(JOB, RUNS_ON)
     world.send(start())

@@ -3,22 +3,14 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from muster.api.concealing import Concealing
 from muster.api.front.hosts import AllowedHosts
 from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
-from muster.model.limits import (
-    BODY_BYTES,
-    HEARTBEAT_S,
-    JOB_BODY_BYTES,
-    LOG_POLL_S,
-    REQUESTS_AT_ONCE,
-    REQUESTS_PER_S,
-    SEND_S,
-    STREAM_S,
-    WATCHERS,
-)
+from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S
+from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
 from muster.store.base import AuditTrail, EventPages
 from muster.token_store import TokenStore
 
@@ -36,6 +28,7 @@ class Settings:
     """What an operator or a test may choose."""
 
     hosts: AllowedHosts = AllowedHosts()
+    conceal: Concealing = Concealing()
     metrics: Audience = Audience.LOOPBACK
     job_body_bytes: int = JOB_BODY_BYTES
     body_bytes: int = BODY_BYTES

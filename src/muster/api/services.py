@@ -21,18 +21,14 @@ from muster.api.places import Places
 from muster.api.reading.readers import Readers
 from muster.live.census import Counting
 from muster.live.inbox import Wish
+from muster.model.client_limits import STRANGERS_AT_ONCE, STRANGERS_PER_S, TURNS, TURNS_EACH, TURNS_WAITING
 from muster.model.errors import TooMany
 from muster.model.limits import (
     LOG_FOLLOWERS,
     LOG_FOLLOWERS_PER_CALLER,
-    STRANGERS_AT_ONCE,
-    STRANGERS_PER_S,
     TERMINAL_THREADS,
     TERMINALS,
     TERMINALS_PER_CALLER,
-    TURNS,
-    TURNS_EACH,
-    TURNS_WAITING,
 )
 
 T = TypeVar("T")

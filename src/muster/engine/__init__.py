@@ -14,7 +14,8 @@
     timers        who wants to be woken when
     story         how a job got where it is
     engine        the door: submit, observe, tick
+    paced_clock   time for whoever drives the engine, that a set wall clock neither stops nor makes jump
 
-It knows no clock and no network: `now_ms` comes with every call, and processes are behind the backend port. A live
-cluster and a simulation drive the same engine.
+The rest knows no clock and no network: `now_ms` comes with every call, and processes are behind the backend port. A
+live cluster and a simulation drive the same engine.
 """

@@ -1,14 +1,16 @@
 """What an operator may do with a job that is in quarantine: let it go on as the job's own, or have it ended."""
 
 from muster.core.footprint import demand_of_running
+from muster.core.lifecycle import occupied
 from muster.engine.state import State
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import Event, GangAdopted, JobSubmitted
 from muster.model.ids import JobId
 from muster.model.instructions import KillWorkers
-from muster.model.job import Job
+from muster.model.job import Job, Worker
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
+from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 OTHERWISE = "kill it with `muster quarantine kill`"
@@ -80,9 +82,32 @@ def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> Non
         there = sum(worker.role == role.name for worker in gang.workers)
         if not role.workers_min <= there <= role.workers_max:
             raise Conflict(f"{there} of {role.workers_min} workers of {job} ({role.name}) are there; {OTHERWISE}")
+    if (holder := _holder(state, job, gang)) is not None:
+        raise Conflict(
+            f"GPUs of {job} belong to {holder} here, which may not know yet; try again later, or {OTHERWISE}"
+        )
     snapshot = state.snapshot
     if spec.tier not in snapshot.setting.tier_rank:
         raise Conflict(f"{job} is of tier {spec.tier}, which does not exist here; {OTHERWISE}")
     demand = demand_of_running(spec, gang.workers, snapshot.setting.tree)
     if (breach := snapshot.ledger.breach(spec.team, demand)) is not None:
         raise Conflict(f"with {job} team {breach.team} would be above its limit; end others first, or {OTHERWISE}")
+
+
+def _holder(state: State, job: JobId, gang: FoundGang) -> JobId | None:
+    """Another job that leaves the gang too little of a GPU, as the records say."""
+    wanted = {(worker.node, gpu): _milli(worker) for worker in gang.workers for gpu in worker.gpus}
+    for other in state.occupying:
+        for worker in occupied(state.jobs[other]) if other != job else ():
+            for gpu in worker.gpus:
+                left = wanted.get((worker.node, gpu))
+                if left is not None and left + _milli(worker) > GPU_MILLI:
+                    return other
+                if left is not None:
+                    wanted[worker.node, gpu] = left + _milli(worker)
+    return None
+
+
+def _milli(worker: Worker) -> int:
+    """What a worker takes of each of its GPUs."""
+    return GPU_MILLI if worker.share_milli is None else worker.share_milli

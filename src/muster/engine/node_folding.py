@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from muster.core.lifecycle import is_known, occupied
+from muster.core.lifecycle import is_known, occupied, standing_commands
 from muster.engine.state import NOTHING, Outcome, State, move_all
 from muster.model.events import (
     ENGINE,
@@ -53,7 +53,10 @@ def _take_stock(state: State, event: GangsFound) -> Outcome:
     is_news = state.quarantine.put(event.node, unknown)
     if is_news:
         _plan_without_quarantine(state, (event.node,))
-    return Outcome(moves, is_change=is_news or bool(moves))
+    # What was sent to a node that had heard more than is known here was refused: it is sent again above that.
+    raised = (move.after for move in moves if move.before is None or move.before.generation < move.after.generation)
+    commands = tuple(command for job in raised for command in standing_commands(job, event.at_ms))
+    return Outcome(moves, commands, is_change=is_news or bool(moves))
 
 
 def _is_known(state: State, gang: FoundGang, node: NodeName) -> bool:
@@ -146,15 +149,20 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     if node is None:
         return NOTHING
     is_news = _change_node(state, changed(node, state=NodeState.DOWN)).is_change
-    outcome = move_all(state, event, state.jobs_on(event.node))
+    strays = [gang.job for gang in state.quarantine.on(event.node) if gang.job in state.jobs]
+    outcome = move_all(state, event, sorted({*state.jobs_on(event.node), *strays}))
+    is_emptied = state.quarantine.put(event.node, ())
+    if is_emptied:
+        _plan_without_quarantine(state, (event.node,))
     sent = (instruction for move in outcome.moves for instruction in move.instructions)
     kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
     state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
-    if is_news or outcome.is_change:
+    is_change = is_news or outcome.is_change or is_emptied
+    if is_change:
         state.node_notes[event.node] = event.because
     if is_news:
         _count_fault(state, event.node)
-    return Outcome(moves=outcome.moves, is_change=is_news or outcome.is_change)
+    return Outcome(moves=outcome.moves, is_change=is_change)
 
 
 def blame_nodes(state: State, event: StartFailed, outcome: Outcome) -> None:

@@ -4,6 +4,8 @@ Commands go to a backend and are fenced by `(job, attempt, generation)`: generat
 one that is older than the newest it has seen for the job. A wake-up stays inside the engine.
 """
 
+from typing import assert_never
+
 from muster.model.ids import JobId
 from muster.model.job import Cause, Placement
 from muster.model.records import Record
@@ -65,3 +67,16 @@ Command = StartWorkers | SignalStop | KillWorkers | AskCheckpoint
 """For a backend."""
 
 Instruction = Command | WakeAt
+
+
+def ranks_named(command: Command) -> tuple[int, ...]:
+    """The workers that a command names."""
+    match command:
+        case StartWorkers(workers=workers):
+            return tuple(worker.rank for worker in workers)
+        case SignalStop(ranks=ranks) | KillWorkers(ranks=ranks):
+            return ranks
+        case AskCheckpoint():
+            return ()
+        case _:
+            assert_never(command)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from muster.model.ids import JobId
-from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.processes import ProcessEntry, entry
@@ -81,6 +81,9 @@ class Crew:
         gang = self._register.gangs.get(command.job)
         if gang is not None and command.generation < gang.generation:
             return
+        if gang is not None and command.attempt < gang.attempt:
+            self._deny_older(command)
+            return
         gang = self._fence(gang, command, meeting)
         match command:
             case StartWorkers():
@@ -144,6 +147,16 @@ class Crew:
                 elif not self._is_left(seat.token):
                     self._journal.add("gone", seat.token)
         return self._register.gangs[command.job]
+
+    def _deny_older(self, command: Command) -> None:
+        """Say that an older attempt has no workers here: a control plane with an older database may ask for them.
+
+        What the newer attempt runs under the same ranks is not what it means.
+        """
+        doomed = frozenset(seat.rank for seat in self._doomed(command.job) if seat.attempt == command.attempt)
+        if gone := tuple(rank for rank in ranks_named(command) if rank not in doomed):
+            older = Gang(job=command.job, attempt=command.attempt, generation=command.generation)
+            self.report(self._failure(older, gone, "a newer attempt was heard of"))
 
     def _doomed(self, job: JobId) -> list[Seat]:
         return [seat for seat in self._register.doomed.values() if seat.job == job]

@@ -3,9 +3,9 @@
 import pytest
 
 from muster.model.errors import Conflict, NotFound
-from muster.model.events import GangsFound, WorkersExited
+from muster.model.events import GangsFound, NodeLost, WorkersExited
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import Command, KillWorkers
+from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import JobState, Worker
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.spec import JobSpec
@@ -153,3 +153,49 @@ def test_a_job_that_ended_here_is_not_brought_back_to_life() -> None:
     found(world, a_found_gang(job, spec=world.engine.job(job).spec))
     with pytest.raises(Conflict, match="is cancelled here"):
         world.engine.adopt(job, world.now_ms)
+
+
+def test_a_lost_node_takes_what_was_in_quarantine_there_with_it() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER, held=True)
+    found(world, a_found_gang(job, attempt=2, spec=world.engine.job(job).spec))
+    world.engine.release(job, world.now_ms)
+    assert world.state_of(job) is JobState.BLOCKED
+    assert world.engine.observe(NodeLost(at_ms=world.now_ms, node=N1, because="switched off")) == 1
+    assert (world.state_of(job), world.engine.job(job).astray) == (JobState.QUEUED, ())
+    assert not world.engine.state.quarantine
+    assert world.engine.observe(NodeLost(at_ms=world.now_ms, node=N1, because="switched off")) == 0
+
+
+def test_what_a_node_refused_as_too_old_is_sent_again_above_what_it_has_heard_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER)
+    world.settle()
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    found(world, seen=(SeenJob(job=job, attempt=1, generation=9),))
+    assert [(type(command), command.attempt, command.generation) for command in sent] == [(StartWorkers, 1, 9)]
+    found(world, seen=(SeenJob(job=job, attempt=1, generation=9),))
+    assert len(sent) == 1
+
+
+@pytest.mark.parametrize(("share_milli", "is_refused"), [(None, True), (500, False), (501, True)])
+def test_a_gang_is_not_adopted_on_gpus_that_belong_to_another_job_here(
+    share_milli: int | None, is_refused: bool
+) -> None:
+    world = World()
+    holder = world.submit(a_job(gpus=0.5) if share_milli else a_job(gpus=1), FOREVER)
+    world.settle()
+    seat = world.engine.job(holder).workers[0]
+    spec = a_job(gpus=share_milli / 1000) if share_milli else a_job(gpus=1)
+    worker = Worker(rank=0, role="worker", node=seat.node, gpus=seat.gpus, share_milli=share_milli)
+    gang = FoundGang(job=OLD, attempt=1, generation=3, workers=(worker,), spec=spec)
+    world.engine.observe(GangsFound(at_ms=world.now_ms, node=seat.node, gangs=(gang,)))
+    if not is_refused:
+        world.engine.adopt(OLD, world.now_ms)
+        assert world.state_of(OLD) is JobState.RUNNING
+        return
+    with pytest.raises(Conflict, match=f"GPUs of {OLD} belong to {holder} here"):
+        world.engine.adopt(OLD, world.now_ms)

@@ -12,7 +12,7 @@ from muster.api.problem_documents import problem
 from muster.api.reading.frames import encoded, receive, send
 from muster.api.reading.submission import ReadSubmission, read_submission
 from muster.api.schemas.problems import Problem
-from muster.model.limits import JOB_READER_BYTES
+from muster.model.client_limits import JOB_READER_BYTES
 
 NICENESS = 10
 

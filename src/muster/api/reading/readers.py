@@ -20,14 +20,14 @@ from muster.api.problem_documents import problem
 from muster.api.reading.frames import decoded, receive, send
 from muster.api.reading.submission import ReadSubmission
 from muster.api.schemas.problems import Problem
-from muster.model.errors import Unavailable
-from muster.model.limits import (
+from muster.model.client_limits import (
     JOB_READ_S,
     JOB_READER_FILES,
     JOB_READERS_MAX,
     JOB_READS_PER_CALLER,
     JOB_READS_WAITING,
 )
+from muster.model.errors import Unavailable
 
 _log = logging.getLogger("muster.api")
 

@@ -8,8 +8,9 @@ from muster.api.schemas import job_file
 from muster.api.schemas.base import REASON_CHARS, STORABLE, Paging, Schema, Time
 from muster.formats.job_wire import ENTRIES_MAX
 from muster.formats.wire import ID_CHARS
+from muster.model.client_limits import JOB_BODY_BYTES
 from muster.model.job import Cause, JobState
-from muster.model.limits import JOB_BODY_BYTES, MAX_DURATION_MS, PRIORITY_MAX
+from muster.model.limits import MAX_DURATION_MS, PRIORITY_MAX
 from muster.model.plan import ReasonCode
 from muster.model.spec import DependencyWhen
 

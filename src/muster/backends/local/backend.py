@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import assert_never
 
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
@@ -33,7 +32,7 @@ from muster.model.events import (
     WorkersExited,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.instructions import Command, ranks_named
 from muster.model.leadership import Leadership
 from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
@@ -214,6 +213,9 @@ class LocalBackend:
         """Send a command to the nodes it means."""
         if self._directory.is_older(command):
             return
+        if self._directory.is_of_older_attempt(command):
+            self._deny(command, ranks_named(command), "a newer attempt was heard of")
+            return
         unplaced = self._directory.unplaced(command)
         if unplaced and not all(link.has_greeted or link.is_lost for link in self._links.values()):
             self._unplaced.append(command)
@@ -221,7 +223,7 @@ class LocalBackend:
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
             if link is None:
-                self._deny(errand.command, _ranks(errand.command), f"{errand.node} is no node of this machine")
+                self._deny(errand.command, ranks_named(errand.command), f"{errand.node} is no node of this machine")
             elif not link.is_lost:
                 failpoint("send.before")
                 link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
@@ -297,18 +299,6 @@ class LocalBackend:
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.append((node, number, event))
         self._has_news = True
-
-
-def _ranks(command: Command) -> tuple[int, ...]:
-    match command:
-        case StartWorkers(workers=workers):
-            return tuple(worker.rank for worker in workers)
-        case SignalStop(ranks=ranks) | KillWorkers(ranks=ranks):
-            return ranks
-        case AskCheckpoint():
-            return ()
-        case _:
-            assert_never(command)
 
 
 def _make_room(logs: Path, disk: Disk) -> None:

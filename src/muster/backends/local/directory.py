@@ -70,6 +70,11 @@ class Directory:
         listing = self._listings.get(command.job)
         return listing is not None and command.generation < listing.generation
 
+    def is_of_older_attempt(self, command: Command) -> bool:
+        """True for a command that means workers of an attempt after which there was another."""
+        listing = self._listings.get(command.job)
+        return listing is not None and command.attempt < listing.attempt
+
     def unplaced(self, command: Command) -> tuple[int, ...]:
         """The ranks of a stop or a kill of which nobody knows where they are."""
         if not isinstance(command, SignalStop | KillWorkers):

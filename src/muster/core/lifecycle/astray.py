@@ -9,7 +9,7 @@ from muster.core.lifecycle.seats import occupied
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import grace_ms
 from muster.core.lifecycle.waiting import waiting_state
-from muster.model.events import GangAdopted, GangsFound, StartFailed, WorkersExited
+from muster.model.events import GangAdopted, GangsFound, NodeLost, StartFailed, WorkersExited
 from muster.model.ids import NodeName
 from muster.model.job import Astray, Job, JobState
 from muster.model.quarantine import FoundGang
@@ -56,6 +56,12 @@ def without(job: Job, event: WorkersExited | StartFailed) -> Job:
     """The job after some of its stray workers have ended."""
     ended = frozenset(event.ranks)
     left = tuple(each for each in job.astray if each.attempt != event.attempt or each.rank not in ended)
+    return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left))
+
+
+def gone_with_node(job: Job, event: NodeLost) -> Job:
+    """The job after a node is lost with all that it ran."""
+    left = tuple(each for each in job.astray if each.node != event.node)
     return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left))
 
 

@@ -136,7 +136,7 @@ def _step(job: Job, event: Event) -> Step:
 def _node_step(job: Job, event: NodeEvent) -> Step:
     match event:
         case NodeLost():
-            return gang.node_lost(job, event)
+            return gang.node_lost(astray.gone_with_node(job, event) if job.astray else job, event)
         case NodeChanged():
             return gang.node_changed(job, event)
         case NodeUnreachable():

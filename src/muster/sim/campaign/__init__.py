@@ -5,8 +5,10 @@
     schedule       everything that comes from outside, drawn from one number
     grounds        the simulated backends, which know the truth
     courier        the connection, which loses, repeats and delays
+    faulty_log     the log, which refuses, loses its answer or is moved away
     present        what must be true at every moment
     history        what must hold from one moment to the next
+    partial_gangs  how long a part of a gang may outlive the rest
     trial          one schedule under way
     deeds          letting things happen
 

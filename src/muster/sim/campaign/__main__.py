@@ -24,12 +24,16 @@ class Tally:
     began_s: float = field(default_factory=time.monotonic)
     schedules: int = 0
     events: int = 0
+    partial_gangs: int = 0
+    partial_ms: int = 0
     broken: list[int] = field(default_factory=list)
 
     def take(self, found: Violations) -> None:
         """Count one schedule, and tell its story if it is among the first that are broken."""
         self.schedules += 1
         self.events += found.events
+        self.partial_gangs += found.partial_gangs
+        self.partial_ms = max(self.partial_ms, found.partial_ms)
         if found:
             self.broken.append(found.seed)
             if len(self.broken) <= SHOWN:
@@ -43,7 +47,13 @@ class Tally:
     def summary(self) -> str:
         """What is to be said at the end."""
         verdict = f"broken: {' '.join(map(str, self.broken))}" if self.broken else "nothing is wrong"
-        return f"{_over()}{self.progress()}\n{self.events} events, all invariants checked after each; {verdict}\n"
+        partial = (
+            f"{self.partial_gangs} gangs were partly gone, within reach for {self.partial_ms / 1000:.1f} s at most"
+        )
+        return (
+            f"{_over()}{self.progress()}\n{partial}\n"
+            f"{self.events} events, all invariants checked after each; {verdict}\n"
+        )
 
 
 def _over() -> str:

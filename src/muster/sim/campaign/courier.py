@@ -8,11 +8,21 @@ import heapq
 from collections.abc import Iterator
 from random import Random
 
-from muster.model.events import NodeChanged, NodeLost, ObservedEvent, StartFailed
+from muster.model.events import (
+    GangsFound,
+    NodeChanged,
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    ObservedEvent,
+    StartFailed,
+)
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.sim.campaign.grounds import Ground
 from muster.sim.campaign.schedule import RELIABLE, Unreliability
+
+_NodeReport = NodeChanged | NodeUnreachable | NodeReturned | NodeLost
 
 
 class Courier:
@@ -38,7 +48,34 @@ class Courier:
 
     def calm(self) -> None:
         """Everything gets through from now on."""
-        self._rates, self.is_cut = RELIABLE, False
+        self._rates = RELIABLE
+        self.join()
+
+    def cut(self) -> None:
+        """Neither commands nor reports get through from now on, and the supervisors know."""
+        self.is_cut = True
+        self.ground.fall_silent()
+
+    def join(self) -> None:
+        """The connection is up again."""
+        self.is_cut = False
+        self.ground.hear_again()
+
+    def begin_anew(self, attempts: dict[JobId, int]) -> None:
+        """The log was replaced by an older one, which knows these attempts: nobody remembers what was sent since."""
+        self.sent.clear()
+        self._generations.clear()
+        self._attempts = attempts
+
+    def drop(self) -> None:
+        """What is under way, and what was sent, was meant for others."""
+        self.ground.poll()
+        self._under_way.clear()
+        self.sent.clear()
+
+    def know(self, job: JobId, attempt: int) -> None:
+        """An attempt that was started by another engine goes on."""
+        self._attempts[job] = max(attempt, self._attempts.get(job, 0))
 
     def send(self, command: Command) -> None:
         """Pass a command on, if the connection is up; see whether it should ever have been sent."""
@@ -87,7 +124,10 @@ class Courier:
             self._attempts[job] = max(newest, command.attempt)
             if command.attempt > newest and command.generation <= known:
                 yield f"{job}: attempt {command.attempt} has no generation of its own"
-            for seat in self.ground.seats():
+            is_refused = command.generation < self.ground.generation(job)
+            for seat in () if is_refused else self.ground.seats():
+                if seat.job == job and seat.attempt > command.attempt:
+                    continue  # a node that has heard of a newer attempt starts nothing
                 if seat.job == job and seat.attempt != command.attempt:
                     yield f"{job}: attempt {command.attempt} is started while attempt {seat.attempt} is alive"
                     break
@@ -114,27 +154,28 @@ class Courier:
 
     def _post(self) -> None:
         for report in self.ground.poll():
-            if isinstance(report, NodeChanged | NodeLost):
+            if isinstance(report, NodeChanged | NodeUnreachable | NodeReturned | NodeLost):
                 self._dispatch_node(report)
+            elif isinstance(report, GangsFound):
+                self._put(report, 0)
             elif not self.is_cut:
                 self._dispatch(report)
 
-    def _dispatch_node(self, report: NodeChanged | NodeLost) -> None:
+    def _dispatch_node(self, report: _NodeReport) -> None:
         """A loss may be noticed late; when the node reports again, all of it is known at once."""
-        name = report.node if isinstance(report, NodeLost) else report.node.name
-        if isinstance(report, NodeChanged):
+        name = _node_of(report)
+        if isinstance(report, NodeChanged | NodeReturned):
             self._hurry(name)
             self._put(report, 0)
         else:
-            self._put(report, self._delay_ms())
+            before_ms = (at_ms for at_ms, _, other in self._under_way if _is_of_node(other, name))
+            self._put(report, max((self._delay_ms(), *(at_ms - self.ground.now_ms for at_ms in before_ms))))
 
     def _hurry(self, name: NodeName) -> None:
         """What is under way of this node arrives now."""
         now_ms = self.ground.now_ms
         hurried = [
-            (now_ms, number, report)
-            if isinstance(report, NodeLost) and report.node == name
-            else (at_ms, number, report)
+            (now_ms, number, report) if _is_of_node(report, name) else (at_ms, number, report)
             for at_ms, number, report in self._under_way
         ]
         heapq.heapify(hurried)
@@ -155,3 +196,12 @@ class Courier:
     def _put(self, report: ObservedEvent, delay_ms: int) -> None:
         self._posted += 1
         heapq.heappush(self._under_way, (self.ground.now_ms + delay_ms, self._posted, report))
+
+
+def _node_of(report: _NodeReport) -> NodeName:
+    return report.node.name if isinstance(report, NodeChanged) else report.node
+
+
+def _is_of_node(report: ObservedEvent, name: NodeName) -> bool:
+    """True for what says that a node is gone, which may be under way for a while."""
+    return isinstance(report, NodeUnreachable | NodeLost) and report.node == name

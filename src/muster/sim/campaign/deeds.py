@@ -1,14 +1,16 @@
 """Letting things happen: users, operators, machines and the engine's own process."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from muster.engine.engine import Submitted
-from muster.model.errors import Conflict
+from muster.model.errors import Conflict, Unavailable
 from muster.model.ids import JobId
+from muster.model.limits import CONTROL_SILENCE_MS
 from muster.model.node import Node, NodeState
-from muster.model.policy import MINUTE_MS
+from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.records import changed
 from muster.sim.campaign.circumstances import SPOT
+from muster.sim.campaign.grounds import Absence
 from muster.sim.campaign.schedule import Deed, Happening
 from muster.sim.campaign.trial import Broken, Trial
 from muster.sim.training import PARTS
@@ -17,6 +19,9 @@ NOTICE_MS = 2 * MINUTE_MS
 """How long before a spot node is taken away it is announced."""
 OUTAGE_MS = 20 * MINUTE_MS
 """The longest that nothing gets through."""
+
+NEED_A_WRITER = (Deed.SUBMIT, Deed.HOLD, Deed.RELEASE, Deed.CANCEL, Deed.RETRY_ARRAY, Deed.KILL, Deed.USURP, Deed.STAND)
+"""What is refused while nothing can be written."""
 
 
 class Deeds:
@@ -49,41 +54,69 @@ class Deeds:
             Deed.REPEAT: self._repeat,
             Deed.JUMP: self._jump,
             Deed.STAND: self._stand,
+            Deed.SUPERVISOR: self._lose_supervisor,
+            Deed.FREEZE: self._freeze,
+            Deed.SET_BACK: self._set_back,
+            Deed.LOG_FULL: self._fill_log,
+            Deed.LOG_SILENT: self._lose_answer,
+            Deed.LOG_MOVED: self._move_log,
+            Deed.DOWN: self._end_everything,
+            Deed.RESTORE: self._restore,
+            Deed.TAKE_OVER: self._take_over,
         }
 
     def happen(self, happening: Happening) -> None:
         """Let it happen, and everything that follows at the same moment."""
-        self._acts[happening.deed](happening)
-        self._trial.look(f"{happening.deed}")
-        self._trial.settle()
+        trial = self._trial
+        if trial.is_stuck and happening.deed in NEED_A_WRITER:
+            return
+        try:
+            self._acts[happening.deed](happening)
+        except Unavailable as error:
+            trial.start_again(f"{error}")
+        trial.look(f"{happening.deed}")
+        trial.settle()
 
     def make_good(self) -> None:
         """No more faults: what was broken is mended, what was held is let go, and everything gets through."""
         trial = self._trial
+        trial.mend_log()
         trial.courier.calm()
         for node in tuple(trial.engine.state.nodes.values()):
             self._down.pop(node.name, None)
             trial.ground.slow(node.name, PARTS)
+            trial.ground.replace_supervisor(node.name)
             trial.ground.change(changed(node, state=NodeState.READY, bad_gpus=()), "made good")
         for job in tuple(trial.engine.state.jobs):
             trial.engine.release(job, trial.now_ms)
         trial.history.held.clear()
         trial.engine.reconnect(trial.now_ms)
         trial.settle()
+        for job in self._quarantined():
+            trial.engine.kill_quarantined(job)
+        trial.settle()
+
+    def _is_done(self, ask: Callable[[], object]) -> bool:
+        """True when what a user asked for is in the log: who gets no answer looks."""
+        trial, version = self._trial, self._trial.log.version
+        try:
+            ask()
+        except Unavailable as error:
+            trial.start_again(f"{error}")
+            return trial.log.version > version
+        return True
 
     def _submit(self, happening: Happening) -> None:
         trial, submission = self._trial, happening.submission
         if submission is None or submission.job in trial.engine.state.jobs:
             return
-        spec = submission.spec
+        spec, job = submission.spec, submission.job
         known = tuple(each for each in spec.depends_on if trial.engine.state.state_of(each.job) is not None)
-        answer = trial.engine.submit(
-            changed(spec, depends_on=known), trial.now_ms, job=submission.job, held=submission.held
-        )
-        if isinstance(answer, Submitted):
-            self._expect(answer.job, happening)
+        wanted = changed(spec, depends_on=known)
+        if self._is_done(lambda: trial.engine.submit(wanted, trial.now_ms, job=job, held=submission.held)):
+            self._expect(job, happening)
             if submission.held:
-                trial.history.held.update(dict.fromkeys(trial.engine.state.addressed(answer.job)))
+                trial.history.held.update(dict.fromkeys(trial.engine.state.addressed(job)))
 
     def _expect(self, job: JobId, happening: Happening) -> None:
         if happening.submission is not None:
@@ -92,8 +125,7 @@ class Deeds:
 
     def _hold(self, happening: Happening) -> None:
         job = self._job(happening)
-        if job is not None:
-            self._trial.engine.hold(job, self._trial.now_ms)
+        if job is not None and self._is_done(lambda: self._trial.engine.hold(job, self._trial.now_ms)):
             self._trial.history.held.update(dict.fromkeys(self._trial.engine.state.addressed(job)))
 
     def _release(self, happening: Happening) -> None:
@@ -103,7 +135,8 @@ class Deeds:
             job = held[happening.pick % len(held)]
             array = trial.engine.state.jobs[job].array_parent
             released = job if array is None or happening.pick % 2 else array
-            trial.engine.release(released, trial.now_ms)
+            if not self._is_done(lambda: trial.engine.release(released, trial.now_ms)):
+                return
             for each in trial.engine.state.addressed(released):
                 trial.history.held.pop(each, None)
 
@@ -111,8 +144,8 @@ class Deeds:
         job, state = self._job(happening), self._trial.engine.state
         if job is not None:
             living = [each for each in state.addressed(job) if not state.jobs[each].state.is_final]
-            self._trial.engine.cancel(job, self._trial.now_ms)
-            self._trial.history.cancelled.update(dict.fromkeys(living))
+            if self._is_done(lambda: self._trial.engine.cancel(job, self._trial.now_ms)):
+                self._trial.history.cancelled.update(dict.fromkeys(living))
 
     def _retry_array(self, happening: Happening) -> None:
         """The behaviour of the first submission of an array goes for the second."""
@@ -123,9 +156,10 @@ class Deeds:
                     (each for each in trial.schedule.happenings if each.submission and each.submission.job == array),
                     happening,
                 )
-                answer = trial.engine.retry_failed(array, trial.now_ms)
-                if isinstance(answer, Submitted):
-                    self._expect(answer.job, first)
+                before = tuple(trial.engine.state.arrays)
+                self._is_done(lambda: trial.engine.retry_failed(array, trial.now_ms))  # noqa: B023 - called at once
+                for new in tuple(each for each in trial.engine.state.arrays if each not in before):
+                    self._expect(new, first)
                 return
 
     def _lose_node(self, happening: Happening) -> None:
@@ -174,7 +208,7 @@ class Deeds:
         if spot:
             node = spot[happening.pick % len(spot)]
             self._change(changed(node, state=NodeState.DRAINING), "will be reclaimed")
-            self._trial.pass_time(self._trial.now_ms + NOTICE_MS)
+            self._trial.pass_time(self._trial.ground_ms + NOTICE_MS)
             self._lose(node)
 
     def _restart(self, _: Happening) -> None:
@@ -186,7 +220,8 @@ class Deeds:
         trial = self._trial
         trial.courier.is_cut, was_cut = True, trial.courier.is_cut
         trial.settle()
-        self._cancel(happening)
+        if not trial.is_stuck:
+            self._cancel(happening)
         trial.courier.is_cut = was_cut
         trial.restart()
 
@@ -202,20 +237,21 @@ class Deeds:
             for job in tuple(old.state.jobs):
                 old.cancel(job, trial.now_ms)
             old.tick(trial.now_ms)
-        except Conflict:
+        except (Conflict, Unavailable):
             pass
         if trial.log.version != version or len(trial.courier.sent) != sent:
             raise Broken(["an engine that is out of date has written or sent something"])
 
     def _cut(self, happening: Happening) -> None:
         """Nothing gets through for a while; the engine is told when it does again."""
-        self._trial.courier.is_cut = True
-        self._trial.pass_time(self._trial.now_ms + min(happening.amount_ms, OUTAGE_MS))
+        self._trial.courier.cut()
+        self._trial.pass_time(self._trial.ground_ms + min(happening.amount_ms, OUTAGE_MS))
         self._meet(happening)
 
     def _meet(self, _: Happening) -> None:
-        self._trial.courier.is_cut = False
-        self._trial.engine.reconnect(self._trial.now_ms)
+        self._trial.courier.join()
+        if not self._trial.is_stuck:
+            self._trial.engine.reconnect(self._trial.now_ms)
 
     def _repeat(self, happening: Happening) -> None:
         if problem := self._trial.courier.repeat(happening.pick):
@@ -223,7 +259,7 @@ class Deeds:
 
     def _jump(self, happening: Happening) -> None:
         """Nobody looks for a while; then everything is heard at once."""
-        self._trial.ground.advance(self._trial.now_ms + happening.amount_ms)
+        self._freeze(happening)
 
     def _stand(self, _: Happening) -> None:
         """Ticks without time passing change nothing."""
@@ -233,9 +269,77 @@ class Deeds:
         if self._trial.log.version != version:
             raise Broken(["ticks at one moment after all was said go on changing things"])
 
+    def _lose_supervisor(self, happening: Happening) -> None:
+        """A supervisor dies; sooner or later there is a successor, or its node is swept first."""
+        node, pick = self._node(happening), happening.pick
+        if node.name not in self._down:
+            absence = Absence(
+                noticed_after_ms=(0, 0, 1_000, MINUTE_MS)[pick // 16 % 4],
+                ends_after_ms=happening.amount_ms,
+                is_swept=pick // 64 % 4 == 0,
+            )
+            self._trial.ground.lose_supervisor_for(node.name, absence)
+
+    def _freeze(self, happening: Happening) -> None:
+        """The engine's process stands still with its connections open."""
+        trial = self._trial
+        trial.freeze(trial.ground_ms + happening.amount_ms, CONTROL_SILENCE_MS)
+
+    def _set_back(self, _: Happening) -> None:
+        self._trial.set_wall_clock(-HOUR_MS)
+
+    def _fill_log(self, happening: Happening) -> None:
+        """The disk is full for a while."""
+        self._trial.log.is_full = True
+        self._trial.break_log(happening.amount_ms)
+
+    def _move_log(self, happening: Happening) -> None:
+        """Somebody moves the file of the log away, and back."""
+        self._trial.log.is_moved = True
+        self._trial.break_log(happening.amount_ms)
+
+    def _lose_answer(self, _: Happening) -> None:
+        self._trial.log.loses_answer = True
+
+    def _end_everything(self, _: Happening) -> None:
+        """The operator ends the control plane and every job, and starts Muster again."""
+        trial = self._trial
+        trial.ground.end_everything()
+        trial.fail_on(
+            f"{seat.job}: is alive on {seat.worker.node} after all was ended" for seat in trial.ground.seats()
+        )
+        trial.restart()
+
+    def _restore(self, happening: Happening) -> None:
+        """An operator puts an older copy of the log in its place, or none. Every node is there to say what it runs."""
+        trial = self._trial
+        names = tuple(trial.engine.state.nodes)
+        is_whole = trial.log.can_be_written and not trial.courier.is_cut and not self._down
+        if not trial.ground.says_what_runs or not is_whole or not all(map(trial.ground.is_attended, names)):
+            return
+        trial.restore(0 if happening.pick % 4 == 0 else trial.log.version * (happening.pick // 4 % 100) // 100)
+        trial.history.is_adopting = True
+        for job in self._quarantined() if happening.pick % 3 else ():
+            with suppress(Conflict):
+                trial.engine.adopt(job, trial.now_ms)
+                trial.courier.know(job, trial.engine.state.jobs[job].attempt)
+        trial.look("the adoption")
+        trial.history.is_adopting = False
+
+    def _take_over(self, _: Happening) -> None:
+        """An operator starts Muster in another home, on the same log. All its nodes are there."""
+        trial = self._trial
+        if trial.ground.says_what_runs and trial.log.can_be_written and not trial.courier.is_cut:
+            self._down.clear()
+            trial.take_over()
+
+    def _quarantined(self) -> tuple[JobId, ...]:
+        gangs = self._trial.engine.state.quarantine.gangs.values()
+        return tuple(dict.fromkeys(gang.job for found in gangs for gang in found))
+
     def _change(self, node: Node, because: str) -> None:
         """Somebody changes a node that is there."""
-        if node.name not in self._down:
+        if node.name not in self._down and self._trial.ground.is_attended(node.name):
             self._trial.ground.change(node, because)
 
     def _node(self, happening: Happening) -> Node:

@@ -1,22 +1,29 @@
 """Where commands are carried out: the two simulated backends, with what a campaign needs besides.
 
-`Processes` lives process by process after a script; `Gangs` is the world that replays run in. Both know the truth:
-which process sits where, and whether a job has really done its work.
+`Processes` lives process by process after a script, under supervisors that die; `Gangs` is the world that replays run
+in, whose supervisors do not. Both know the truth: which process sits where, and whether a job has really done its work.
 """
 
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from muster.backends.base import Backend
-from muster.backends.fake import FakeBackend
-from muster.model.events import NodeChanged, WorkersExited
+from muster.backends.fake.process import Process
+from muster.backends.fake.supervised import SupervisedBackend
+from muster.model.events import NodeChanged
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Worker
+from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, KILL_REPEAT_MS
 from muster.model.node import Node, NodeState
 from muster.model.records import changed
 from muster.sim.campaign.workload import Submission
 from muster.sim.training import Training
 from muster.sim.world import World
+
+LATE_MS = CONTROL_SILENCE_MS + 2 * ABSENCE_MARGIN_MS + KILL_REPEAT_MS
+"""How long after its limit, or after its grace period, a process that somebody can reach may still be alive."""
 
 
 class Seat(NamedTuple):
@@ -53,8 +60,8 @@ class Ground(Backend, Protocol):
         """The newest generation seen for a job."""
         ...
 
-    def has_done(self, job: JobId, ranks: tuple[int, ...], /) -> bool:
-        """True when these processes of the last attempt all ended well."""
+    def has_done(self, job: JobId, attempt: int, ranks: tuple[int, ...], /) -> bool:
+        """True when these processes of an attempt all ended well."""
         ...
 
     def overcounted(self) -> tuple[str, ...]:
@@ -73,9 +80,94 @@ class Ground(Backend, Protocol):
         """A node becomes slower or recovers."""
         ...
 
+    def lose_supervisor_for(self, name: NodeName, absence: "Absence") -> None:
+        """The supervisor of a node dies, and what it ran goes on until somebody else sees to it."""
+        ...
 
-class Processes(FakeBackend):
+    def replace_supervisor(self, name: NodeName) -> None:
+        """A node that has no supervisor gets one."""
+        ...
+
+    def is_attended(self, name: NodeName) -> bool:
+        """True while a node has a supervisor."""
+        ...
+
+    def fall_silent(self, known_after_ms: int = 0) -> None:
+        """The control plane is not heard any more; the supervisors know after a while."""
+        ...
+
+    def hear_again(self) -> None:
+        """The control plane is heard."""
+        ...
+
+    def greet(self, nodes: Iterable[NodeName]) -> None:
+        """Every node that has a supervisor says what it runs."""
+        ...
+
+    def change_home(self) -> None:
+        """The nodes of another home take the place of these, which are fenced first."""
+        ...
+
+    @property
+    def says_what_runs(self) -> bool:
+        """True when a control plane that has forgotten everything can learn what runs."""
+        ...
+
+    def end_everything(self) -> None:
+        """Every process of every job is ended, also where no supervisor is."""
+        ...
+
+    def excuse(self, until_ms: int) -> None:
+        """Nobody who could keep limits is able to, until then."""
+        ...
+
+    def allow(self, late_ms: int) -> None:
+        """Limits may be kept so much later from now on."""
+        ...
+
+    def forgive(self) -> None:
+        """What runs now is not held to its limits: nobody who could keep them remembers it."""
+        ...
+
+    def overdue(self) -> tuple[str, ...]:
+        """Processes that were alive long after their time, although somebody could reach them."""
+        ...
+
+    def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:
+        """True when a process of this attempt failed without having been told to leave."""
+        ...
+
+    def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
+        """True when these processes ended well without having been told to leave, and their nodes can say so."""
+        ...
+
+
+class Absence(NamedTuple):
+    """How long a node is without its supervisor."""
+
+    noticed_after_ms: int
+    ends_after_ms: int
+    """When there is a successor, or the node is swept."""
+    is_swept: bool
+    """True: no successor can be started; one comes when as much time has passed again."""
+
+
+class Processes(SupervisedBackend):
     """Every process lives by a script of its own."""
+
+    says_what_runs = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failed: dict[tuple[JobId, int], None] = {}
+        """Attempts of which a process failed by itself."""
+        self._codes: dict[tuple[JobId, int, int], int] = {}
+        """How processes ended, whatever is said of them."""
+        self._finished: dict[tuple[JobId, int, int], Process] = {}
+        """Processes that ended well by themselves, whatever is said of them."""
+        self._overdue: list[str] = []
+        self._excused_ms = 0
+        self._late_ms = 0
 
     def prepare(self, job: JobId, submission: Submission) -> None:
         """Its attempts go by its scripts."""
@@ -83,16 +175,15 @@ class Processes(FakeBackend):
 
     def seats(self) -> tuple[Seat, ...]:
         """Every process of every job."""
-        return tuple(Seat(job, self._gangs[job].attempt, worker) for job, worker in self.seated())
+        return tuple(Seat(each.job, each.attempt, each.worker) for each in self._processes() if each.is_alive)
 
     def generation(self, job: JobId) -> int:
         """The newest generation seen for a job."""
         return self._gangs[job].generation if job in self._gangs else 0
 
-    def has_done(self, job: JobId, ranks: tuple[int, ...], /) -> bool:
-        """True when these processes of the last attempt all ended well."""
-        ends = [self._gangs[job].processes[rank].end for rank in ranks]
-        return all(isinstance(end, WorkersExited) and end.exit_code == 0 for end in ends)
+    def has_done(self, job: JobId, attempt: int, ranks: tuple[int, ...], /) -> bool:
+        """True when these processes of an attempt all ended well."""
+        return all(self._codes.get((job, attempt, rank)) == 0 for rank in ranks)
 
     def overcounted(self) -> tuple[str, ...]:
         """Scripts keep no accounts."""
@@ -117,9 +208,94 @@ class Processes(FakeBackend):
     def slow(self, name: NodeName, speed: int) -> None:
         """Scripts go by the clock, whatever the node."""
 
+    def lose_supervisor_for(self, name: NodeName, absence: Absence) -> None:
+        """The supervisor of a node dies, and what it ran goes on until somebody else sees to it."""
+        if not self.is_attended(name) or name in self._lost_nodes:
+            return
+        number = self.lose_supervisor(name, noticed_after_ms=absence.noticed_after_ms)
+        if absence.is_swept:
+            self._plan(absence.ends_after_ms, partial(self._end_absence, name, number, is_swept=True))
+            self._plan(2 * absence.ends_after_ms, partial(self._end_absence, name, number))
+        else:
+            self._plan(absence.ends_after_ms, partial(self._end_absence, name, number))
+
+    def _end_absence(self, name: NodeName, number: int, *, is_swept: bool = False) -> None:
+        if self.supervision.is_absence(name, number):
+            if is_swept:
+                self.sweep_node(name)
+            else:
+                self.replace_supervisor(name)
+
+    def end_everything(self) -> None:
+        """Every process of every job is ended; whoever looks at their exit codes takes them for failures."""
+        self._failed.update({(each.job, each.attempt): None for each in self._processes() if each.is_alive})
+        super().end_everything()
+
+    def excuse(self, until_ms: int) -> None:
+        """Nobody who could keep limits is able to, until then."""
+        self._excused_ms = until_ms
+
+    def allow(self, late_ms: int) -> None:
+        """Limits may be kept so much later from now on."""
+        self._late_ms = late_ms
+
+    def forgive(self) -> None:
+        """What runs now is not held to its limits: nobody who could keep them remembers it.
+
+        Nor does anybody remember why a process was told to leave.
+        """
+        for process in self._processes():
+            process.must_end_ms = None
+            if process.is_told:
+                self._failed[process.job, process.attempt] = None
+
+    def overdue(self) -> tuple[str, ...]:
+        """Processes that were alive long after their time, although somebody could reach them."""
+        alive = (each for each in self._processes() if each.is_alive)
+        return (*self._overdue, *(problem for each in alive for problem in self._lateness(each)))
+
+    def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:
+        """True when a process of this attempt failed without having been told to leave."""
+        return (job, attempt) in self._failed
+
+    def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
+        """True when these processes ended well without having been told to leave, and their nodes can say so."""
+        finished = [self._finished.get((job, attempt, rank)) for rank in ranks]
+        return bool(finished) and all(each is not None and not each.is_lost for each in finished)
+
+    def _lateness(self, process: Process) -> Iterator[str]:
+        if process.must_end_ms is None or not self._reaches(process.worker.node):
+            return
+        late_ms = self.now_ms - max(process.must_end_ms, self._excused_ms)
+        if late_ms > LATE_MS + self._late_ms:
+            yield f"{process.job}: rank {process.worker.rank} is alive {late_ms} ms after its time"
+
+    def _limit(self, process: Process, max_duration_ms: int | None) -> None:
+        super()._limit(process, max_duration_ms)
+        if process.is_alive and not process.is_told:
+            process.must_end_ms = None if max_duration_ms is None else self.now_ms + max_duration_ms
+
+    def _tell(self, process: Process, *, grace_ms: int) -> None:
+        if not process.is_told:
+            by_ms = self.now_ms + grace_ms
+            process.must_end_ms = by_ms if process.must_end_ms is None else min(process.must_end_ms, by_ms)
+        super()._tell(process, grace_ms=grace_ms)
+
+    def _exit(self, process: Process, *, code: int, oom: bool = False) -> None:
+        if process.is_alive:
+            self._overdue += self._lateness(process)
+            self._codes[process.job, process.attempt, process.worker.rank] = code
+            if code and not process.is_told:
+                self._failed[process.job, process.attempt] = None
+            elif not process.is_told:
+                self._finished[process.job, process.attempt, process.worker.rank] = process
+        super()._exit(process, code=code, oom=oom)
+
 
 class Gangs(World):
     """Gangs train as a whole, with progress, saves and accounts."""
+
+    says_what_runs = False
 
     def prepare(self, job: JobId, submission: Submission) -> None:
         """It has its work to do."""
@@ -158,7 +334,7 @@ class Gangs(World):
         """The newest generation seen for a job."""
         return self.trainings[job].generation
 
-    def has_done(self, job: JobId, _ranks: tuple[int, ...], /) -> bool:
+    def has_done(self, job: JobId, _attempt: int, _ranks: tuple[int, ...], /) -> bool:
         """True when nothing of its work is left."""
         return self.trainings[job].left == 0
 
@@ -182,6 +358,54 @@ class Gangs(World):
     def slow(self, name: NodeName, speed: int) -> None:
         """Gangs go at the pace of their slowest node."""
         self.slow_node(name, speed)
+
+    def lose_supervisor_for(self, name: NodeName, absence: Absence) -> None:
+        """Whole gangs are not seen process by process: their supervisors do not die."""
+
+    def replace_supervisor(self, name: NodeName) -> None:
+        """Every node has one."""
+
+    def is_attended(self, name: NodeName) -> bool:  # noqa: ARG002
+        """Every node has a supervisor."""
+        return True
+
+    def fall_silent(self, known_after_ms: int = 0) -> None:
+        """Gangs have no limits of their own."""
+
+    def hear_again(self) -> None:
+        """Nobody was alone."""
+
+    def greet(self, nodes: Iterable[NodeName]) -> None:
+        """Gangs are not seen node by node."""
+
+    def change_home(self) -> None:
+        """Gangs stay where they are."""
+
+    def end_everything(self) -> None:
+        """Every gang is killed."""
+        for training in tuple(self._active.values()):
+            self._kill(training, tuple(worker.rank for worker in training.workers))
+
+    def excuse(self, until_ms: int) -> None:
+        """Gangs are not held to limits here."""
+
+    def allow(self, late_ms: int) -> None:
+        """Gangs are not held to limits here."""
+
+    def forgive(self) -> None:
+        """Gangs have no limits of their own."""
+
+    def overdue(self) -> tuple[str, ...]:
+        """Gangs have no limits of their own."""
+        return ()
+
+    def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:  # noqa: ARG002
+        """Not known of whole gangs."""
+        return True
+
+    def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:  # noqa: ARG002
+        """Not known of whole gangs."""
+        return False
 
 
 def _occupied_milli_ms(training: Training, now_ms: int) -> int:

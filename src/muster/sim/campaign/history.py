@@ -14,6 +14,7 @@ from muster.model.plan import Hold
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DependencyWhen, RetryCause
+from muster.sim.campaign.grounds import Ground
 
 OWN_FAILURES = (Cause.ERROR, Cause.OOM, Cause.TIMEOUT)
 HARMLESS = (WorkersStarted, CheckpointSaved, HoldsSet)
@@ -36,13 +37,18 @@ class _Account:
 class History:
     """Remembers every job as it last was, and says what cannot have become of it."""
 
-    def __init__(self, pools: tuple[Pool, ...], *, is_exact: bool) -> None:
+    def __init__(self, pools: tuple[Pool, ...], ground: Ground, *, is_exact: bool) -> None:
         self.held: dict[JobId, None] = {}
         """Jobs that their users want held."""
         self.cancelled: dict[JobId, None] = {}
         """Jobs that their users gave up before they had ended."""
-        self.last_ranks: dict[JobId, tuple[int, ...]] = {}
-        """The gangs of jobs that have succeeded, as they were last."""
+        self.is_adopting = False
+        """True while an operator lets jobs go on with what was found of them."""
+        self._adopted: dict[JobId, None] = {}
+        """Jobs that went on so: what they depended on may have been forgotten."""
+        self.last_gangs: dict[JobId, tuple[int, tuple[int, ...]]] = {}
+        """The last attempt of each job that has succeeded, and its ranks."""
+        self._ground = ground
         self._pools = {pool.name: pool for pool in pools}
         self._accounts: dict[JobId, _Account] = {}
         self._is_exact = is_exact
@@ -50,12 +56,27 @@ class History:
         self._promises: dict[JobId, Hold] = {}
         self._log_ms = 0
 
+    def begin_anew(self, state: State, log_ms: int) -> None:
+        """The log was replaced by an older one: what came after it is forgotten, and everything else stands."""
+        self.held = {job.id: None for job in state.jobs.values() if job.held}
+        self.cancelled, self._promises = {}, {}
+        self._accounts = {
+            job.id: _Account(
+                record=job, seen_ms=state.now_ms, own_failures=job.retries_used, preemptions=job.preemptions
+            )
+            for job in state.jobs.values()
+        }
+        self._is_exact = False
+        self._log_ms = log_ms
+
     def problems(self, state: State) -> Iterator[str]:
         """What cannot have happened since the last look."""
         yield from (f"{name}: was accepted and is forgotten" for name in self._accounts if name not in state.jobs)
         for job in state.jobs.values():
             account = self._accounts.get(job.id)
             if account is None:
+                if self.is_adopting:
+                    self._adopted[job.id] = None
                 self._accounts[job.id] = _Account(record=job, seen_ms=state.now_ms)
             elif account.record is not job and account.record != job:
                 yield from (f"{job.id}: {problem}" for problem in self._step(state, account, job))
@@ -91,22 +112,36 @@ class History:
         before = account.record
         yield from _forward(before, job)
         yield from self._count(state, account, job)
-        if job.attempt != before.attempt:
+        if job.state.holds_resources and not before.state.holds_resources:
             yield from self._start(state, job)
         newcomers = [worker for worker in job.workers if worker not in occupied(before)]
         for worker in newcomers:
             yield from self._place(state.nodes, job, worker)
         if job.state is JobState.SUCCEEDED:
-            self.last_ranks[job.id] = tuple(worker.rank for worker in before.workers)
+            self.last_gangs[job.id] = before.attempt, tuple(worker.rank for worker in before.workers)
         if before.state.holds_resources and not job.state.holds_resources:
             yield from _ending(account, job)
+            yield from self._untrue(before, job)
+
+    def _untrue(self, before: Job, job: Job) -> Iterator[str]:
+        """What is said of an attempt that is over, and those who know the truth say otherwise."""
+        if job.cause in (Cause.ERROR, Cause.OOM) and not self._ground.has_failed_by_itself(job.id, before.attempt):
+            yield f"attempt {before.attempt} counts as failed for {job.cause}, and no process of it failed by itself"
+        ranks = tuple(worker.rank for worker in before.workers)
+        if job.state is not JobState.SUCCEEDED and self._ground.has_finished_by_itself(job.id, before.attempt, ranks):
+            yield f"every process of attempt {before.attempt} ended well by itself, and the job is {job.state}"
 
     def _start(self, state: State, job: Job) -> Iterator[str]:
+        if self.is_adopting:
+            self._adopted[job.id] = None
+            return
+        if job.awaits_turn:
+            yield "starts although its turn has not come"
         if job.id in self.held:
             yield "starts although its user holds it"
         if job.id in self.cancelled:
             yield "starts although its user gave it up"
-        for dependency in job.spec.depends_on:
+        for dependency in () if job.id in self._adopted else job.spec.depends_on:
             if not _is_met(state.state_of(dependency.job), dependency.when):
                 yield f"starts although {dependency.job} has not {dependency.when}"
 
@@ -138,9 +173,11 @@ class History:
 def _forward(before: Job, job: Job) -> Iterator[str]:
     if before.state.is_final:
         yield f"had ended as {before.state} and is {job.state}"
-    if job.generation < before.generation or job.attempt not in (before.attempt, before.attempt + 1):
+    reached = max(before.attempt, job.attempt_seen)
+    if job.generation < before.generation or not before.attempt <= job.attempt <= reached + 1:
         yield f"went from attempt {before.attempt}, {before.generation} to {job.attempt}, {job.generation}"
-    if job.attempt > before.attempt and (before.state.holds_resources or before.state.is_final):
+    is_start = job.attempt > before.attempt and job.state.holds_resources
+    if is_start and (before.state.holds_resources or before.state.is_final):
         yield f"starts again while it is {before.state}"
     if (job.checkpointed_ms or 0) < (before.checkpointed_ms or 0):
         yield f"was safe up to {before.checkpointed_ms} and is up to {job.checkpointed_ms}"

@@ -6,7 +6,7 @@ from muster.checker.facts import milli_on_device
 from muster.core.lifecycle import occupied
 from muster.engine.state import State
 from muster.model.ids import JobId, NodeName
-from muster.model.job import Job, JobState, Placement
+from muster.model.job import Job, JobState, Placement, Worker
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.team import ANY_TYPE, ancestors
@@ -101,9 +101,14 @@ def _arrays(state: State) -> Iterator[str]:
     for array, tally in state.arrays.items():
         spec = state.array_specs[array].array
         tasks = [state.jobs[task] for task in tally.tasks]
-        begun = sum(task.attempt > 0 and not task.state.is_final for task in tasks)
+        begun = sum(_has_begun(task) for task in tasks)
         if spec is not None and spec.concurrency is not None and begun > spec.concurrency:
             yield f"{array}: {begun} tasks at once, and {spec.concurrency} may be"
+
+
+def _has_begun(task: Job) -> bool:
+    """True for a task that counts. After a restore one may have been heard of, or be adopted, before its turn comes."""
+    return task.attempt > 0 and not task.state.is_final and not task.awaits_turn
 
 
 def _processes(state: State, ground: Ground) -> Iterator[str]:
@@ -112,14 +117,24 @@ def _processes(state: State, ground: Ground) -> Iterator[str]:
     attempts: dict[JobId, int] = {}
     for job, attempt, worker in ground.seats():
         _add(alive, (worker,))
-        record = state.jobs[job]
         if attempts.setdefault(job, attempt) != attempt:
             yield f"{job}: runs twice at once"
-        if record.attempt != attempt or worker not in occupied(record):
+        if not _is_known(state, job, attempt, worker):
             yield f"{job}: rank {worker.rank} of attempt {attempt} is alive on {worker.node}, unknown to the engine"
     for (node, gpu), milli in alive.items():
         if milli > GPU_MILLI:
             yield f"GPU {gpu} of node {node} is used {milli} thousandths by processes"
+
+
+def _is_known(state: State, job: JobId, attempt: int, worker: Worker) -> bool:
+    """True when the engine has put a process where it is, or has it in quarantine there."""
+    record = state.jobs.get(job)
+    if record is not None and record.attempt == attempt and worker in occupied(record):
+        return True
+    return any(
+        node == worker.node and gang.attempt == attempt and worker in gang.workers
+        for node, gang in state.quarantine.of(job)
+    )
 
 
 def _snapshot(state: State, scenario: Scenario, holders: list[Job]) -> Iterator[str]:
@@ -136,5 +151,5 @@ def _snapshot(state: State, scenario: Scenario, holders: list[Job]) -> Iterator[
         if job.id in waiting and (job.state.is_final or job.state.holds_resources):
             yield f"{job.id}: is {job.state} and planning takes it to be waiting"
     nodes = {node.name: node for node in scenario.cluster.nodes}
-    if nodes != state.nodes:
+    if nodes != {name: state.quarantine.planned(node) for name, node in state.nodes.items()}:
         yield "planning sees other nodes than the records say"

@@ -43,6 +43,15 @@ class Deed(StrEnum):
     REPEAT = "repeat an old command"
     JUMP = "let the clock jump"
     STAND = "let the clock stand still"
+    SUPERVISOR = "let a supervisor die"
+    FREEZE = "freeze the engine"
+    SET_BACK = "set the wall clock back"
+    LOG_FULL = "let the log refuse to be written"
+    LOG_SILENT = "lose the answer of the log"
+    LOG_MOVED = "move the log away"
+    DOWN = "end everything and start again"
+    RESTORE = "put an older copy of the log in its place"
+    TAKE_OVER = "let another home take over"
 
 
 _WEIGHTS = {
@@ -69,6 +78,21 @@ _WEIGHTS = {
     Deed.JUMP: 2,
     Deed.STAND: 1,
 }
+
+_LATER_WEIGHTS = {
+    Deed.SUPERVISOR: 12,
+    Deed.FREEZE: 3,
+    Deed.SET_BACK: 2,
+    Deed.LOG_FULL: 2,
+    Deed.LOG_SILENT: 3,
+    Deed.LOG_MOVED: 1,
+    Deed.DOWN: 2,
+    Deed.RESTORE: 3,
+    Deed.TAKE_OVER: 1,
+}
+"""Drawn from a stream of their own: what was drawn before there were such deeds stays as it was for its number."""
+
+LATER_MAX = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +145,7 @@ def schedule(seed: int) -> Schedule:
     return Schedule(
         seed=seed,
         scenario=scenario,
-        happenings=_happenings(chance, scenario),
+        happenings=_merged(_happenings(chance, scenario), Random(f"supervisors {seed}")),
         unreliability=_unreliability(chance),
         whole_gangs=chance.random() < 0.35,
         habits=_habits(chance),
@@ -148,6 +172,21 @@ def _happenings(chance: Random, scenario: Scenario) -> tuple[Happening, ...]:
         drawn.append(happening)
         at_ms += chance.choice((0, 0, 1_000, MINUTE_MS, 10 * MINUTE_MS, 10 * MINUTE_MS, HOUR_MS))
     return tuple(drawn)
+
+
+def _merged(drawn: tuple[Happening, ...], chance: Random) -> tuple[Happening, ...]:
+    """What happens to supervisors, clocks and logs, among the rest by the order of time."""
+    last_ms = drawn[-1].at_ms + HOUR_MS
+    further = [
+        Happening(
+            at_ms=chance.randrange(last_ms),
+            deed=chance.choices(tuple(_LATER_WEIGHTS), tuple(_LATER_WEIGHTS.values()))[0],
+            pick=chance.randrange(1 << 16),
+            amount_ms=chance.choice((0, 1_000, 25_000, 5 * MINUTE_MS, 20 * MINUTE_MS, HOUR_MS)),
+        )
+        for _ in range(chance.randint(0, LATER_MAX))
+    ]
+    return tuple(sorted((*drawn, *further), key=lambda happening: happening.at_ms))
 
 
 def _unreliability(chance: Random) -> Unreliability:

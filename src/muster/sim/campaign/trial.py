@@ -14,24 +14,34 @@ from muster.engine.cycle import CycleReport
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
 from muster.engine.folding import fold
+from muster.engine.paced_clock import PacedClock
 from muster.engine.restoring import recorded, restored
 from muster.engine.state import State
+from muster.model.errors import Unavailable
+from muster.model.events import NodeLost, ObservedEvent
 from muster.model.ids import JobId
 from muster.model.job import JobState
+from muster.model.node import NodeState
 from muster.model.plan import Plan
-from muster.model.policy import DAY_MS
+from muster.model.policy import DAY_MS, MINUTE_MS
+from muster.model.records import changed
 from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.courier import Courier
+from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.campaign.grounds import Gangs, Ground, Processes
 from muster.sim.campaign.history import History
+from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.present import overstays, present_problems
 from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.violations import Violations
 from muster.store.codec import decode_state, encode_state
-from muster.store.memory import MemoryLog
 
 SECOND_MS = 1_000
+NS_PER_MS = 1_000_000
+DRAWN_MS = 15 * MINUTE_MS
+"""How late limits may be kept while the engine's time is drawn towards a wall clock that was set: one part in twenty of
+the longest limit, and a little more."""
 ROUNDS_PER_MOMENT = 200
 """How often one moment may lead to itself again: more means that the engine goes in circles."""
 MOMENTS_PER_SECOND = 200
@@ -40,6 +50,8 @@ MOMENTS = 4_000
 """How many moments may pass after the faults have stopped."""
 LOOKS_PER_KEPT_STATE = 40
 """How many looks pass between two states that are kept, on average: most restarts have some of the log to fold."""
+STORY_LINES = 200
+"""Of a story: what is stuck repeats itself thousands of times."""
 END_MS = 60 * DAY_MS
 """By then everything that can run has ended."""
 
@@ -60,8 +72,19 @@ class Trial:
         nodes = schedule.scenario.cluster.nodes
         self.ground: Ground = Gangs(nodes, schedule.habits) if schedule.whole_gangs else Processes()
         self.courier = Courier(self.ground, schedule.unreliability, Random(f"courier {schedule.seed}"))
-        self.log = MemoryLog()
-        self.history = History(schedule.scenario.pools, is_exact=not schedule.in_batches)
+        self.log = FaultyLog()
+        self.history = History(schedule.scenario.pools, self.ground, is_exact=not schedule.in_batches)
+        self.partial_gangs = PartialGangs()
+        self.is_stuck = False
+        """True while the engine cannot write: it does nothing, and looks now and then whether it can."""
+        self.is_restoring = False
+        """True until an engine with an older log has heard what runs."""
+        self._mended_ms: int | None = None
+        """When the log can be written again."""
+        self._unrecorded: list[ObservedEvent] = []
+        """What was reported and is in no log yet: when writing fails it goes into the next write."""
+        self._set_by_ms = 0
+        """How far the wall clock was set away from the time on the ground."""
         self.during = "the beginning"
         self._seen = 0
         """Events of the log that were looked at."""
@@ -74,51 +97,156 @@ class Trial:
         self._keeping = Random(f"keeping {schedule.seed}")
         self._kept: bytes | None = None
         """The state as it was kept last, for a restart to go on from."""
+        self.clock = self._new_clock()
         self.engine = self.new_engine()
 
     @property
     def now_ms(self) -> int:
-        """The time on the ground."""
+        """The time by which the engine goes."""
+        return self.clock.now_ms()
+
+    @property
+    def ground_ms(self) -> int:
+        """The time on the ground, which nobody can set."""
         return self.ground.now_ms
+
+    def _new_clock(self) -> PacedClock:
+        return PacedClock(
+            wall_ns=lambda: (self.ground_ms + self._set_by_ms) * NS_PER_MS, steady_ns=lambda: self.ground_ms * NS_PER_MS
+        )
+
+    def set_wall_clock(self, by_ms: int) -> None:
+        """Somebody sets the wall clock; the engine's time is drawn towards it."""
+        self._set_by_ms += by_ms
+        self.ground.allow(DRAWN_MS)
 
     def new_engine(self) -> Engine:
         """An engine that starts from the log, or from a state that was kept and what came after."""
         is_kept = self._kept is not None and self._keeping.random() < 0.5
-        return Engine(
+        engine = Engine(
             scenario=self.schedule.scenario,
             log=self.log,
             backend=self.courier,
             decisions=Decisions(plan=self._plan),
             saved=restored(decode_state(self._kept)) if is_kept and self._kept is not None else None,
         )
+        self.clock.not_before(engine.state.now_ms)
+        return engine
 
     def restart(self) -> None:
         """The engine is gone and another one takes over from the log; it must know all that the first knew."""
+        self.clock = self._new_clock()
+        self.start_again("the restart")
+        self.ground.greet(self.engine.state.nodes)
+        self.settle()
+
+    def take_over(self) -> None:
+        """An engine in another home starts from the same log, with nodes of its own in the place of the others."""
+        self.courier.drop()
+        self.ground.change_home()
+        self._unrecorded.clear()
+        self.clock = self._new_clock()
         self.engine = self.new_engine()
         self._looked = (-1, 0)
-        self.look("the restart")
-        self.engine.reconnect(self.now_ms)
+        nodes, now_ms = tuple(self.engine.state.nodes.values()), self.now_ms
+        because = "the nodes of another home took its place"
+        self.engine.observe(*(NodeLost(at_ms=now_ms, node=node.name, because=because) for node in nodes))
+        for node in nodes:
+            self.ground.change(changed(node, state=NodeState.READY), "configured")
+        self.start_again("the takeover")
         self.settle()
+
+    def restore(self, version: int) -> None:
+        """The log is replaced by a copy that was made earlier, and an engine starts from it; what runs goes on."""
+        self.log = self.log.before(version)
+        self._kept = None
+        self._seen = self._planned_at = self.log.version
+        state = self.new_engine().state
+        self.courier.begin_anew({job.id: job.attempt for job in state.jobs.values()})
+        self.history.begin_anew(state, state.now_ms)
+        self.ground.forgive()
+        for node in tuple(state.nodes.values()):
+            if node.state is NodeState.DOWN:  # it is configured, and it is there
+                self.ground.change(changed(node, state=NodeState.READY), "configured")
+        self.is_restoring = True
+        self.restart()
+
+    def start_again(self, because: str) -> None:
+        """Go on from the log, as soon as it can be written."""
+        self.engine = self.new_engine()
+        self._looked = (-1, 0)
+        self.is_stuck = not self.log.can_be_written
+        if not self.is_restoring:
+            self.look(because)
+        if self.is_stuck:
+            self.ground.excuse(END_MS)
+        else:
+            self.engine.reconnect(self.now_ms)
+
+    def break_log(self, for_ms: int) -> None:
+        """The log has a fault that is mended after a while."""
+        self._mended_ms = self.ground_ms + for_ms
+
+    def mend_log(self) -> None:
+        """The log can be written again: an engine that waits for that goes on."""
+        self.log.mend()
+        self._mended_ms = None
+        if self.is_stuck:
+            self.ground.excuse(self.ground_ms)
+            self.start_again("the log is mended")
+
+    def freeze(self, until_ms: int, known_after_ms: int) -> None:
+        """Nobody looks for a while, and the supervisors notice that nothing is said; then all is heard at once."""
+        self.ground.fall_silent(known_after_ms)
+        self.ground.advance(max(until_ms, self.ground_ms))
+        if not self.courier.is_cut:
+            self.ground.hear_again()
 
     def pass_time(self, until_ms: int) -> None:
         """Let time pass, stopping at every moment at which something happens."""
         while (moment := self.next_ms()) is not None and moment <= until_ms:
-            self.ground.advance(max(moment, self.now_ms))
+            self.ground.advance(max(moment, self.ground_ms))
             self.settle()
-        self.ground.advance(max(until_ms, self.now_ms))
+        self.ground.advance(max(until_ms, self.ground_ms))
         self.settle()
 
     def next_ms(self) -> int | None:
         """When something happens next by itself."""
-        moments = (self.ground.next_ms, self.courier.next_ms, self.engine.next_ms)
+        moments = [self.ground.next_ms, self._mended_ms]
+        if not self.is_stuck:
+            moments += [self.courier.next_ms, self._wake_ms]
         return min((moment for moment in moments if moment is not None), default=None)
+
+    @property
+    def _wake_ms(self) -> int | None:
+        """When the engine wants to be woken. Its time may pass more slowly: then it is asked again."""
+        wake_ms = self.engine.next_ms
+        return None if wake_ms is None else self.ground_ms + wake_ms - self.now_ms
 
     def settle(self) -> None:
         """Let the engine hear and decide until nothing more happens at this moment."""
-        self._moments.append(self.now_ms)
-        if len(self._moments) == MOMENTS_PER_SECOND and 0 < self.now_ms - self._moments[0] < SECOND_MS:
+        self._moments.append(self.ground_ms)
+        if len(self._moments) == MOMENTS_PER_SECOND and 0 < self.ground_ms - self._moments[0] < SECOND_MS:
             raise Broken([f"the engine wakes {MOMENTS_PER_SECOND} times in a second"])
+        if self._mended_ms is not None and self._mended_ms <= self.ground_ms:
+            self.mend_log()
+        try:
+            self._turn()
+        except Unavailable as error:
+            self.start_again(f"{error}")
+            if not self.is_stuck:
+                self._turn()
+        self.fail_on(self.partial_gangs.problems(self.engine.state, self.ground, is_cut=self.is_out_of_reach))
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """True while nothing that the engine wants can be done."""
+        return self.is_stuck or self.courier.is_cut
+
+    def _turn(self) -> None:
         for _ in range(ROUNDS_PER_MOMENT):
+            if self.is_stuck:
+                return
             heard = self._hear()
             report = self.engine.tick(self.now_ms)
             if report is not None:
@@ -130,15 +258,24 @@ class Trial:
         raise Broken([f"the engine goes in circles at {self.now_ms} ms"])
 
     def _hear(self) -> bool:
-        reports = self.courier.poll()
-        if self.schedule.in_batches:
-            self.engine.observe(*reports)
-            self.look(f"{len(reports)} reports")
-            return bool(reports)
-        for report in reports:
-            self.engine.observe(report)
-            self.look(f"{report}")
-        return bool(reports)
+        """Record what was reported. What could not be recorded is kept for the next time."""
+        self._unrecorded += (self._placed(report) for report in self.courier.poll())
+        count = len(self._unrecorded)
+        if self.schedule.in_batches or self.is_restoring:
+            self.engine.observe(*self._unrecorded)
+            self._unrecorded.clear()
+            self.is_restoring = False
+            self.look(f"{count} reports")
+            return count > 0
+        while self._unrecorded:
+            self.engine.observe(self._unrecorded[0])
+            self.look(f"{self._unrecorded.pop(0)}")
+        return count > 0
+
+    def _placed(self, report: ObservedEvent) -> ObservedEvent:
+        """A report at its time on the engine's clock; those who report go by the wall clock."""
+        at_ms = self.clock.from_wall(report.at_ms + self._set_by_ms)
+        return report if at_ms == report.at_ms else changed(report, at_ms=at_ms)
 
     def _plan(self, snapshot: Snapshot, now_ms: int) -> Plan:
         """Plan as in production, and remember from what."""
@@ -170,6 +307,7 @@ class Trial:
         self.fail_on(present_problems(state, self.ground, self.now_ms))
         if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
             self._kept = encode_state(recorded(state))
+        self.fail_on(self.ground.overdue())
 
     def fail_on(self, problems: Iterable[str]) -> None:
         """Stop when there are any."""
@@ -188,6 +326,7 @@ class Trial:
             ("facts", mine.facts == theirs.facts),
             ("situation", mine.snapshot == theirs.snapshot),
             ("jobs in line", _line(mine) == _line(theirs)),
+            ("quarantine", mine.quarantine == theirs.quarantine),
             ("draining nodes", state.draining == fresh.draining),
             ("dependents", state.dependents == fresh.dependents),
         ):
@@ -200,14 +339,14 @@ class Trial:
             moment = self.next_ms()
             if moment is None or moment > END_MS or self._all_ended():
                 break
-            self.ground.advance(max(moment, self.now_ms))
+            self.ground.advance(max(moment, self.ground_ms))
             self.settle()
         state = self.engine.state
         self.fail_on(f"{job.id}: is stuck, {job.state}" for job in state.jobs.values() if not job.state.is_final)
         self.fail_on(f"{seat.job}: has ended and is alive on {seat.worker.node}" for seat in self.ground.seats())
         for job in state.jobs.values():
-            ranks = self.history.last_ranks.get(job.id, ())
-            if job.state is JobState.SUCCEEDED and not (ranks and self.ground.has_done(job.id, ranks)):
+            attempt, ranks = self.history.last_gangs.get(job.id, (0, ()))
+            if job.state is JobState.SUCCEEDED and not (ranks and self.ground.has_done(job.id, attempt, ranks)):
                 raise Broken([f"{job.id}: has succeeded without having done its work"])
             if job.id in self.history.cancelled and job.state not in (JobState.CANCELLED, JobState.SUCCEEDED):
                 raise Broken([f"{job.id}: was given up by its user and is {job.state}"])
@@ -225,17 +364,21 @@ class Trial:
         return Violations(
             seed=self.schedule.seed,
             problems=problems,
-            at_ms=self.now_ms,
+            at_ms=self.ground_ms,
             during=self.during,
             story=self._story(problems),
             events=self.log.version,
+            partial_gangs=self.partial_gangs.count,
+            partial_ms=self.partial_gangs.longest_ms,
             log_hash=self.log_hash(),
         )
 
     def _story(self, problems: tuple[str, ...]) -> str:
         names = [JobId(name) for text in problems for name in re.findall(r"\bj\d+(?:\.\d+)?\b", text)]
         known = [name for name in names if name in self.engine.state.jobs]
-        return self.engine.story(known[0]) if known else ""
+        lines = self.engine.story(known[0]).splitlines() if known else []
+        cut = [f"... {len(lines) - STORY_LINES} more"] if len(lines) > STORY_LINES else []
+        return "\n".join(lines[:STORY_LINES] + cut)
 
 
 def _line(state: StateRecord) -> object:

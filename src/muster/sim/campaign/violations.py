@@ -16,6 +16,10 @@ class Violations:
     """How the first job named got where it is."""
     events: int = 0
     """How many events the log had."""
+    partial_gangs: int = 0
+    """Gangs of which some processes were gone and others alive after the engine had given them up."""
+    partial_ms: int = 0
+    """The longest that one was so while all of it could be reached."""
     log_hash: str = ""
 
     def __bool__(self) -> bool:

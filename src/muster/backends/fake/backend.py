@@ -1,14 +1,12 @@
-"""A backend that only pretends: gangs live by a script on a virtual clock that the caller moves.
-
-Deterministic: the same commands and the same moves of the clock give the same reports in the same order.
-"""
+"""The port of the fake: commands are carried out on virtual time, and reported."""
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
+from muster.backends.fake.process import Gang, Process
+from muster.backends.fake.script import KILLED, Script
 from muster.model.events import (
     CheckpointSaved,
     NodeChanged,
@@ -19,65 +17,11 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.job import Worker
+from muster.model.limits import STOP_GRACE_MS
 from muster.model.node import Node
-
-KILLED = 137
-"""The exit code of a process that was killed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
-    """How the workers of one attempt behave."""
-
-    start_ms: int = 0
-    """From the command until the process is alive."""
-    cannot_start: bool = False
-    run_ms: int | None = 60_000
-    """From being alive to exiting by itself; None means never."""
-    exit_code: int = 0
-    oom: bool = False
-    crash_rank: int | None = None
-    """This rank exits with code 1, and not as the others do."""
-    crash_ms: int = 0
-    """How long after being alive it crashes."""
-    stop_ms: int | None = 0
-    """From being told to stop to exiting; None means that it ignores the signal."""
-    stop_exit_code: int = 1
-    """torchrun exits 1 even after a clean save, so that is the rule."""
-    saves: bool = False
-    """Saves itself when asked, and before it leaves when told to."""
-    save_every_ms: int | None = None
-    """Saves itself without being asked."""
-    save_cost_ms: int = 0
-
-
-@dataclass(slots=True, kw_only=True)
-class _Process:
-    job: JobId
-    attempt: int
-    worker: Worker
-    script: Script
-    is_up: bool = False
-    is_told: bool = False
-    is_lost: bool = False
-    """Its node is gone: nothing more is ever heard of it."""
-    end: WorkersExited | StartFailed | None = None
-    """How it ended, for as long as somebody may ask again."""
-
-    @property
-    def is_running(self) -> bool:
-        return self.is_up and self.end is None and not self.is_lost
-
-
-@dataclass(slots=True, kw_only=True)
-class _Gang:
-    """What is known of one job."""
-
-    generation: int = 0
-    attempt: int = 0
-    processes: dict[int, _Process] = field(default_factory=dict)
+from muster.model.spec import JobSpec
 
 
 class FakeBackend:
@@ -88,7 +32,7 @@ class FakeBackend:
         self.refused: list[Command] = []
         """Commands that came with an older generation."""
         self._scripts = dict(scripts or {})
-        self._gangs: dict[JobId, _Gang] = {}
+        self._gangs: dict[JobId, Gang] = {}
         self._reports: list[ObservedEvent] = []
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._planned = 0
@@ -121,7 +65,7 @@ class FakeBackend:
             (job, process.worker)
             for job, gang in self._gangs.items()
             for process in gang.processes.values()
-            if process.end is None and not process.is_lost
+            if process.is_alive
         )
 
     def lose_node(self, node: NodeName, *, noticed_after_ms: int = 0) -> None:
@@ -147,18 +91,22 @@ class FakeBackend:
 
     def send(self, command: Command) -> None:
         """Carry the command out on virtual time, unless it is older than what was seen."""
-        gang = self._gangs.setdefault(command.job, _Gang())
+        gang = self._gangs.setdefault(command.job, Gang())
         if command.generation < gang.generation:
             self.refused.append(command)
             return
         gang.generation = command.generation
         if command.attempt > gang.attempt:
-            gang.attempt, gang.processes = command.attempt, {}
+            self._supersede(gang, command.attempt)
+        elif command.attempt < gang.attempt:
+            self._deny(command, ranks_named(command), "a newer attempt was heard of")
+            return
         match command:
             case StartWorkers():
+                gang.spec = command.spec
                 self._start(gang, command)
-            case SignalStop():
-                self._to_each(gang, command, self._tell)
+            case SignalStop(grace_ms=grace_ms):
+                self._to_each(gang, command, partial(self._tell, grace_ms=grace_ms))
             case KillWorkers():
                 self._to_each(gang, command, self._kill)
             case AskCheckpoint():
@@ -166,33 +114,58 @@ class FakeBackend:
             case _:
                 assert_never(command)
 
-    def _start(self, gang: _Gang, command: StartWorkers) -> None:
+    def _reaches(self, _node: NodeName) -> bool:
+        """True when commands to a node are heard."""
+        return True
+
+    def _supersede(self, gang: Gang, attempt: int) -> None:
+        """A newer attempt ends what is left of the older, without a report."""
+        for process in gang.processes.values():
+            process.is_lost = True
+        gang.attempt, gang.processes, gang.unheard = attempt, {}, {}
+
+    def _start(self, gang: Gang, command: StartWorkers) -> None:
         scripts = self._scripts.get(command.job, ()) or (Script(),)
         script = scripts[min(command.attempt, len(scripts)) - 1]
         for worker in command.workers:
             known = gang.processes.get(worker.rank)
-            if known is not None:
+            if not self._reaches(worker.node):
+                if known is None:
+                    gang.unheard[worker.rank] = worker.node
+            elif known is not None:
                 self._report_again(known)
-                continue
-            process = _Process(
-                job=command.job,
-                attempt=command.attempt,
-                worker=worker,
-                script=script,
-                is_lost=worker.node in self._lost_nodes,
-            )
-            gang.processes[worker.rank] = process
-            self._plan(script.start_ms, partial(self._come_up, process))
+                self._limit(known, command.max_duration_ms)
+            else:
+                self._launch(gang, command, worker, script)
 
-    def _come_up(self, process: _Process) -> None:
-        if not self._is_there(process):
+    def _launch(self, gang: Gang, command: StartWorkers, worker: Worker, script: Script) -> None:
+        gang.unheard.pop(worker.rank, None)
+        process = Process(
+            job=command.job,
+            attempt=command.attempt,
+            worker=worker,
+            script=script,
+            grace_ms=grace_of(command.spec),
+            is_lost=worker.node in self._lost_nodes,
+        )
+        gang.processes[worker.rank] = process
+        self._limit(process, command.max_duration_ms)
+        self._plan(script.start_ms, partial(self._come_up, process))
+
+    def _limit(self, process: Process, max_duration_ms: int | None) -> None:
+        """It may run this much longer."""
+        if process.is_alive and not process.is_told:
+            process.deadlines.limit(self.now_ms, max_duration_ms, process.grace_ms)
+
+    def _come_up(self, process: Process) -> None:
+        if not process.is_alive:
             return
         script = process.script
         if script.cannot_start:
             self._end(process, self._start_failure(process))
             return
         process.is_up = True
-        self._report(self._start_report(process))
+        self._say(process, self._start_report(process))
         if script.crash_rank == process.worker.rank:
             self._plan(script.crash_ms, partial(self._exit, process, code=1))
         elif script.run_ms is not None:
@@ -200,87 +173,98 @@ class FakeBackend:
         if script.save_every_ms is not None and process.worker.rank == 0:
             self._plan(script.save_every_ms, partial(self._save_regularly, process))
 
-    def _to_each(self, gang: _Gang, command: SignalStop | KillWorkers, act: Callable[[_Process], None]) -> None:
+    def _to_each(self, gang: Gang, command: SignalStop | KillWorkers, act: Callable[[Process], None]) -> None:
         """Act on the living, report the ended again, and say of those never seen that there are none."""
         for rank in command.ranks:
             process = gang.processes.get(rank)
-            if process is not None and self._is_there(process):
+            if process is None or not self._reaches(process.worker.node):
+                continue
+            if process.is_alive:
                 act(process)
-            elif process is not None:
+            else:
                 self._report_again(process)
-        if unknown := tuple(rank for rank in command.ranks if rank not in gang.processes):
+        self._deny(command, tuple(rank for rank in command.ranks if self._is_unknown(gang, rank)), "never started")
+
+    def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
+        """Say of these workers that there are none."""
+        if ranks:
             report = StartFailed(
                 at_ms=self.now_ms,
                 job=command.job,
                 attempt=command.attempt,
                 generation=command.generation,
-                ranks=unknown,
-                message="never started",
+                ranks=ranks,
+                message=message,
             )
             self._report(report)
 
-    def _tell(self, process: _Process) -> None:
-        is_first = not process.is_told
+    def _is_unknown(self, gang: Gang, rank: int) -> bool:
+        """True when somebody can say of a worker that it was never started."""
+        return rank not in gang.processes and (rank not in gang.unheard or self._reaches(gang.unheard[rank]))
+
+    def _tell(self, process: Process, *, grace_ms: int) -> None:
+        """Tell a process to leave; telling it again changes nothing. It is killed by a command of its own."""
+        if process.is_told:
+            return
         process.is_told = True
+        process.deadlines.told(self.now_ms, grace_ms)
         script = process.script
-        if not is_first or script.stop_ms is None:
+        if script.stop_ms is None:
             return
         if script.saves and process.worker.rank == 0:
             self._plan(min(script.save_cost_ms, script.stop_ms), partial(self._save, process))
         self._plan(script.stop_ms, partial(self._exit, process, code=script.stop_exit_code))
 
-    def _kill(self, process: _Process) -> None:
+    def _kill(self, process: Process) -> None:
         process.is_told = True
         self._exit(process, code=KILLED)
 
-    def _ask(self, gang: _Gang) -> None:
+    def _ask(self, gang: Gang) -> None:
         process = gang.processes.get(0)
         if process is not None and process.is_running and process.script.saves:
             self._plan(process.script.save_cost_ms, partial(self._save, process))
 
-    def _save_regularly(self, process: _Process) -> None:
+    def _save_regularly(self, process: Process) -> None:
         self._save(process)
-        if process.script.save_every_ms is not None and self._is_there(process):
+        if process.script.save_every_ms is not None and process.is_alive:
             self._plan(process.script.save_every_ms, partial(self._save_regularly, process))
 
-    def _save(self, process: _Process) -> None:
-        if self._is_there(process):
+    def _save(self, process: Process) -> None:
+        if process.is_alive:
             cost_ms = process.script.save_cost_ms
-            self._report(CheckpointSaved(at_ms=self.now_ms, job=process.job, attempt=process.attempt, cost_ms=cost_ms))
+            saved = CheckpointSaved(at_ms=self.now_ms, job=process.job, attempt=process.attempt, cost_ms=cost_ms)
+            self._say(process, saved)
 
-    def _exit(self, process: _Process, *, code: int, oom: bool = False) -> None:
-        if self._is_there(process):
-            report = WorkersExited(
-                at_ms=self.now_ms,
-                job=process.job,
-                attempt=process.attempt,
-                generation=self._gangs[process.job].generation,
-                ranks=(process.worker.rank,),
-                exit_code=code,
-                oom=oom,
-                told=process.is_told,
-            )
-            self._end(process, report)
+    def _exit(self, process: Process, *, code: int, oom: bool = False) -> None:
+        if process.is_alive:
+            self._end(process, self._exit_report(process, code=code, oom=oom))
 
-    def _end(self, process: _Process, end: WorkersExited | StartFailed) -> None:
+    def _end(self, process: Process, end: WorkersExited | StartFailed) -> None:
         process.end = end
-        self._report(end)
+        self._say(process, end)
 
     def _notice(self, node: NodeName) -> None:
         if node in self._unnoticed:
             del self._unnoticed[node]
             self._report(NodeLost(at_ms=self.now_ms, node=node, because="lost"))
 
+    def _say(self, _process: Process, report: ObservedEvent) -> None:
+        """The supervisor of a process reports something of it."""
+        self._report(report)
+
     def _report(self, report: ObservedEvent) -> None:
         self._reports.append(report)
 
-    def _report_again(self, process: _Process) -> None:
+    def _report_again(self, process: Process) -> None:
+        """Say what is known of a worker. A node that was lost and is back knows that nothing it ran has survived."""
+        if process.is_lost and process.end is None and process.worker.node not in self._lost_nodes:
+            process.end = self._exit_report(process, code=KILLED)
         if process.end is not None:
             self._report(process.end)
         elif process.is_running:
             self._report(self._start_report(process))
 
-    def _start_report(self, process: _Process) -> WorkersStarted:
+    def _start_report(self, process: Process) -> WorkersStarted:
         return WorkersStarted(
             at_ms=self.now_ms,
             job=process.job,
@@ -289,7 +273,7 @@ class FakeBackend:
             ranks=(process.worker.rank,),
         )
 
-    def _start_failure(self, process: _Process) -> StartFailed:
+    def _start_failure(self, process: Process) -> StartFailed:
         return StartFailed(
             at_ms=self.now_ms,
             job=process.job,
@@ -299,12 +283,25 @@ class FakeBackend:
             message="scripted",
         )
 
-    def _is_there(self, process: _Process) -> bool:
-        """False once it has ended, its node is lost, or a newer attempt has taken its place."""
-        is_known = self._gangs[process.job].processes.get(process.worker.rank) is process
-        return is_known and process.end is None and not process.is_lost
+    def _exit_report(self, process: Process, *, code: int, oom: bool = False) -> WorkersExited:
+        return WorkersExited(
+            at_ms=self.now_ms,
+            job=process.job,
+            attempt=process.attempt,
+            generation=self._gangs[process.job].generation,
+            ranks=(process.worker.rank,),
+            exit_code=code,
+            oom=oom,
+            told=process.is_told,
+            timed_out=process.is_overdue,
+        )
 
     def _plan(self, after_ms: int, happen: Callable[[], None]) -> None:
         """Let something happen later; at the same time, in the order planned."""
         self._planned += 1
         heapq.heappush(self._agenda, (self.now_ms + after_ms, self._planned, happen))
+
+
+def grace_of(spec: JobSpec) -> int:
+    """What a worker gets to leave when its supervisor tells it."""
+    return STOP_GRACE_MS if spec.checkpoint is None else spec.checkpoint.grace_ms

@@ -1,0 +1,59 @@
+"""One worker of one attempt, and what is known of a job."""
+
+from dataclasses import dataclass, field
+
+from muster.backends.fake.script import Script
+from muster.model.events import StartFailed, WorkersExited
+from muster.model.ids import JobId, NodeName
+from muster.model.job import Worker
+from muster.model.spec import JobSpec
+from muster.worker.deadlines import Deadlines
+
+
+@dataclass(slots=True, kw_only=True)
+class Process:
+    """One worker of one attempt, from the command that starts it."""
+
+    job: JobId
+    attempt: int
+    worker: Worker
+    script: Script
+    grace_ms: int
+    """What it gets to leave when its supervisor tells it to."""
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    """When its supervisor acts by itself."""
+    must_end_ms: int | None = None
+    """By then its limit and its grace are over, whoever sees to them; for those who check."""
+    is_up: bool = False
+    is_told: bool = False
+    is_overdue: bool = False
+    """Told by its supervisor, because its maximum duration was over."""
+    is_lost: bool = False
+    """Its node is gone: nothing more is ever heard of it."""
+    end: WorkersExited | StartFailed | None = None
+    """How it ended, for as long as somebody may ask again."""
+    is_unsaid: bool = False
+    """It ended while its node had no supervisor: only its exit record says how."""
+
+    @property
+    def is_alive(self) -> bool:
+        """True while it has a process, or is about to."""
+        return self.end is None and not self.is_lost
+
+    @property
+    def is_running(self) -> bool:
+        """True while it has a process."""
+        return self.is_up and self.is_alive
+
+
+@dataclass(slots=True, kw_only=True)
+class Gang:
+    """What is known of one job."""
+
+    generation: int = 0
+    attempt: int = 0
+    processes: dict[int, Process] = field(default_factory=dict)
+    spec: JobSpec | None = None
+    """What its present attempt runs."""
+    unheard: dict[int, NodeName] = field(default_factory=dict)
+    """Ranks whose start went to a node without a supervisor, and the node."""

@@ -1,0 +1,61 @@
+"""Time that passes at the pace of a steady clock and is drawn gently towards a wall clock that others may set.
+
+Times in the log never go back, and timers have to come due. The wall clock alone keeps neither: somebody sets it, or a
+machine learns only after its start what time it is.
+
+    the wall clock is set back        time goes on, a little slower until both agree; nothing stands still
+    the wall clock is set ahead       time goes on, a little faster until both agree; no limit is over at once
+    the machine sleeps                time has passed, if the steady clock counts sleep
+    a restart                         from the wall clock, or from the end of the log if that is later
+
+Which clocks these are is for the caller to say; nothing here asks the operating system.
+"""
+
+import threading
+from collections.abc import Callable
+
+from muster.model.limits import CLOCK_DRAW_PART
+
+_NS_PER_MS = 1_000_000
+
+
+class PacedClock:
+    """The time, whatever is done to the wall clock. Any thread may ask."""
+
+    def __init__(self, *, wall_ns: Callable[[], int], steady_ns: Callable[[], int]) -> None:
+        self._wall_ns = wall_ns
+        self._steady_ns = steady_ns
+        self._lock = threading.Lock()
+        self._looked_ns = steady_ns()
+        self._shown_ns = wall_ns()
+
+    def now_ms(self) -> int:
+        """The present moment."""
+        with self._lock:
+            return self._go_on(self._wall_ns()) // _NS_PER_MS
+
+    def not_before(self, at_ms: int) -> None:
+        """Go on from this moment if it is still to come."""
+        with self._lock:
+            self._shown_ns = max(self._go_on(self._wall_ns()), at_ms * _NS_PER_MS)
+
+    def from_wall(self, at_ms: int) -> int:
+        """What a moment of the wall clock is here.
+
+        It counts back from the present as far as it is back on the wall clock. So a report is placed rightly also
+        while the two clocks differ, if the wall clock was not set between the report and now.
+        """
+        with self._lock:
+            wall_ns = self._wall_ns()
+            now_ns = self._go_on(wall_ns)
+        ago_ms = round((wall_ns - at_ms * _NS_PER_MS) / _NS_PER_MS)
+        return now_ns // _NS_PER_MS - max(ago_ms, 0)
+
+    def _go_on(self, wall_ns: int) -> int:
+        """As much later as the steady clock says, and a small part of that faster or slower, towards the wall."""
+        steady_ns = self._steady_ns()
+        passed_ns, self._looked_ns = steady_ns - self._looked_ns, steady_ns
+        at_most_ns = passed_ns // CLOCK_DRAW_PART
+        apart_ns = wall_ns - (self._shown_ns + passed_ns)
+        self._shown_ns += passed_ns + max(-at_most_ns, min(apart_ns, at_most_ns))
+        return self._shown_ns

@@ -1,0 +1,66 @@
+"""A log that refuses to be written, that loses its answer, or whose file is not where it was."""
+
+from collections.abc import Sequence
+
+from muster.model.audit import AuditEntry
+from muster.model.errors import Unavailable
+from muster.model.events import Event
+from muster.model.job import Job
+from muster.store.memory import MemoryLog
+
+
+class FaultyLog(MemoryLog):
+    """A log in memory with the faults of one on a disk. Reading always works."""
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        super().__init__(events)
+        self.is_full = False
+        """Nothing can be written."""
+        self.is_moved = False
+        """The file has another name, or none: what is written to it, nobody will find."""
+        self.loses_answer = False
+        """The next write is done, and whoever asked for it does not learn that."""
+        self._writes = [0]
+        """The version after each write: what was written together is found together, or not at all."""
+
+    def before(self, version: int) -> "FaultyLog":
+        """A copy that was made when the log had at most this version."""
+        copied = max((each for each in self._writes if each <= version), default=0)
+        copy = FaultyLog(tuple(self.read())[:copied])
+        copy._writes = [each for each in self._writes if each <= copied]
+        return copy
+
+    @property
+    def can_be_written(self) -> bool:
+        """True when a write would be done."""
+        return not self.is_full and not self.is_moved
+
+    def append(
+        self,
+        events: Sequence[Event],
+        expected_version: int,
+        *,
+        jobs: Sequence[Job] = (),
+        audit: Sequence[AuditEntry] = (),
+    ) -> int:
+        """Add the events, unless something is wrong with the disk."""
+        if self.is_full:
+            raise Unavailable("the disk is full")
+        if not self._is_in_place():
+            raise Unavailable("the file of the log is not where it was")
+        if self.is_moved:
+            return expected_version + len(events)
+        version = super().append(events, expected_version, jobs=jobs, audit=audit)
+        self._writes.append(version)
+        if self.loses_answer:
+            self.loses_answer = False
+            raise Unavailable("the connection was lost before the answer came")
+        return version
+
+    def mend(self) -> None:
+        """The disk has room, and the file is where it belongs."""
+        self.is_full = self.is_moved = self.loses_answer = False
+
+    def _is_in_place(self) -> bool:
+        """True when what is written will be found again: looked at before anything is acknowledged."""
+        return not self.is_moved
