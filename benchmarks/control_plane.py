@@ -13,13 +13,19 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import httpx
+
 from benchmarks.core import report
 from benchmarks.http_load import Load
 from muster.backends.fake import FakeBackend, Script
+from muster.backends.local.inventory import divided
+from muster.engine.state import State
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
-from muster.model.events import CheckpointSaved, ObservedEvent
+from muster.model.events import CheckpointSaved, ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId
+from muster.model.node import ClusterSpec
+from muster.store.base import SavedState, StateStore
 from muster.store.sql import SqlStore, open_store
 from tests.builders import a_job, flat
 from tests.crash.server import Server
@@ -33,6 +39,9 @@ READS_A_SECOND = 60
 READING_S = 15
 LIVE_JOBS = 10_000
 EVENTS = 1_000_000
+ENDED_JOBS = 30_000
+ENDED_EVENTS = 200_000
+QUIET_S = 20
 TRIVIAL_JOBS = 2_000
 IDLE_JOBS = 40
 
@@ -268,11 +277,91 @@ def restart(folder: Path) -> None:
     )
 
 
+class KeptUntil:
+    """States kept up to a version, as of a server that was killed some way after it."""
+
+    def __init__(self, states: StateStore, version: int) -> None:
+        self._states = states
+        self._version = version
+
+    def save_state(self, version: int, layout: str, body: bytes) -> None:
+        """Keep it, unless the server is dead by then."""
+        if version <= self._version:
+            self._states.save_state(version, layout, body)
+
+    def load_state(self, layout: str) -> SavedState | None:
+        """The newest that was kept."""
+        return self._states.load_state(layout)
+
+
+def lived(folder: Path) -> int:
+    """A log of many jobs that have all ended, as left by a server that was killed while busy; how many events."""
+    cluster = ClusterSpec(nodes=divided(8, 8))
+    with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
+        control = ControlPlane(
+            log=store.log,
+            states=KeptUntil(store.states, ENDED_EVENTS - 2_000),
+            backend=QuietBackend({}),
+            clock=SystemClock(),
+            configuration=Configuration(cluster=cluster),
+        )
+        control.start()
+        for begin in range(0, ENDED_JOBS, 64):
+            specs = [a_job(name=f"train-{number % 500}", checkpoint=True) for number in range(begin, begin + 64)]
+            control.ask(lambda engine, now_ms, specs=specs: [engine.submit(spec, now_ms) for spec in specs]).result(60)
+            control.ask(lambda engine, now_ms: engine.tick(now_ms)).result(60)
+            control.ask(lambda engine, now_ms: engine.observe(*lives(engine.state, now_ms))).result(60)
+        control.stop()
+        return store.log.version
+
+
+def lives(state: State, now_ms: int) -> list[ObservedEvent]:
+    """Everybody who got GPUs starts, saves three times and ends."""
+    told: list[ObservedEvent] = []
+    for job in state.occupying:
+        record = state.jobs[job]
+        attempt, generation = record.attempt, record.generation
+        told.append(WorkersStarted(at_ms=now_ms, job=job, attempt=attempt, generation=generation, ranks=(0,)))
+        told += [CheckpointSaved(at_ms=now_ms, job=job, attempt=attempt, cost_ms=900 + each) for each in range(3)]
+        told.append(
+            WorkersExited(at_ms=now_ms, job=job, attempt=attempt, generation=generation, ranks=(0,), exit_code=0)
+        )
+    return told
+
+
+def ended(folder: Path) -> None:
+    """`kill -9` and a start, until the server says that it is well: while it was busy, and while it was idle."""
+    events = lived(folder)
+    with Server(folder, nodes="8x8") as server:
+        for when in ("busy", "idle", "idle again"):
+            began_s = time.perf_counter()
+            server.start(is_up=is_healthy)
+            ready_s, ready_cpu_s = time.perf_counter() - began_s, server.cpu_s()
+            time.sleep(QUIET_S)
+            report(
+                "restart after kill -9",
+                killed_while=when,
+                ended_jobs=ENDED_JOBS,
+                events=events,
+                healthy_s=round(ready_s, 2),
+                cpu_s=round(ready_cpu_s, 2),
+                cpu_of_the_next_20_s=round(server.cpu_s() - ready_cpu_s, 2),
+                database_mb=(folder / "muster.db").stat().st_size >> 20,
+            )
+            server.kill()
+
+
+def is_healthy(url: str) -> bool:
+    """True when the server says so."""
+    return httpx.get(f"{url}/healthz").json()["status"] == "ok"
+
+
 CASES: dict[str, Callable[[Path], None]] = {
     "load": under_load,
     "latency": idle_latency,
     "throughput": throughput,
     "restart": restart,
+    "ended": ended,
 }
 
 

@@ -151,7 +151,12 @@ def flat(count: int, *, gpus: int = 8, **fields: Any) -> ClusterSpec:
 
 
 def a_team(
-    path: str, *, guaranteed: dict[str, int] | None = None, limit: dict[str, int] | None = None, weight: float = 1
+    path: str,
+    *,
+    guaranteed: dict[str, int] | None = None,
+    limit: dict[str, int] | None = None,
+    weight: float = 1,
+    **bounds: Any,
 ) -> Team:
     """A team with quotas in whole GPUs."""
     return Team(
@@ -159,6 +164,7 @@ def a_team(
         guaranteed=tuple(sorted((GpuType(key), value * GPU_MILLI) for key, value in (guaranteed or {}).items())),
         limit=tuple(sorted((GpuType(key), value * GPU_MILLI) for key, value in (limit or {}).items())),
         weight=round(weight * 1000),
+        **bounds,
     )
 
 

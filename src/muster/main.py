@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.access.local_token import local_token
+from muster.access.shared_account import shared_account_warning
 from muster.api.app import create_app
 from muster.api.deps import Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
@@ -30,17 +31,18 @@ from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.database_url import refuse_password
 from muster.formats.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
+from muster.live.announcement import announced
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
-from muster.model.errors import MusterError, Refused
+from muster.model.errors import MusterError, Refused, Unavailable
 from muster.model.leadership import Leadership
 from muster.model.node import ClusterSpec, Node
 from muster.model.owner import Owner
 from muster.model.printable import printable
 from muster.model.records import changed
-from muster.private_files import alone_in, claim_folder, write_private
+from muster.private_files import alone_in, claim_folder
 from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
 
@@ -157,17 +159,21 @@ def _serve(options: Options) -> int:
         alone_in(options.home, "another control plane runs here; `muster down` ends it"),
         open_store(options.database, write=True) as store,
         _control(options, nodes, store) as (control, deps),
-        ExitStack() as announced,
+        ExitStack() as while_up,
     ):
         local_token(options.home, store.tokens, deps.clock.now_ms())
+        _warn(shared_account_warning(store.tokens.all(), deps.clock.now_ms()))
         control.start()
 
         def say(url: str) -> None:
-            announced.enter_context(_announced(options.home, url))
-            _greet(options, url, nodes)
+            while_up.enter_context(announced(Home(options.home).server, _whereabouts(url)))
+            with suppress(OSError):  # what it prints may go to a full disk
+                _greet(options, url, nodes)
 
         with suppress(_ToldToStop):
             serve(create_app(deps), listener, options.listening, on_listening=say)
+        if control.led_by_another is not None:
+            raise control.led_by_another
     return 0
 
 
@@ -185,13 +191,27 @@ def _leave_on_signals() -> None:
         signal.signal(number, leave)
 
 
+def _end_this_process() -> None:
+    """Another process leads; asked for on the writer's thread, and heard by the one that serves."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _nodes(options: Options) -> tuple[Node, ...]:
     """How the machine is used: as was said now, or else as it was used last, so that no job loses its node."""
     layout = Home(options.home).layout
     wanted = options.nodes or (layout.read_text("utf-8").strip() if layout.exists() else WHOLE)
     nodes = whole(this_machine(options.home)) if wanted == WHOLE else _divided(wanted)
-    layout.write_text(f"{wanted}\n", "utf-8")
+    _note_layout(layout, wanted)
     return nodes
+
+
+def _note_layout(path: Path, wanted: str) -> None:
+    """Keep how the machine is used, if it is used otherwise than before: a full disk is no reason not to start."""
+    if not path.exists() or path.read_text("utf-8").strip() != wanted:
+        try:
+            path.write_text(f"{wanted}\n", "utf-8")
+        except OSError as error:
+            _log.warning("how the machine is used could not be kept", extra={"cause": str(error)})
 
 
 def _divided(wanted: str) -> tuple[Node, ...]:
@@ -215,6 +235,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
                 cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules, is_fenced=charge.is_taken_over
             ),
             on_turn=metrics.on_turn,
+            on_step_down=_end_this_process,
             numbers_from=charge.traces.highest_number,
         )
         metrics.watch(control)
@@ -258,9 +279,20 @@ def _take_charge(options: Options, store: SqlStore) -> Charge:
     seen = found.epochs.get(last.cluster, 0) if last.cluster else 0
     if seen > last.epoch:
         _log.warning("the database is older than its nodes: it was restored from a copy", extra={"epoch": seen})
-    leadership = store.cluster.lead(owner, above_epoch=seen, take_over=options.take_over)
+    leadership = _lead(store, owner, seen, take_over=options.take_over)
     # What is asked here was asked above: nodes of this home that obeyed another database obey this one now.
     return Charge(leadership=changed(leadership, takes_over=True), traces=found, is_taken_over=is_taken_over)
+
+
+def _lead(store: SqlStore, owner: Owner, seen: int, *, take_over: bool) -> Leadership:
+    """Begin an epoch. Where it cannot be written, as on a full disk, the lock on the store must do until it can."""
+    try:
+        return store.cluster.lead(owner, above_epoch=seen, take_over=take_over)
+    except Unavailable:
+        last = store.cluster.leadership()
+        if not last.cluster or take_over:
+            raise
+        return changed(last, epoch=max(last.epoch, seen) + 1)
 
 
 def _fence(known: Owner, owner: Owner, options: Options) -> None:
@@ -274,17 +306,10 @@ def _fence(known: Owner, owner: Owner, options: Options) -> None:
         )
 
 
-@contextmanager
-def _announced(home: Path, url: str) -> Iterator[None]:
-    """Say in a file where the server is, for as long as it is there."""
-    path = Home(home).server
+def _whereabouts(url: str) -> str:
+    """Where the server is and which process it is, for whoever looks for it."""
     own = entry(os.getpid())
-    record = {"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks}
-    write_private(path, json.dumps(record))
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
+    return json.dumps({"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks})
 
 
 def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
@@ -294,6 +319,13 @@ def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
         f"Its files and your token are in {options.home}. Stop it with Ctrl-C or `muster down`; jobs go on running.\n"
     )
     sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    """Say it where an operator looks: on the terminal, and in the log."""
+    if text:
+        sys.stderr.write(f"muster: warning: {text}\n")
+        _log.warning(text)
 
 
 def _down(home: Path) -> int:

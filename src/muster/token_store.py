@@ -12,7 +12,10 @@ class TokenStore(Protocol):
     """The tokens that let people in. What changes them may be audited in the same transaction."""
 
     def add(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
-        """Keep a new token. Raises `Conflict` when its id or its digest is taken."""
+        """Keep a new token. Raises `Conflict` when its id or its digest is taken.
+
+        Raises `Unauthenticated` when the token that it was made with has been revoked meanwhile.
+        """
         ...
 
     def find(self, digest: str) -> Token | None:
@@ -23,9 +26,19 @@ class TokenStore(Protocol):
         """Every token there ever was, oldest first."""
         ...
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
-        """Let a token no longer in, and return it as it is now. The first revocation counts.
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+        """Let a token no longer in, nor any that was made with it, and return them as they are now, that token first.
+
+        The first revocation of each counts.
 
         Raises `NotFound` when there is no such token.
         """
         ...
+
+
+def made_with(token: TokenId, tokens: Sequence[Token]) -> list[Token]:
+    """A token and all that were made with it, or with one of those, each after its maker."""
+    found = [each for each in tokens if each.id == token]
+    for maker in found:
+        found += [each for each in tokens if each.maker == maker.id]
+    return found

@@ -12,8 +12,9 @@ from muster.model.events import Event
 from muster.model.ids import JobId, TokenId
 from muster.model.job import Job
 from muster.model.records import changed
-from muster.store.base import EVERYTHING, AuditFilter, AuditRecord, AuditVerdict
+from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
 from muster.store.memory import MemoryLog
+from muster.token_store import made_with
 
 
 class Tokens:
@@ -35,14 +36,15 @@ class Tokens:
     def all(self) -> Sequence[Token]:
         return tuple(self._tokens.values())
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
-        if token not in self._tokens:
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+        tree = made_with(token, self.all())
+        if not tree:
             raise NotFound(f"there is no token {token}")
-        revoked = self._tokens[token]
-        if revoked.revoked_ms is None:
-            revoked = self._tokens[token] = changed(revoked, revoked_ms=at_ms)
+        for each in tree:
+            if each.revoked_ms is None:
+                self._tokens[each.id] = changed(each, revoked_ms=at_ms)
         self._store.audit.extend(audit)
-        return revoked
+        return [self._tokens[each.id] for each in tree]
 
 
 class Store(MemoryLog):
@@ -76,6 +78,13 @@ class Audit:
         found = enumerate(list(self._store.audit)[after_seq:], start=after_seq + 1)
         wanted = [(seq, entry) for seq, entry in found if filters.by in (None, entry.by)]
         return [AuditRecord(seq=seq, entry=entry, version=0, chain="00") for seq, entry in wanted][:limit]
+
+    def head(self) -> AuditHead:
+        seq = len(self._store.audit)
+        return AuditHead(seq=seq, chain=f"{seq:064x}")
+
+    def chain_at(self, seq: int) -> str | None:
+        return f"{seq:064x}" if seq <= len(self._store.audit) else None
 
     def verify(self) -> AuditVerdict:
         return AuditVerdict(entries=len(self._store.audit), events=self._store.version)

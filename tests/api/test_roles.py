@@ -131,6 +131,7 @@ CASES = {
         request="DELETE /v1/tokens/{}", prepare=_a_token, statuses=(401, 404, 403, 403, 403, 204, 403, 204)
     ),
     "list_audit": Case(request="GET /v1/audit", statuses=BY_OPERATORS),
+    "show_audit_head": Case(request="GET /v1/audit/head", statuses=BY_OPERATORS),
     "verify_audit": Case(request="GET /v1/audit/verify", statuses=BY_OPERATORS),
     "check_health": Case(request="GET /healthz", statuses=(200,) * 8),
     "read_metrics": Case(request="GET /metrics", statuses=SEEN_BY_ALL),

@@ -98,10 +98,14 @@ def test_rules_are_replaced_whole_and_mistakes_are_named() -> None:
         bad = await client.put("/v1/policy", json={"order": "fifo", "half_life": "soon"})
         assert bad.json()["errors"][0]["field"] == "policy.half_life"
         assert (await client.get("/v1/policy")).json()["order"] == "fair"
+        assert (await client.put("/v1/teams/nlp", json={"tiers": ["gold", "standard"]})).status_code == 200
         await submitted(client, tier="gold", held=True)
+        named = await client.put("/v1/tiers", json=[{"name": "silver"}, {"name": "standard"}])
+        assert "teams.nlp.tiers" in [error["field"] for error in named.json()["errors"]]
         orphaned = await client.put("/v1/tiers", json=[{"name": "gold"}])
         assert orphaned.json()["errors"][0]["field"] == "pools.main.tiers"
         assert (await client.put("/v1/pools", json={})).json() == {}
+        assert (await client.put("/v1/teams/nlp", json={"tiers": ["standard"]})).status_code == 200
         in_use = await client.put("/v1/tiers", json=[{"name": "standard"}])
         assert in_use.status_code == 409
 

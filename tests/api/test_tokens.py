@@ -9,7 +9,7 @@ import pytest
 from muster.access.permissions import Permission
 from muster.model.access import Binding, Role
 from muster.model.ids import TeamPath
-from tests.api.world import World, played
+from tests.api.world import World, played, submitted
 
 DAY_S = 24 * 3600
 
@@ -32,7 +32,8 @@ def test_a_new_token_opens_the_door_until_it_is_revoked() -> None:
         assert made.status_code == 201
         assert made.headers["cache-control"] == "no-store"
         me = (await _whoami(client, made.json()["secret"])).json()
-        assert (me["name"], me["bindings"]) == ("robot", _bindings(("member", "nlp")))
+        assert (me["name"], me["subject"], me["label"]) == ("nlp/robot", "nlp/robot", "robot")
+        assert me["bindings"] == _bindings(("member", "nlp"))
         assert me["expires"] == made.json()["expires"]
         listed = (await client.get("/v1/tokens")).json()["items"]
         assert made.json()["id"] in [token["id"] for token in listed]
@@ -138,3 +139,113 @@ def test_the_store_is_not_asked_again_for_each_request() -> None:
         assert world.tokens.asked == asked + 1
 
     played(scenario)
+
+
+async def _as(client: httpx.AsyncClient, made: httpx.Response, method: str, path: str, **body: Any) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {made.json()['secret']}"}
+    return await client.request(method, path, headers=headers, json=body or None)
+
+
+@pytest.mark.parametrize("name", ["root", "Admin", "engine", "configuration", "muster", "operator"])
+@pytest.mark.parametrize("who", ["lead", "admin"])
+def test_nobody_is_given_a_name_that_muster_keeps(who: str, name: str) -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        refused = await _create(client, ("member", "nlp"), name=name)
+        assert (refused.status_code, "choose another" in refused.text) == (422, True)
+        hidden = await _create(client, ("member", "nlp"), subject=f"nlp/{name}")
+        assert hidden.status_code == 422
+
+    played(scenario, who=who)
+
+
+def test_what_a_lead_calls_a_token_is_not_who_acts_with_it() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        made = await _create(client, ("member", "nlp/pre"), name="colleague")
+        assert (made.json()["name"], made.json()["subject"]) == ("colleague", "nlp/pre/colleague")
+        job = {"name": "a", "team": "nlp/pre", "resources": {"gpus": 1}, "run": "true"}
+        submitted_job = await _as(client, made, "POST", "/v1/jobs", job=job, held=True)
+        assert submitted_job.json()["user"] == "nlp/pre/colleague"
+        assert {entry.by for entry in world.store.audit} == {"lead", "nlp/pre/colleague"}
+        # Nor are the jobs of the person whose name it is its own.
+        async with world.client("colleague") as colleague:
+            theirs = await submitted(colleague, team="nlp/pre", held=True)
+        assert (await _as(client, made, "POST", f"/v1/jobs/{theirs}/cancel")).status_code == 403
+
+    played(scenario, who="lead")
+
+
+@pytest.mark.parametrize(
+    ("who", "subject", "status"),
+    [
+        ("lead", "lead", 201),
+        ("lead", "nlp/ci", 201),
+        ("lead", "colleague", 403),
+        ("lead", "vision/ci", 403),
+        ("lead", "nlp/pre/ci", 403),
+        ("lead", "*/ci", 403),
+        ("lead", "nlp//ci", 403),
+        ("lead", "no\nbody", 422),
+        ("admin", "grace", 201),
+        ("admin", "vision/ci", 201),
+    ],
+)
+def test_only_admins_make_tokens_for_others(who: str, subject: str, status: int) -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        made = await _create(client, ("viewer", "nlp"), subject=subject)
+        assert made.status_code == status, made.text
+        if status == 201:
+            assert (await _as(client, made, "GET", "/v1/whoami")).json()["subject"] == subject
+
+    played(scenario, who=who)
+
+
+def test_a_token_is_revoked_with_all_that_were_made_with_it() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        first = await _create(client, ("lead", "nlp"), name="first")
+        pairs = {"bindings": _bindings(("lead", "nlp"))}
+        second = await _as(client, first, "POST", "/v1/tokens", name="second", **pairs)
+        third = await _as(client, second, "POST", "/v1/tokens", name="third", **pairs)
+        beside = await _create(client, ("lead", "nlp"), name="beside")
+        makers = [each.json()["maker"] for each in (second, third)]
+        assert makers == [first.json()["id"], second.json()["id"]]
+        assert (await _as(client, third, "GET", "/v1/whoami")).status_code == 200
+        assert (await client.delete(f"/v1/tokens/{first.json()['id']}")).status_code == 204
+        for made, status in ((first, 401), (second, 401), (third, 401), (beside, 200)):
+            assert (await _as(client, made, "GET", "/v1/whoami")).status_code == status
+        revoked = [entry.subject for entry in world.store.audit if entry.action == "tokens.revoke"]
+        assert revoked == [each.json()["id"] for each in (first, second, third)]
+
+    played(scenario, who="admin")
+
+
+def test_a_token_expires_unless_an_admin_says_never() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        usual = await _create(client, ("viewer", "nlp"))
+        stored = {token.id: token for token in world.tokens.all()}
+        token = stored[usual.json()["id"]]
+        assert token.expires_ms is not None
+        assert token.expires_ms - token.created_ms == 90 * DAY_S * 1000
+        async with world.client("lead") as lead:
+            refused = await _create(lead, ("viewer", "nlp"), expires_in_s=None)
+            assert (refused.status_code, "never expire" in refused.text) == (403, True)
+        assert (await _create(client, ("viewer", "nlp"), expires_in_s=None)).json()["expires"] is None
+
+    played(scenario, who="admin")
+
+
+def test_keys_of_requests_belong_to_who_acts_and_not_to_a_token_or_its_name() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = {"name": "a", "team": "nlp", "resources": {"gpus": 1}, "run": "true"}
+        tokens = [
+            await _create(client, ("member", "nlp"), name=name, subject=subject)
+            for name, subject in (("one", "nlp/ci"), ("two", "nlp/ci"), ("one", "nlp/other"))
+        ]
+        ids = []
+        for made in tokens:
+            headers = {"Authorization": f"Bearer {made.json()['secret']}", "Idempotency-Key": "k1"}
+            answer = await client.post("/v1/jobs", json={"job": job, "held": True}, headers=headers)
+            ids.append(answer.json()["id"])
+        assert ids[0] == ids[1]
+        assert ids[2] not in ids[:2]
+
+    played(scenario, who="lead")

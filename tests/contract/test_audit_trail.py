@@ -66,3 +66,14 @@ def test_an_untouched_store_is_whole(store: SqlStore) -> None:
     verdict = store.audit.verify()
     assert verdict.is_whole
     assert (verdict.events, verdict.entries) == (1, 2)
+
+
+def test_the_head_is_where_the_audit_ends_and_earlier_ones_are_found_again(store: SqlStore) -> None:
+    assert (store.audit.head().seq, store.audit.head().chain) == (0, "00" * 32)
+    store.log.append([], expected_version=0, audit=[an_entry(1)])
+    noted = store.audit.head()
+    store.log.append([], expected_version=0, audit=[an_entry(2)])
+    (first, second) = store.audit.entries(0, 10)
+    assert (noted.seq, noted.chain) == (1, first.chain)
+    assert (store.audit.head().seq, store.audit.head().chain) == (2, second.chain)
+    assert [store.audit.chain_at(seq) for seq in (0, 1, 2, 3)] == ["00" * 32, first.chain, second.chain, None]

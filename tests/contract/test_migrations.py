@@ -5,10 +5,12 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, MetaData, inspect
+from sqlalchemy import Connection, MetaData, inspect, text
 
+from muster.model.errors import Corrupted
 from muster.store.sql import SqlStore, open_store
 from muster.store.sql.database import Database
+from muster.store.sql.digests import seal
 from muster.store.sql.schema import REVISION, VERSION_TABLE, metadata
 from muster.store.sql.store import host_of
 from muster.store.sql.upgrade import bring_up_to_date, migrations
@@ -39,6 +41,24 @@ def test_an_upgraded_database_is_like_a_new_one(url: str, store: SqlStore, revis
         assert reflected(connection) == expected
         assert upgraded.audit.verify().is_whole
         assert read_all(upgraded)[0] == 0
+
+
+def test_tokens_of_an_earlier_version_act_in_the_name_they_had(url: str, store: SqlStore) -> None:
+    rebuild(store, "r0001")
+    values = ("t1", "ann", "d1", b'[{"role":"lead","team":"nlp"}]', 1, None, None, b"[]")
+    names = ("id", "name", "secret_digest", "bindings", "created_ms", "expires_ms", "revoked_ms", "scopes", "digest")
+    add = text(f"INSERT INTO tokens ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")
+    damaged = ("t2", "ben", "d2", *values[3:])
+    with store._database.writing("add") as connection:
+        connection.execute(add, dict(zip(names, (*values, seal(*values)), strict=True)))
+        connection.execute(add, dict(zip(names, (*damaged, seal(*values)), strict=True)))
+    store.close()
+    with open_store(url, write=True) as upgraded:
+        found = upgraded.tokens.find("d1")
+        assert found is not None
+        assert (found.name, found.acts_as, found.maker) == ("ann", "ann", None)
+        with pytest.raises(Corrupted, match="t2"):
+            upgraded.tokens.find("d2")
 
 
 def rebuild(store: SqlStore, revision: str) -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from muster.model.access import EVERY_TEAM, Binding, Role, Token
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, NotFound
+from muster.model.errors import Conflict, NotFound, Unauthenticated
 from muster.model.ids import TeamPath, TokenId
+from muster.model.records import changed
 from muster.store.sql import SqlStore
 
 ENTRY = AuditEntry(at_ms=1, by="root", action="tokens.change", subject="t1")
@@ -50,8 +51,8 @@ def test_an_id_or_a_secret_that_is_taken_is_refused(store: SqlStore, other: Toke
 
 def test_a_revoked_token_is_still_found_and_says_since_when(store: SqlStore) -> None:
     store.tokens.add(a_token())
-    assert store.tokens.revoke(TokenId("t1"), 7).revoked_ms == 7
-    assert store.tokens.revoke(TokenId("t1"), 9).revoked_ms == 7
+    assert [each.revoked_ms for each in store.tokens.revoke(TokenId("t1"), 7)] == [7]
+    assert [each.revoked_ms for each in store.tokens.revoke(TokenId("t1"), 9)] == [7]
     found = store.tokens.find("d1")
     assert found is not None
     assert found.revoked_ms == 7
@@ -68,3 +69,29 @@ def test_changes_of_tokens_are_audited_with_them(store: SqlStore) -> None:
     store.tokens.revoke(TokenId("t1"), 7, audit=[ENTRY])
     assert [each.seq for each in store.audit.entries(0, 10)] == [1, 2]
     assert store.audit.verify().is_whole
+
+
+def test_a_token_is_revoked_with_all_that_were_made_with_it(store: SqlStore) -> None:
+    makers = {"t1": None, "t2": TokenId("t1"), "t3": TokenId("t2"), "t4": None}
+    for at, (name, maker) in enumerate(makers.items()):
+        made = changed(a_token(name, digest=name, created_ms=at), subject=f"nlp/{name}", maker=maker)
+        store.tokens.add(made)
+        assert store.tokens.find(name) == made
+    store.tokens.revoke(TokenId("t3"), 5)
+    assert [(each.id, each.revoked_ms) for each in store.tokens.revoke(TokenId("t1"), 7)] == [
+        ("t1", 7),
+        ("t2", 7),
+        ("t3", 5),
+    ]
+    assert [each.id for each in store.tokens.all() if each.revoked_ms is None] == ["t4"]
+    assert store.audit.verify().is_whole
+
+
+def test_who_is_revoked_leaves_no_token_behind_that_was_being_made(store: SqlStore) -> None:
+    store.tokens.add(a_token())
+    store.tokens.revoke(TokenId("t1"), 7)
+    for maker in ("t1", "unknown"):
+        with pytest.raises(Unauthenticated):
+            store.tokens.add(changed(a_token("t2", digest="d2"), maker=TokenId(maker)), audit=[ENTRY])
+    assert [each.id for each in store.tokens.all()] == ["t1"]
+    assert store.audit.entries(0, 10) == []

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+import httpx
+
 from muster.client import Client
 from muster.failpoints import VARIABLE
 from muster.model.errors import MusterError
@@ -28,8 +30,11 @@ class Server:
         self.client = Client(NOBODY, "none", tries=1)
         """To the server that was started last; nobody answers there once it has died."""
 
-    def start(self, failpoint: str = "") -> Client:
-        """Start it, perhaps with a place to die at, and wait until it answers or is dead."""
+    def start(self, failpoint: str = "", *, is_up: Callable[[str], bool] | None = None) -> Client:
+        """Start it, perhaps with a place to die at, and wait until it answers or is dead.
+
+        `is_up` is asked with its address where something else than an answer is waited for.
+        """
         (self.home / "server.json").unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
         if failpoint:
@@ -43,7 +48,7 @@ class Server:
                 stdout=output,
                 stderr=output,
             )
-        until(lambda: self.is_dead or self._answers())
+        until(lambda: self.is_dead or self._answers(is_up))
         return self.client
 
     @property
@@ -82,12 +87,20 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.end_everything()
 
-    def _answers(self) -> bool:
+    def cpu_s(self) -> float:
+        """How much processor time it has used."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _answers(self, is_up: Callable[[str], bool] | None) -> bool:
         try:
             url = json.loads((self.home / "server.json").read_text())["url"]
+            if is_up is not None:
+                return is_up(url)
             self._connect(url, (self.home / "token").read_text().strip())
             list(self.client.nodes())
-        except (OSError, ValueError, MusterError):
+        except (OSError, ValueError, MusterError, httpx.HTTPError):
             return False
         return True
 

@@ -84,6 +84,17 @@ def test_a_stop_in_good_order_saves_the_state_and_leaves_no_trace_of_a_server(tm
         assert client.job(job.id).attempt == 1
 
 
+def test_a_start_says_that_jobs_of_several_subjects_share_one_account(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        client = server.start()
+        client.create_token(name="ben", bindings=[{"role": "member", "team": "nlp"}])
+        assert "may submit jobs" not in (tmp_path / "output").read_text()
+        server.stop()
+        server.start()
+        assert "warning: 2 subjects may submit jobs" in (tmp_path / "output").read_text()
+        assert "subjects may submit jobs" in (tmp_path / "server.log").read_text()
+
+
 def test_a_second_control_plane_on_the_same_home_is_refused(tmp_path: Path) -> None:
     with Server(tmp_path) as server, Server(tmp_path) as second:
         server.start()

@@ -4,9 +4,10 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 from sqlalchemy import Connection
 
@@ -16,8 +17,8 @@ from muster.model.errors import Unavailable
 from muster.model.events import Event, StartFailed
 from muster.model.ids import JobId
 from muster.store.sql import SqlStore, open_store
+from tests.crash.server import DEADLINE_S, until
 from tests.crash.server import Server as ControlPlane
-from tests.crash.server import until
 from tests.postgres import Server
 
 ENTRY = AuditEntry(at_ms=1, by="ann", action="jobs.submit", subject="job-1")
@@ -180,3 +181,33 @@ def test_output_cannot_fill_the_disk_that_the_log_lives_on() -> None:
         until(all_ended)
         assert least > 1 << 20
         assert b"".join(part.text for part in client.logs(jobs[-1], offset=-10)).endswith(b"end\n")
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "stopped"])
+def test_a_start_on_a_full_disk_serves_reads_and_writes_once_there_is_room(small_disk: Path, is_killed: bool) -> None:
+    home = small_disk / "home"
+    home.mkdir()
+    with ControlPlane(home) as server:
+        client = server.start()
+        job = client.submit({"name": "before", "run": "true"}).id
+        client.wait(job, timeout=DEADLINE_S)
+        server.kill() if is_killed else server.stop()
+        fill(small_disk / "ballast")
+        client = server.start()
+        assert client.job(job).state == "succeeded"
+        with pytest.raises(Unavailable, match=r"disk is full.*make room"):
+            client.submit({"name": "refused", "run": "true"})
+        health = httpx.get(f"{client.url}/healthz").json()
+        assert (health["status"], health["reason"]) == ("degraded", "the disk is full")
+        (small_disk / "ballast").unlink()
+        until(lambda: _accepts(client))
+        assert httpx.get(f"{client.url}/healthz").json()["status"] == "ok"
+        assert "Traceback" not in (home / "output").read_text()
+        assert "Traceback" not in (home / "server.log").read_text()
+
+
+def fill(ballast: Path) -> None:
+    """Leave no room for a single byte."""
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))

@@ -106,6 +106,14 @@ def test_quotas_are_set_and_shown(shell: Shell) -> None:
     teams = {team["path"]: team for team in json.loads(shell.says("teams", "-o", "json"))}
     assert (teams["nlp"]["guaranteed"], teams["nlp"]["limit"], teams["nlp/small"]["weight"]) == ({"*": 4}, {"*": 6}, 2)
     assert "nlp" in shell.says("teams")
+    assert (teams["nlp"]["tiers"], teams["nlp"]["allow_unpreemptible"]) == (["standard", "exploratory"], False)
+    urgent = ("run", "--team", "nlp", "--tier", "production", "--", "true")
+    refused = shell.type(*urgent)
+    assert (refused.exit_code, "may not use tier production" in refused.stderr) == (3, True)
+    shell.says("quota", "set", "nlp", "--tiers", "production,standard", "--max-priority", "60")
+    shell.says(*urgent)
+    bounds = json.loads(shell.says("teams", "-o", "json"))[0]
+    assert (bounds["tiers"], bounds["max_priority"]) == (["production", "standard"], 60)
     shell.says("quota", "remove", "nlp/small")
     last = shell.type("quota", "remove", "nlp")
     assert (last.exit_code, "the last team" in last.stderr) == (3, True)
@@ -124,6 +132,29 @@ def test_a_member_may_not_do_what_an_operator_may(shell: Shell) -> None:
     assert "muster login" in stranger.stderr
     assert "denied" in shell.says("audit", "-n", "200")
     assert "nothing was changed" in shell.says("audit", "--verify")
+
+
+def test_the_head_of_the_audit_is_noted_outside_and_checked(shell: Shell, folder: Path) -> None:
+    noted = folder / "head.json"
+    noted.write_text(shell.says("audit", "head", "-o", "json"), "utf-8")
+    assert "nothing was changed" in shell.says("audit", "verify", "--against", str(noted))
+    other = {**json.loads(noted.read_text("utf-8")), "chain": "0" * 64}
+    noted.write_text(json.dumps(other), "utf-8")
+    changed = shell.type("audit", "verify", "--against", str(noted))
+    assert (changed.exit_code, "made anew or cut off" in changed.stderr) == (1, True)
+
+
+def test_a_lead_makes_tokens_for_services_of_the_team_alone(shell: Shell) -> None:
+    secret = shell.says("token", "create", "lea", "--role", "lead", "--team", "default", "-q").strip()
+    lead = Shell(home=shell.home, folder=shell.folder, variables={"MUSTER_TOKEN": secret})
+    assert lead.type("token", "create", "root", "--team", "default").exit_code == 2
+    assert lead.type("token", "create", "x", "--team", "default", "--subject", "ada").exit_code == 3
+    made = lead.says("token", "create", "ada", "--team", "default", "-q").strip()
+    service = Shell(home=shell.home, folder=shell.folder, variables={"MUSTER_TOKEN": made})
+    assert service.says("whoami").startswith("default/ada at http://127.0.0.1:")
+    token = next(each["id"] for each in json.loads(shell.says("token", "list", "-o", "json")) if each["name"] == "lea")
+    assert "what was made with it" in shell.says("token", "revoke", token)
+    assert service.type("ps").exit_code == 3
 
 
 def test_what_happened_can_be_replayed(shell: Shell, folder: Path) -> None:

@@ -8,7 +8,7 @@ from muster.core.planning.claims import Claims
 from muster.core.planning.desk import Desk
 from muster.core.planning.horizons import FOREVER_MS, Horizons
 from muster.core.planning.search import Candidates
-from muster.core.planning.victims import Lent, Victim, shrinkable, victim_of
+from muster.core.planning.victims import Claim, Victim, shrinkable, victim_of
 from muster.core.queueing import JobClass
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
@@ -73,8 +73,6 @@ def test_claims_that_are_kept_are_those_that_are_found_anew(scenario: Scenario, 
         desk.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=sign)
 
 
-def _claims(claims: Claims, groups: list[JobClass]) -> list[tuple[int, list[Lent]]]:
+def _claims(claims: Claims, groups: list[JobClass]) -> list[tuple[int, list[Claim]]]:
     """Who has a claim on whom, without numbers."""
-    return [
-        (group.order, [claims.borrowers(number) for number in rights]) for group, rights in claims.claimants(groups)
-    ]
+    return [(group.order, [claims[number] for number in rights]) for group, rights in claims.claimants(groups)]

@@ -20,6 +20,7 @@ LONG_ALLOWED: dict[str, str] = {}
 
 PURE_RULES = (tidy.no_impure_imports, tidy.no_impure_calls, tidy.no_set_iteration)
 SOURCE_RULES = (
+    tidy.no_code_in_data,
     tidy.no_giant_functions,
     tidy.no_long_files,
     tidy.no_vague_modules,
@@ -115,6 +116,8 @@ def test_exceptions_are_for_files_that_exist_and_give_a_reason() -> None:
         (tidy.no_impure_imports, "import os.path as p"),
         (tidy.no_impure_imports, "def f():\n    from datetime import datetime"),
         (tidy.no_impure_calls, "open('x')"),
+        (tidy.no_code_in_data, "import pickle"),
+        (tidy.no_code_in_data, "def f():\n    from pickle import loads"),
         (tidy.no_impure_calls, "print(1)"),
         (tidy.no_impure_calls, "input()"),
         (tidy.no_impure_calls, "hash('a')"),

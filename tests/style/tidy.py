@@ -48,6 +48,7 @@ def violations(rule: Rule, source: Source) -> list[str]:
 
 TIME_AND_CHANCE = frozenset({"datetime", "random", "secrets", "time", "uuid"})
 OUTSIDE_WORLD = frozenset({"asyncio", "io", "logging", "os", "pathlib", "socket", "subprocess", "threading"})
+CODE_IN_DATA = frozenset({"cPickle", "cloudpickle", "dill", "jsonpickle", "marshal", "pickle", "shelve"})
 IMPURE_CALLS = frozenset({"open", "print", "input"})
 UNSTABLE_CALLS = frozenset({"hash", "id"})
 
@@ -57,6 +58,13 @@ def no_impure_imports(source: Source) -> Iterator[Finding]:
     for line, module in _imports(source):
         if module.split(".")[0] in TIME_AND_CHANCE | OUTSIDE_WORLD:
             yield line, f"imports {module}; pass in what it would tell"
+
+
+def no_code_in_data(source: Source) -> Iterator[Finding]:
+    """What is read is data: none of the formats that run code while they are being read."""
+    for line, module in _imports(source):
+        if module.split(".")[0] in CODE_IN_DATA:
+            yield line, f"imports {module}; keep records, and read them with a codec"
 
 
 def no_impure_calls(source: Source) -> Iterator[Finding]:

@@ -1,14 +1,18 @@
 """Who may do what: roles, bindings, scopes, secrets."""
 
+from typing import Any
+
 import pytest
 
 from muster.access.keyring import Keyring
 from muster.access.permissions import ALLOWED, Permission
 from muster.access.principal import Principal, covers, may, may_grant, may_somewhere, teams_with
 from muster.access.secrets import digest_of, new_secret, token_id
+from muster.access.shared_account import shared_account_warning
 from muster.model.access import EVERY_TEAM, Binding, Role, Token
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TeamPath, TokenId
+from muster.model.limits import TOKENS_REMEMBERED_MS, TOKENS_TRUSTED_MS
 from tests.api.ports_in_memory import Store, Tokens
 
 NLP, PRE, VISION = TeamPath("nlp"), TeamPath("nlp/pre"), TeamPath("vision")
@@ -101,6 +105,21 @@ def test_a_keyring_knows_only_whole_tokens_that_are_still_good() -> None:
         keyring.identify(secret.text, 4)
 
 
+def test_a_token_is_remembered_for_longer_while_the_store_cannot_be_asked() -> None:
+    tokens, secret = Tokens(Store()), new_secret()
+    end_ms = TOKENS_REMEMBERED_MS + TOKENS_TRUSTED_MS
+    tokens.add(Token(id=secret.id, name="ada", digest=secret.digest, bindings=(), created_ms=0, expires_ms=end_ms))
+    keyring = Keyring(tokens)
+    assert keyring.recall(secret.text, 0, store_answers=False) is None
+    keyring.identify(secret.text, 0)
+    later_ms = end_ms - 1
+    assert keyring.recall(secret.text, later_ms) is None
+    assert keyring.recall(secret.text, later_ms, store_answers=False) is not None
+    assert keyring.recall(secret.text, end_ms, store_answers=False) is None
+    keyring.revoke(TokenId(secret.id), later_ms)
+    assert keyring.recall(secret.text, later_ms, store_answers=False) is None
+
+
 def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered() -> None:
     secret = new_secret()
     store = Tokens(Store())
@@ -124,3 +143,31 @@ def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered() -> No
     store.find = found_just_before  # type: ignore[method-assign]
     keyring.identify(secret.text, 1)
     assert keyring.recall(secret.text, 2) is None
+
+
+def a_token(name: str, role: Role = Role.MEMBER, **fields: Any) -> Token:
+    bindings = (Binding(role=role, team=NLP),)
+    return Token(id=TokenId(name), name=name, digest="", bindings=bindings, created_ms=0, **fields)
+
+
+def test_that_jobs_of_several_subjects_share_one_account_is_said() -> None:
+    warning = shared_account_warning([a_token("ben"), a_token("ada"), a_token("ada")], 5)
+    assert warning.startswith("2 subjects may submit jobs (ada, ben), and all jobs run in the account of this server")
+    crowd = shared_account_warning([a_token(f"u{number}") for number in range(8)], 5)
+    assert "(u0, u1, u2, u3, u4 and 3 more)" in crowd
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_token("ada"),
+        a_token("ben", Role.VIEWER),
+        a_token("ben", scopes=("jobs.see",)),
+        a_token("ben", revoked_ms=1),
+        a_token("ben", expires_ms=5),
+    ],
+    ids=["the same subject", "a viewer", "narrowed to looking", "revoked", "expired"],
+)
+def test_nothing_is_said_while_only_one_subject_may_submit(other: Token) -> None:
+    assert shared_account_warning([a_token("ada"), other], 5) == ""
+    assert shared_account_warning([], 5) == ""

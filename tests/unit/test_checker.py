@@ -11,6 +11,7 @@ from muster.model.plan import Basis, Blocked, Eviction, Hold, Plan, ReasonCode, 
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
 from muster.model.records import changed
 from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 
 On = list[tuple[str, Any]]
@@ -259,9 +260,9 @@ EVICTIONS: list[tuple[str, Scenario, Plan]] = [
         an_eviction(why=Why.RECLAIM),
     ),
     (
-        "tier is higher",
-        preemption(STANDARD, changed(OWNER, tier=TierName("exploratory")), teams=[A_OWNS]),
-        an_eviction(why=Why.RECLAIM),
+        "inside its guarantee",
+        preemption(changed(STANDARD, tier=TierName("exploratory")), OWNER, teams=[a_team("b", guaranteed={"*": 8})]),
+        an_eviction(),
     ),
     ("has not outstayed", preemption(), an_eviction(why=Why.HOLD)),
     ("cannot be moved", preemption(), an_eviction(why=Why.CONSOLIDATION)),
@@ -276,8 +277,11 @@ def test_an_illegal_eviction_is_noticed(problem: str, scenario: Scenario, plan: 
     assert any(problem in found for found in violations(scenario, plan))
 
 
-def test_a_team_may_reclaim_what_another_borrowed() -> None:
-    assert violations(preemption(STANDARD, OWNER, teams=[A_OWNS]), an_eviction(why=Why.RECLAIM)) == ()
+@pytest.mark.parametrize(
+    "borrower", [STANDARD, changed(STANDARD, preemptible=False), changed(STANDARD, tier=TierName("production"))]
+)
+def test_a_team_may_reclaim_what_another_borrowed_in_every_tier(borrower: JobSpec) -> None:
+    assert violations(preemption(borrower, OWNER, teams=[A_OWNS]), an_eviction(why=Why.RECLAIM)) == ()
 
 
 def test_an_overdue_job_beside_the_promised_gpus_is_not_in_the_way() -> None:

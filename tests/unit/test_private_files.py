@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster import main
+from muster.live.announcement import announced
 from muster.live.logging import log_to
 from muster.model.errors import InvalidInput, Refused
 from muster.private_files import claim_folder, open_private, write_private
@@ -30,7 +31,7 @@ def test_a_server_is_announced_in_a_file_of_its_own_whatever_lay_there(tmp_path:
     victim.write_text("mine")
     (tmp_path / "server.json").symlink_to(victim)
     (tmp_path / "server.new").symlink_to(victim)
-    with main._announced(tmp_path, "http://127.0.0.1:1"):
+    with announced(tmp_path / "server.json", "http://127.0.0.1:1"):
         assert mode_of(tmp_path / "server.json") == 0o600
     assert victim.read_text() == "mine"
 

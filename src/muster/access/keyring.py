@@ -14,7 +14,7 @@ from muster.model.access import Token
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TokenId
-from muster.model.limits import TOKENS_REMEMBERED, TOKENS_REMEMBERED_MS
+from muster.model.limits import TOKENS_REMEMBERED, TOKENS_REMEMBERED_MS, TOKENS_TRUSTED_MS
 from muster.token_store import TokenStore
 
 
@@ -27,11 +27,14 @@ class Keyring:
         self._revocations = 0
         self._lock = Lock()
 
-    def recall(self, secret: str, now_ms: int) -> Principal | None:
-        """Whoever this secret belongs to, if the store was asked a moment ago; None when it has to be asked."""
+    def recall(self, secret: str, now_ms: int, *, store_answers: bool = True) -> Principal | None:
+        """Whoever this secret belongs to, if the store was asked a moment ago; None when it has to be asked.
+
+        While the store does not answer that moment is longer, so that people can read what needs no store.
+        """
         digest = digest_of(secret)
         until_ms, token = self._known.get(digest, (0, None))
-        if token is None or now_ms >= until_ms:
+        if token is None or now_ms >= until_ms + (0 if store_answers else TOKENS_TRUSTED_MS):
             return None
         return _admitted(token, secret, digest, now_ms)
 
@@ -55,12 +58,13 @@ class Keyring:
                 self._known[digest] = (now_ms + TOKENS_REMEMBERED_MS, token)
         return principal
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
-        """Let a token no longer in, from now on."""
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+        """Let a token no longer in, nor any that was made with it, from now on."""
         revoked = self.store.revoke(token, at_ms, audit=audit)
         with self._lock:
             self._revocations += 1
-            self._known.pop(revoked.digest, None)
+            for each in revoked:
+                self._known.pop(each.digest, None)
         return revoked
 
 

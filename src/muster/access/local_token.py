@@ -22,7 +22,12 @@ def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
     name = user_name()
     entry = AuditEntry(at_ms=now_ms, by=name, action="tokens.create", subject=secret.id, reason="first start")
     token = Token(
-        id=secret.id, name=name, digest=secret.digest, bindings=(Binding(role=Role.ADMIN),), created_ms=now_ms
+        id=secret.id,
+        name=name,
+        subject=name,
+        digest=secret.digest,
+        bindings=(Binding(role=Role.ADMIN),),
+        created_ms=now_ms,
     )
     store.add(token, audit=(entry,))
     write_private(path, f"{secret.text}\n")

@@ -20,6 +20,9 @@ class Permission(StrEnum):
     """Of the teams below the one it is held on."""
     POLICY_CHANGE = "policy.change"
     TOKENS_CHANGE = "tokens.change"
+    """Of the teams on which it is held, for services of the team."""
+    PEOPLE_NAME = "people.name"
+    """Make tokens that act in the name of a person, and such that never expire."""
     AUDIT_SEE = "audit.see"
 
 

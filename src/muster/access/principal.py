@@ -13,17 +13,21 @@ class Principal:
     """Somebody who has shown a token."""
 
     name: str
+    """Who acts: the subject of the token, and never what somebody called it."""
     bindings: tuple[Binding, ...]
     scopes: tuple[str, ...] = ()
     """The only permissions they have of those their roles give; empty means all of them."""
     token: TokenId = TokenId("")
+    label: str = ""
+    """What the token is called."""
     expires_ms: int | None = None
 
 
 def principal_of(token: Token) -> Principal:
     """Whoever holds this token."""
     return Principal(
-        name=token.name,
+        name=token.acts_as,
+        label=token.name,
         bindings=token.bindings,
         scopes=token.scopes,
         token=token.id,
@@ -65,6 +69,17 @@ def may_grant(principal: Principal, bindings: Iterable[Binding], scopes: tuple[s
 def may_revoke(principal: Principal, token: Token) -> bool:
     """True when they could have made this token, whatever it is narrowed to."""
     return all(_may_bind(principal, binding) for binding in token.bindings)
+
+
+def may_act_as(principal: Principal, subject: str, bindings: Iterable[Binding]) -> bool:
+    """True when they may make a token that acts in this name: their own, a service of its team, or anybody's.
+
+    `nlp/ci` is a service of team nlp. No person is called so, since names of people have no slash.
+    """
+    if subject == principal.name or may(principal, Permission.PEOPLE_NAME):
+        return True
+    team = subject.rpartition("/")[0]
+    return bool(team) and any(binding.team == team for binding in bindings)
 
 
 def covers(outer: TeamPath, inner: TeamPath) -> bool:

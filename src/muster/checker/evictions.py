@@ -7,7 +7,7 @@ from muster.checker.facts import Facts, Stay
 from muster.checker.moves import move_problems
 from muster.model.ids import GpuType, TeamPath
 from muster.model.job import RunningJob
-from muster.model.plan import Basis, Eviction, Why
+from muster.model.plan import Basis, Eviction, Hold, Why
 from muster.model.resources import GPU_MILLI
 from muster.model.team import ANY_TYPE, ancestors
 
@@ -30,7 +30,8 @@ def _common(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[st
         yield f"it does not lose {eviction.lost_gpu_ms} GPU-milliseconds"
     if eviction.why is Why.HOLD:
         return
-    if not victim.spec.preemptible or not facts.scenario.tiers[facts.rank(victim.spec)].preemptible:
+    is_protected = not victim.spec.preemptible or not facts.scenario.tiers[facts.rank(victim.spec)].preemptible
+    if is_protected and eviction.why is not Why.RECLAIM:
         yield "it is not preemptible"
     if facts.now_ms - victim.started_ms < facts.scenario.policy.min_runtime_ms:
         yield "it has not run long enough"
@@ -41,6 +42,7 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
         case Why.TIER:
             yield from _rights(facts, eviction)
             yield from _tier(facts, eviction, victim)
+            yield from _sheltered(facts, place, eviction, victim)
         case Why.RECLAIM:
             yield from _rights(facts, eviction)
             yield from _reclaim(facts, place, eviction, victim)
@@ -51,6 +53,7 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
                 yield "it is not in the way of the promise"
         case Why.TURN:
             yield from _turn(facts, eviction, victim)
+            yield from _sheltered(facts, place, eviction, victim)
         case Why.CONSOLIDATION:
             yield from move_problems(facts, eviction, victim)
 
@@ -90,27 +93,39 @@ def _rights(facts: Facts, eviction: Eviction) -> Iterator[str]:
 
 
 def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """Judged where the two branches of the team tree part: mine is owed, theirs borrows."""
+    """Judged where the two branches of the team tree part: mine is owed, theirs borrows; in every tier."""
     hold = facts.holds.get(eviction.for_job)
     if hold is None:
         return
-    preemptor = facts.spec(eviction.for_job)
-    if facts.rank(victim.spec) < facts.rank(preemptor):
-        yield "the victim's tier is higher"
-    mine, theirs = _parting(preemptor.team, victim.spec.team)
+    mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
+    if not _is_owed(facts, mine, hold):
+        yield f"team {mine} would be beyond its guarantee"
+    if not _borrows(facts, place, theirs, victim):
+        yield f"team {theirs} does not borrow"
+
+
+def _sheltered(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
+    """A team that would itself borrow stops nobody whose team is inside its guarantee."""
+    hold = facts.holds.get(eviction.for_job)
+    mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
+    if hold is None or mine == theirs:
+        return
+    if not _is_owed(facts, mine, hold) and not _borrows(facts, place, theirs, victim):
+        yield f"team {theirs} is inside its guarantee and team {mine} is not"
+
+
+def _is_owed(facts: Facts, team: TeamPath, hold: Hold) -> bool:
+    """True when the team would be inside its guarantee with what was promised."""
     staying = [
         stay
         for stay in facts.stays()
         if not stay.is_new and stay.job not in facts.evictions and not _leaves(facts, stay)
     ]
-    owed = _guaranteed(facts, mine)
-    wanted = facts.demand(preemptor, hold.workers)
-    using = facts.usage(mine, staying) + wanted
+    owed = _guaranteed(facts, team)
+    wanted = facts.demand(facts.spec(hold.job), hold.workers)
+    using = facts.usage(team, staying) + wanted
     named = [gpu_type for gpu_type, milli in wanted.items() if milli and gpu_type in owed]
-    if not named or any(using[gpu_type] > owed[gpu_type] for gpu_type in named):
-        yield f"team {mine} would be beyond its guarantee"
-    if not _borrows(facts, place, theirs, victim):
-        yield f"team {theirs} does not borrow"
+    return bool(named) and all(using[gpu_type] <= owed[gpu_type] for gpu_type in named)
 
 
 def _borrows(facts: Facts, place: int, team: TeamPath, victim: RunningJob) -> bool:

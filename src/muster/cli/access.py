@@ -1,9 +1,8 @@
-"""`muster login`, `muster token`, `muster audit`: who may do what, and who did."""
+"""`muster login`, `muster token`, `muster whoami`: who may do what."""
 
 import json
 import os
 import sys
-from collections import deque
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from muster.cli.wording import moment
 from muster.home import Home, home_folder
 from muster.loopback import is_loopback_url
 from muster.model.access import Role as Roles
-from muster.model.errors import Corrupted, InvalidInput
+from muster.model.errors import InvalidInput
 from muster.private_files import claim_folder, write_private
 
 # ruff: noqa: PLC0415
@@ -29,13 +28,19 @@ TokenFile = Annotated[
     str | None, typer.Option("--token-file", metavar="FILE", help="Where the token is; - is standard input.")
 ]
 Forget = Annotated[bool, typer.Option("--forget", help="Use the server on this machine again.")]
-Holder = Annotated[str, typer.Argument(metavar="NAME", help="Who will use it.")]
+Holder = Annotated[str, typer.Argument(metavar="NAME", help="What it is called; of an admin also who will use it.")]
 Role = Annotated[str, typer.Option(metavar="ROLE", help="viewer, member, lead, operator or admin.")]
 OnTeam = Annotated[str, typer.Option("--team", metavar="TEAM", help="On this team and below; * is the whole cluster.")]
-Expires = Annotated[str | None, typer.Option("--expires", metavar="TIME", help="Worth nothing after this long: 90d.")]
+Expires = Annotated[
+    str, typer.Option("--expires", metavar="TIME", help="Worth nothing after this long; never is for admins.")
+]
 TokenIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of tokens.")]
-Verify = Annotated[bool, typer.Option("--verify", help="Check that nothing was changed, dropped or put in between.")]
-Last = Annotated[int, typer.Option("-n", "--tail", min=1, metavar="N", help="At most so many.")]
+Subject = Annotated[
+    str | None,
+    typer.Option("--subject", metavar="WHO", help="Who acts with it: a person, for admins, or a service like nlp/ci."),
+]
+
+NEVER = "never"
 
 
 def login(
@@ -85,9 +90,10 @@ def _secret(file: str | None) -> str:
 @token.command("create")
 def create_token(
     name: Holder,
+    team: OnTeam,
     role: Role = "member",
-    team: OnTeam = "*",
-    expires: Expires = None,
+    expires: Expires = "90d",
+    subject: Subject = None,
     output: Printed = Output.TABLE,
     quiet: Quiet = False,
 ) -> None:
@@ -95,8 +101,9 @@ def create_token(
     if role not in tuple(Roles):
         raise InvalidInput(f"--role: {role!r} is not a role; there are {', '.join(Roles)}")
     wishes: dict[str, Any] = {"name": name, "bindings": [{"role": role, "team": team}]}
-    if expires is not None:
-        wishes["expires_in_s"] = seconds(expires, "--expires")
+    wishes["expires_in_s"] = None if expires == NEVER else seconds(expires, "--expires")
+    if subject is not None:
+        wishes["subject"] = subject
     with connect() as client:
         made = client.create_token(**wishes)
     if output is Output.JSON:
@@ -105,7 +112,8 @@ def create_token(
         show_ids([made.secret or ""])
     else:
         until = f" until {moment(made.expires)}" if made.expires else ""
-        note(f"{made.id} lets {name} in as {role} on {team}{until}; keep its secret, it is not shown again")
+        who = made.subject or name
+        note(f"{made.id} lets {who} in as {role} on {team}{until}; keep its secret, it is not shown again")
         show_ids([made.secret or ""])
 
 
@@ -121,23 +129,36 @@ def list_tokens(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     else:
         from muster.cli.sheet import Sheet
 
-        made = Sheet("id", "name", "may", "made", "expires", cut=("name", "may"))
+        made = Sheet("id", "name", "acts as", "may", "made", "expires", cut=("name", "acts as", "may"))
         for each in found:
             end = f"revoked {moment(each.revoked)}" if each.revoked else moment(each.expires)
-            made.add_row(each.id, each.name, bindings_text(each.bindings), moment(each.created), end)
+            who = each.subject or each.name
+            made.add_row(each.id, each.name, who, bindings_text(each.bindings), moment(each.created), end)
         show(made, screen())
 
 
 @token.command("revoke")
 def revoke_token(ids: TokenIds, output: Printed = Output.TABLE) -> None:
-    """Let tokens be worth nothing from now on."""
+    """Let tokens, and all that were made with them, be worth nothing from now on."""
+    gone: list[str] = []
     with connect() as client:
+        makers = {each.id: each.maker for each in client.tokens() if not each.revoked}
         for each in ids:
             client.revoke_token(each)
+            with_it = _made_with(each, makers)
+            gone += [each, *with_it]
             if output is Output.TABLE:
-                show(f"{each} is revoked")
+                show(f"{each} is revoked" + (f", and what was made with it: {', '.join(with_it)}" if with_it else ""))
     if output is Output.JSON:
-        show_json({"revoked": ids})
+        show_json({"revoked": list(dict.fromkeys(gone))})
+
+
+def _made_with(token: str, makers: dict[str, str | None]) -> list[str]:
+    """The tokens that were made with one, or with one of those."""
+    found = [token]
+    for maker in found:
+        found += [each for each, made_with in makers.items() if made_with == maker]
+    return found[1:]
 
 
 def whoami(output: Printed = Output.TABLE) -> None:
@@ -156,33 +177,3 @@ def bindings_text(bindings: tuple[Any, ...]) -> str:
     return ", ".join(
         f"{each.get('role')} on {each.get('team')}" if isinstance(each, dict) else str(each) for each in bindings
     )
-
-
-def audit(verify: Verify = False, tail: Last = 50, output: Printed = Output.TABLE) -> None:
-    """Show who did what, the latest last; --verify checks that nothing of it was changed."""
-    with connect() as client:
-        if verify:
-            _report_verdict(client.verify_audit(), output)
-            return
-        found = deque(client.audit(), maxlen=tail)
-    if output is Output.JSON:
-        show_json([each.document for each in found])
-        return
-    from muster.cli.sheet import Sheet
-
-    made = Sheet("number", "when", "who", "did", "to", "details", numbers=("number",), cut=("to", "details"))
-    for each in found:
-        told = [each.reason, *(f"{key} {value}" for key, value in each.detail.items() if value != "done")]
-        made.add_row(str(each.seq), moment(each.at), each.by, each.action, each.subject, ", ".join(filter(None, told)))
-    show(made, screen())
-
-
-def _report_verdict(verdict: dict[str, Any], output: Output) -> None:
-    if output is Output.JSON:
-        show_json(verdict)
-    else:
-        show(f"{verdict.get('entries')} entries and {verdict.get('events')} events were looked at")
-    if not verdict.get("whole"):
-        raise Corrupted("what is kept is not what was written: " + "; ".join(verdict.get("problems") or ["unknown"]))
-    if output is not Output.JSON:
-        show("nothing was changed, dropped or put in between")

@@ -14,8 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from muster import __version__
-from muster.cli.access import audit, login, token, whoami
+from muster.cli.access import login, token, whoami
 from muster.cli.attach import attach
+from muster.cli.audit import audit
 from muster.cli.changes import cancel, hold, release, retry, update
 from muster.cli.demo import demo
 from muster.cli.events import events
@@ -93,7 +94,7 @@ app = typer.Typer(
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (submit, run, attach, ps, show, why, logs, wait, cancel, hold, release, update, retry),
     "Cluster": (top, nodes, drain, undrain, teams, events, export),
-    "Server and access": (up, down, demo, login, whoami, audit),
+    "Server and access": (up, down, demo, login, whoami),
     "Without a server": (plan, simulate),
 }
 for _panel, _commands in _PANELS.items():
@@ -102,6 +103,7 @@ for _panel, _commands in _PANELS.items():
         app.command(rich_help_panel=_panel, context_settings=settings)(_command)
 app.add_typer(quota, rich_help_panel="Cluster")
 app.add_typer(quarantine, rich_help_panel="Cluster")
+app.add_typer(audit, rich_help_panel="Server and access")
 app.add_typer(token, rich_help_panel="Server and access")
 
 

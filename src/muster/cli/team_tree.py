@@ -29,12 +29,15 @@ def team_tree(teams: Sequence[Team], console: Console) -> RenderableType:
 
 def _rows(teams: Sequence[Team], console: Console) -> Sheet:
     wide, plain = is_wide(console), is_plain(console)
-    extra = ("weight", "usage") if wide else ()
+    bounded = ("tiers",) if any(team.tiers is not None for team in teams) else ()
+    extra = ("weight", "usage", *bounded) if wide else ()
     headings = ("team", "GPU", "", "used", "guaranteed", "limit", *extra, "runs", "waits")
-    made = Sheet(*headings, numbers=headings[3:], cut=("team",))
+    made = Sheet(*headings, numbers=[each for each in headings[3:] if each != "tiers"], cut=("team", *bounded))
     cells = WIDE_BAR_CELLS if wide else BAR_CELLS
     for name, team in _in_order(teams):
-        whole = (amount(team.weight), gpu_hours(team.usage_gpu_s)) if wide else ()
+        whole = (
+            (amount(team.weight), gpu_hours(team.usage_gpu_s), *(bounds_text(team) for _ in bounded)) if wide else ()
+        )
         for number, gpu_type in enumerate(_types(team)):
             used, guaranteed, limit = _used(team, gpu_type), team.guaranteed.get(gpu_type), team.limit.get(gpu_type)
             first = number == 0
@@ -50,6 +53,16 @@ def _rows(teams: Sequence[Team], console: Console) -> Sheet:
                 str(team.waiting) if first else "",
             )
     return made
+
+
+def bounds_text(team: Team) -> str:
+    """What the jobs of a team may ask for: `standard, exploratory; priority up to 50; unpreemptible`."""
+    parts = ["any" if team.tiers is None else ", ".join(team.tiers) or "none"]
+    if team.max_priority is not None:
+        parts.append(f"priority up to {team.max_priority}")
+    if team.tiers is not None and team.allow_unpreemptible:
+        parts.append("also not preemptible")
+    return "; ".join(parts)
 
 
 def quota_bar(used: float, guaranteed: float, limit: float, *, cells: int, plain: bool) -> Text:

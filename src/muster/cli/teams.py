@@ -1,7 +1,7 @@
 """`muster teams` and `muster quota`: who may use how much, and does."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,14 @@ Amounts = Annotated[
     typer.Option(metavar="TYPE=N,…", help="GPUs by type, * for all together; none takes it away."),
 ]
 Weight = Annotated[float | None, typer.Option(min=0.001, help="Its part among its siblings.")]
+MayUse = Annotated[str | None, typer.Option("--tiers", metavar="TIER,…", help="The only tiers that its jobs may use.")]
+MaxPriority = Annotated[
+    int | None, typer.Option("--max-priority", min=0, max=100, help="The highest priority that its jobs may have.")
+]
+Unpreemptible = Annotated[
+    bool | None,
+    typer.Option("--allow-unpreemptible/--no-unpreemptible", help="Whether its jobs may say preemptible: false."),
+]
 
 quota = typer.Typer(name="quota", help="Set what teams are guaranteed and may use.", no_args_is_help=True)
 
@@ -48,11 +56,15 @@ def set_quota(
     guaranteed: Amounts = None,
     limit: Amounts = None,
     weight: Weight = None,
+    tiers: MayUse = None,
+    max_priority: MaxPriority = None,
+    allow_unpreemptible: Unpreemptible = None,
     output: Printed = Output.TABLE,
 ) -> None:
-    """Make a team, or change its quota. What is not given stays as it is."""
-    if guaranteed is None and limit is None and weight is None:
-        raise InvalidInput("nothing to change: give --guaranteed, --limit or --weight")
+    """Make a team, or change its quota and what its jobs may ask for. What is not given stays as it is."""
+    bounds = _bounds(tiers, max_priority, allow_unpreemptible)
+    if guaranteed is None and limit is None and weight is None and not bounds:
+        raise InvalidInput("nothing to change: give --guaranteed, --limit, --weight, --tiers or --max-priority")
     with connect() as client:
         try:
             known = client.team(team)
@@ -63,6 +75,7 @@ def set_quota(
             guaranteed=_amounts(guaranteed, known.guaranteed if known else {}, "--guaranteed"),
             limit=_amounts(limit, known.limit if known else {}, "--limit"),
             weight=weight if weight is not None else known.weight if known else 1,
+            **bounds,
         )
     if output is Output.JSON:
         show_json(changed.document)
@@ -82,6 +95,13 @@ def remove_quota(team: TeamPath, output: Printed = Output.TABLE) -> None:
         show_json({"removed": team})
     else:
         show(f"{team} is removed")
+
+
+def _bounds(tiers: str | None, max_priority: int | None, allow_unpreemptible: bool | None) -> dict[str, Any]:
+    """What the jobs of a team may ask for, as far as something was said about it."""
+    names = None if tiers is None else [name.strip() for name in tiers.split(",") if name.strip()]
+    bounds = {"tiers": names, "max_priority": max_priority, "allow_unpreemptible": allow_unpreemptible}
+    return {key: value for key, value in bounds.items() if value is not None}
 
 
 def _amounts(said: Sequence[str] | None, known: dict[str, float], option: str) -> dict[str, float]:

@@ -194,6 +194,10 @@ class Team(Answer):
     guaranteed: dict[str, float] = field(default_factory=dict)
     limit: dict[str, float] = field(default_factory=dict)
     weight: float = 1
+    tiers: tuple[str, ...] | None = None
+    """The tiers that its jobs may use; None is any."""
+    max_priority: int | None = None
+    allow_unpreemptible: bool = True
     used: dict[str, float] = field(default_factory=dict)
     borrowed: dict[str, float] = field(default_factory=dict)
     running: int = 0
@@ -218,6 +222,8 @@ class Identity(Answer):
     """Who the token belongs to."""
 
     name: str
+    """Who acts with it."""
+    label: str = ""
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
 
@@ -228,6 +234,9 @@ class Token(Answer):
 
     id: str
     name: str = ""
+    subject: str = ""
+    """Who acts with it."""
+    maker: str | None = None
     bindings: tuple[Any, ...] = ()
     expires: datetime | None = None
     created: datetime | None = None

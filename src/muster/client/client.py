@@ -248,9 +248,14 @@ class Client:
         guaranteed: Mapping[str, float] | None = None,
         limit: Mapping[str, float] | None = None,
         weight: float = 1,
+        **bounds: Any,
     ) -> Team:
-        """Make a team, or replace its quota."""
-        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight}
+        """Make a team, or replace its quota.
+
+        `bounds` are what its jobs may ask for: `tiers`, `max_priority` and `allow_unpreemptible`. What is not given
+        stays as it is.
+        """
+        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight, **bounds}
         return build(Team, self._wire.json("PUT", f"/v1/teams/{_quoted(path, safe='/')}", body=body))
 
     def delete_team(self, path: str) -> None:
@@ -298,9 +303,14 @@ class Client:
         """Who did what."""
         return self._pages("/v1/audit", AuditEntry, {}, limit=limit)
 
-    def verify_audit(self) -> Document:
-        """Whether the chain of the audit is whole."""
-        answer: Document = self._wire.json("GET", "/v1/audit/verify")
+    def audit_head(self) -> Document:
+        """Where the audit ends: `seq` and `chain` of its last entry."""
+        answer: Document = self._wire.json("GET", "/v1/audit/head")
+        return answer
+
+    def verify_audit(self, head: Mapping[str, Any] | None = None) -> Document:
+        """Whether the chain of the audit is whole, and leads to where it was noted to end."""
+        answer: Document = self._wire.json("GET", "/v1/audit/verify", query=dict(head or {}))
         return answer
 
     def export(self) -> Iterator[bytes]:

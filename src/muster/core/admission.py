@@ -1,7 +1,7 @@
 """`admit(spec, snapshot)`: whether a job may enter the queue at all.
 
-Refused is what can never run on this cluster as it is configured, however empty and healthy it were. Everything that
-only needs patience is admitted and explained.
+Refused is what can never run on this cluster as it is configured, however empty and healthy it were, and what the
+team of the job may not ask for. Everything that only needs patience is admitted and explained.
 """
 
 from muster.core.cluster.capacity import Capacity
@@ -11,6 +11,7 @@ from muster.core.gang import Gang, gang_of
 from muster.core.planning.placing import fits
 from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
+from muster.core.team_bounds import beyond_bounds
 from muster.model.ids import GpuType, TeamPath
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
@@ -43,7 +44,7 @@ class Gate:
 
     def admit(self, spec: JobSpec) -> Admitted | Rejected:
         """Admit a job, or say why it can never run."""
-        refusal = self._unknown_names(spec)
+        refusal = self._unknown_names(spec) or self._not_allowed(spec)
         if refusal is None:
             key = (spec.roles, spec.parallelism, spec.topology, spec.team, spec.tier, spec.can_resume)
             if key not in self._known:
@@ -63,6 +64,11 @@ class Gate:
                     code=ReasonCode.TOPOLOGY, message=f"the cluster has no level {level}; its levels are {names}"
                 )
         return None
+
+    def _not_allowed(self, spec: JobSpec) -> Rejected | None:
+        """The team may not ask for such a job."""
+        problem = beyond_bounds(spec, self._snapshot.ledger.teams)
+        return None if problem is None else Rejected(code=ReasonCode.QUOTA_LIMIT, message=problem)
 
     def _no_home(self, spec: JobSpec, gang: Gang) -> Rejected | None:
         """No pool admits the job, or no node has a GPU it accepts."""

@@ -7,7 +7,6 @@ keeps it until it has ended for good, so preempted and retried tasks never wait 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.records import changed
@@ -78,7 +77,6 @@ def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:
     return changed(spec, array=changed(spec.array, indices=failed))
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class ArrayTally:
     """Counts the tasks of one array by state and knows whose turn is next, without looking at all of them again."""
 

@@ -6,11 +6,10 @@ cluster together, by GPUs. Waiting before that is nobody's fault; waiting after 
 
 from bisect import bisect_left, insort
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
+from muster.model.saved_state import DueLineRecord
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class DueLine:
     """Jobs in the order of submission, and how far down the line the cluster reaches."""
 
@@ -22,6 +21,21 @@ class DueLine:
         """How many from the front have been found due."""
         self._due_milli = 0
         """What those of them need that have not ended."""
+
+    @classmethod
+    def of(cls, record: DueLineRecord) -> "DueLine":
+        """The line that was recorded."""
+        made = cls(record.capacity_milli)
+        made._line = [(submitted_ms, job) for submitted_ms, job, _ in record.line]
+        made._milli = {job: gpu_milli for _, job, gpu_milli in record.line}
+        made._due = record.due
+        made._due_milli = sum(gpu_milli for _, _, gpu_milli in record.line[: record.due])
+        return made
+
+    def record(self) -> DueLineRecord:
+        """The line as values."""
+        line = tuple((submitted_ms, job, self._milli[job]) for submitted_ms, job in self._line)
+        return DueLineRecord(capacity_milli=self.capacity_milli, line=line, due=self._due)
 
     def join(self, job: JobId, submitted_ms: int, gpu_milli: int) -> None:
         """A job was submitted."""

@@ -9,8 +9,8 @@ brings the branches above it up to date and no others.
 from typing import NamedTuple
 
 from muster.core.quota import own_jobs
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath
+from muster.model.saved_state import BranchRecord, EntitlementsRecord, MemberRecord
 from muster.model.team import Team, ancestors
 
 GRAIN = 1 << 24
@@ -20,7 +20,6 @@ DEFAULT_WEIGHT = 1000
 """Of teams that nobody declared, and of each job among those of its team."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class _Branch:
     """A team, what it submits itself, or the whole cluster."""
 
@@ -44,6 +43,25 @@ class _Branch:
         made.due_above_seen = self.due_above_seen
         return made
 
+    @classmethod
+    def of(cls, record: BranchRecord, above: "_Branch | None") -> "_Branch":
+        """The branch that was recorded."""
+        made = cls(record.weight, above)
+        made.weight_below = record.weight_below
+        made.due_each = record.due_each
+        made.due_above_seen = record.due_above_seen
+        return made
+
+    def record(self, team: TeamPath) -> BranchRecord:
+        """The branch as values, under the name of its team."""
+        return BranchRecord(
+            team=team,
+            weight=self.weight,
+            weight_below=self.weight_below,
+            due_each=self.due_each,
+            due_above_seen=self.due_above_seen,
+        )
+
 
 class _Member(NamedTuple):
     """A job that has not ended."""
@@ -54,7 +72,6 @@ class _Member(NamedTuple):
     """What every job of its team had been due when it came."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Entitlements:
     """The due parts of all jobs that have not ended. Times never go back."""
 
@@ -81,6 +98,31 @@ class Entitlements:
         for path, branch in self._branches.items():  # in the order in which they grew: whoever is above is there
             made._branches[path] = branch.copy(made._above(path))
         return made
+
+    @classmethod
+    def of(cls, record: EntitlementsRecord) -> "Entitlements":
+        """Those that were recorded."""
+        made = cls((), record.capacity_milli, record.now_ms)
+        made._weights = dict(record.weights)
+        made._root = _Branch.of(record.root, None)
+        for branch in record.branches:
+            made._branches[branch.team] = _Branch.of(branch, made._above(branch.team))
+        made._members = {each.job: _Member(each.team, each.since_ms, each.due_before) for each in record.members}
+        return made
+
+    def record(self) -> EntitlementsRecord:
+        """Everything that is kept, as values."""
+        return EntitlementsRecord(
+            now_ms=self._now_ms,
+            capacity_milli=self._capacity_milli,
+            weights=tuple(self._weights.items()),
+            root=self._root.record(TeamPath("")),
+            branches=tuple(branch.record(team) for team, branch in self._branches.items()),
+            members=tuple(
+                MemberRecord(job=job, team=member.team, since_ms=member.since_ms, due_before=member.due_before)
+                for job, member in self._members.items()
+            ),
+        )
 
     def join(self, job: JobId, team: TeamPath, at_ms: int) -> None:
         """A job was submitted."""

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice, Gang, running_gang
 from muster.core.setting import Setting
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.resources import GPU_MILLI
@@ -24,7 +23,6 @@ class Pace(NamedTuple):
         return any(has_slots(capacity, self.gang, choice) for choice in self.faster)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Paces:
     """How fast all running jobs are of which that is known."""
 

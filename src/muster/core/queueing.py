@@ -9,7 +9,6 @@ from collections.abc import Iterator, ValuesView
 
 from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
 from muster.model.policy import Order, Policy
@@ -25,7 +24,6 @@ FRESH, STARVED, BACKGROUND = 0, 1, 2
 have waited too long, and everybody else who has run before."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class JobClass:
     """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
 
@@ -105,7 +103,6 @@ class JobClass:
         self._ids = None
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class WaitingQueue:
     """All waiting jobs by class, kept sorted as jobs come and go."""
 

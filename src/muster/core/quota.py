@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from muster.core.decay import decayed
 from muster.core.gang import Demand
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import GpuType, TeamPath
+from muster.model.saved_state import TeamUsageRecord
 from muster.model.team import ANY_TYPE, Team, ancestors
 
 OWN_JOBS = "/."
@@ -39,7 +39,6 @@ class Breach(NamedTuple):
     wanted_milli: int
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Ledger:
     """Usage per team and type, summed up the tree."""
 
@@ -170,6 +169,11 @@ class Ledger:
                 return False
         return named
 
+    @property
+    def guarantees_anything(self) -> bool:
+        """False when no team is guaranteed anything: then all that is used is borrowed, from nobody."""
+        return bool(self._guaranteed)
+
     def headroom_milli(self, path: TeamPath) -> int:
         """The most that a team, or one above it, may add and stay inside a guarantee; never too little."""
         best = 0
@@ -214,6 +218,17 @@ class Ledger:
             for path in sorted(self._decayed)
             if path.endswith(OWN_JOBS) and self._decayed[path][0]
         )
+
+    def record(self) -> tuple[TeamUsageRecord, ...]:
+        """What fair share remembers, as it was last added to: bringing it up to date would round it once more."""
+        return tuple(
+            TeamUsageRecord(team=team, gpu_ms=gpu_ms, at_ms=at_ms) for team, (gpu_ms, at_ms) in self._decayed.items()
+        )
+
+    def restore(self, usage: tuple[TeamUsageRecord, ...]) -> None:
+        """Remember what was recorded, and nothing else."""
+        self._averages = (0, {})
+        self._decayed = {each.team: (each.gpu_ms, each.at_ms) for each in usage}
 
     def _decayed_gpu_ms(self, team: TeamPath, now_ms: int) -> int:
         value, at_ms = self._decayed.get(team, (0, now_ms))

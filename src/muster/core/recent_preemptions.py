@@ -2,18 +2,27 @@
 
 from bisect import bisect_right
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import TeamPath
 from muster.model.policy import HOUR_MS
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class RecentPreemptions:
     """The moments of the last hour, by team."""
 
     def __init__(self) -> None:
         self._at_ms: dict[TeamPath, list[int]] = {}
         """In order, as all events are."""
+
+    @classmethod
+    def of(cls, record: tuple[tuple[TeamPath, tuple[int, ...]], ...]) -> "RecentPreemptions":
+        """Those that were recorded."""
+        made = cls()
+        made._at_ms = {team: list(times) for team, times in record}
+        return made
+
+    def record(self) -> tuple[tuple[TeamPath, tuple[int, ...]], ...]:
+        """All moments that are remembered, by team."""
+        return tuple((team, tuple(times)) for team, times in self._at_ms.items())
 
     def add(self, team: TeamPath, now_ms: int, count: int = 1) -> None:
         """So many jobs of a team were told to leave."""

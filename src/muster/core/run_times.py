@@ -7,7 +7,6 @@ circles are asked. What is learnt orders jobs and makes estimates. Promises neve
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 
-from muster.model.compiling import mypyc_attr
 from muster.model.job import RunningJob
 from muster.model.limits import (
     RUN_TIME_CIRCLES,
@@ -18,6 +17,7 @@ from muster.model.limits import (
     TURN_PERCENT,
 )
 from muster.model.resources import GPU_MILLI
+from muster.model.saved_state import RunTimesRecord
 from muster.model.spec import JobSpec
 
 ENOUGH = 8
@@ -26,16 +26,27 @@ ENOUGH = 8
 USER_TAG = "user"
 """The tag that says who submitted a job."""
 
-_Circle = tuple[object, ...]
+_Circle = tuple[str | int, ...]
 """What the jobs of a group have in common."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class RunTimes:
     """Everything learnt so far. The same endings in the same order give the same expectations."""
 
     def __init__(self) -> None:
         self._circles: dict[_Circle, _Window] = {}
+
+    @classmethod
+    def of(cls, record: tuple[RunTimesRecord, ...]) -> "RunTimes":
+        """What was learnt by the time of the record."""
+        made = cls()
+        for each in record:
+            made._circles[each.alike] = _Window(each.run_ms)
+        return made
+
+    def record(self) -> tuple[RunTimesRecord, ...]:
+        """Everything learnt, the group first that learnt nothing for longest."""
+        return tuple(RunTimesRecord(alike=circle, run_ms=window.latest()) for circle, window in self._circles.items())
 
     def learn(self, spec: JobSpec, run_ms: int) -> None:
         """A job ended by itself after running so long, all attempts together."""
@@ -74,14 +85,13 @@ class RunTimes:
             del self._circles[next(iter(self._circles))]
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class _Window:
     """The latest run times of one group in the order they came, and sorted from the first time somebody asks on."""
 
     __slots__ = ("_latest", "_sorted")
 
-    def __init__(self) -> None:
-        self._latest: deque[int] = deque()
+    def __init__(self, latest: tuple[int, ...] = ()) -> None:
+        self._latest: deque[int] = deque(latest)
         self._sorted: list[int] | None = None
 
     def add(self, run_ms: int) -> None:
@@ -98,6 +108,10 @@ class _Window:
         made._latest = self._latest.copy()
         made._sorted = None if self._sorted is None else self._sorted.copy()
         return made
+
+    def latest(self) -> tuple[int, ...]:
+        """In the order they came."""
+        return tuple(self._latest)
 
     def longer_than(self, ran_ms: int) -> int:
         """How many of them ran longer."""

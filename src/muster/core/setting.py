@@ -1,7 +1,6 @@
 """The rules a plan is made under, looked up fast: tiers by name, pools by name, GPU types that exist."""
 
 from muster.core.cluster.tree import Tree
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.limits import TURN_RESERVE_PART
 from muster.model.policy import Policy, Pool, Tier
@@ -9,7 +8,6 @@ from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Setting:
     """Everything an operator configured, with the cluster's shape."""
 

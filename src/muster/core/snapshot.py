@@ -19,7 +19,6 @@ from muster.core.quota import Ledger, LimitShare
 from muster.core.recent_preemptions import RecentPreemptions
 from muster.core.run_times import RunTimes, began_ms, run_ms
 from muster.core.setting import Setting
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
@@ -31,7 +30,6 @@ from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Snapshot:
     """One consistent view of the cluster, its rules, what runs and what waits."""
 

@@ -5,6 +5,7 @@
     node_folding  the same for what becomes of nodes
     quarantine    what nodes run that nobody here has started
     adoption      what may be done with that
+    restoring     the state as plain values, and back
     projection    how one job's change edits the snapshot
     consequences  what follows from an event for other jobs and nodes
     controller    event -> transition -> log -> instructions

@@ -156,9 +156,9 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
         _plan_without_quarantine(state, (event.node,))
     sent = (instruction for move in outcome.moves for instruction in move.instructions)
     kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
-    state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
     is_change = is_news or outcome.is_change or is_emptied
     if is_change:
+        state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
         state.node_notes[event.node] = event.because
     if is_news:
         _count_fault(state, event.node)

@@ -14,10 +14,10 @@ from muster.core.due_line import DueLine
 from muster.core.entitlements import Entitlements
 from muster.core.run_times import run_ms
 from muster.engine.timers import Timers
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.limits import PATIENCE_LOOK_MS, PATIENCE_MS
+from muster.model.saved_state import PatienceRecord
 
 
 class _Due(NamedTuple):
@@ -27,7 +27,6 @@ class _Due(NamedTuple):
     ran_ms: int
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Patience:
     """The line of all jobs that have not ended, and when those that wait will have waited too long."""
 
@@ -38,6 +37,25 @@ class Patience:
         self._looks_ms: dict[JobId, int] = {}
         """When each job is looked at next; earlier moments that were asked for are of no use any more."""
         self.timers = Timers()
+
+    @classmethod
+    def of(cls, record: PatienceRecord, entitlements: Entitlements) -> "Patience":
+        """The patience that was recorded, with what jobs are due beside it."""
+        made = cls(record.line.capacity_milli, entitlements)
+        made._line = DueLine.of(record.line)
+        made._due = {job: _Due(since_ms, ran_ms) for job, since_ms, ran_ms in record.due}
+        made._looks_ms = dict(record.looks_ms)
+        made.timers = Timers.of(record.timers)
+        return made
+
+    def record(self) -> PatienceRecord:
+        """Everything that is kept here, as values."""
+        return PatienceRecord(
+            line=self._line.record(),
+            due=tuple((job, due.since_ms, due.ran_ms) for job, due in self._due.items()),
+            looks_ms=tuple(self._looks_ms.items()),
+            timers=self.timers.record(),
+        )
 
     def resize(self, capacity_milli: int, at_ms: int) -> None:
         """The cluster has so many GPUs from now on."""

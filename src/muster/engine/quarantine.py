@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId, NodeName
 from muster.model.node import Node
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Quarantine:
     """Gangs by the node that runs them."""
 

@@ -11,7 +11,6 @@ from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
 from muster.engine.quarantine import Quarantine
-from muster.model.compiling import mypyc_attr
 from muster.model.errors import InvalidInput
 from muster.model.events import JobEvent, NodeEvent
 from muster.model.ids import JobId, NodeName
@@ -58,7 +57,6 @@ class Outcome:
 NOTHING = Outcome(is_change=False)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class State:
     """Everything the engine knows. Read it freely; only `fold` may change it."""
 

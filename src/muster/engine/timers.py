@@ -3,16 +3,25 @@
 import heapq
 from collections.abc import Callable
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import JobId
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Timers:
     """Moments at which jobs asked to be woken. A moment that is no longer wanted is harmless."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, JobId]] = []
+
+    @classmethod
+    def of(cls, record: tuple[tuple[int, JobId], ...]) -> "Timers":
+        """The moments that were recorded."""
+        made = cls()
+        made._heap = list(record)
+        return made
+
+    def record(self) -> tuple[tuple[int, JobId], ...]:
+        """All moments, those that nobody wants any more too."""
+        return tuple(self._heap)
 
     def set(self, job: JobId, at_ms: int) -> None:
         """Remember to wake a job."""

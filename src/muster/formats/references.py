@@ -78,6 +78,8 @@ def read_references(parts: Mapping[str, object], problems: Problems) -> Referenc
     )
     if pools and pools_sound:
         _check_pools(references, pools, parts, problems)
+    if teams and teams_sound:
+        _check_teams(references, problems)
     return references
 
 
@@ -113,6 +115,20 @@ def _check_pools(
         if named is not None and str(named) not in known:
             at = ("cluster", "nodes", place, "pool")
             problems.add(at, f"there is no pool {str(named)!r}", closest(str(named), known))
+
+
+def _check_teams(references: References, problems: Problems) -> None:
+    """Note tiers that teams may use and that do not exist."""
+    for team in references.teams:
+        for tier in team.tiers or ():
+            if references.known_tiers is not None and tier not in references.known_tiers:
+                hint = closest(tier, references.known_tiers)
+                problems.add((*team_at(team.path), "tiers"), f"there is no tier {tier!r}", hint)
+
+
+def team_at(path: TeamPath) -> Loc:
+    """Where a team stands in a file."""
+    return ("teams", *"/teams/".join(path.split("/")).split("/"))
 
 
 def _with_default_pool(pools: tuple[Pool, ...], cluster: ClusterSpec) -> tuple[Pool, ...]:

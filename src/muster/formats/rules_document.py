@@ -72,8 +72,18 @@ def teams_document(teams: Sequence[Team]) -> Part:
             "guaranteed": quota_document(team.guaranteed),
             "limit": quota_document(team.limit),
             "weight": plain_number(team.weight),
-        }
+        } | bounds_document(team)
     return root
+
+
+def bounds_document(team: Team) -> Part:
+    """What a team's jobs may ask for, as far as it says so itself."""
+    bounds = {
+        "tiers": None if team.tiers is None else list(team.tiers),
+        "max_priority": team.max_priority,
+        "allow_unpreemptible": team.allow_unpreemptible,
+    }
+    return {key: value for key, value in bounds.items() if value is not None}
 
 
 def quota_document(quota: Quota) -> dict[str, int | float]:

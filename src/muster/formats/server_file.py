@@ -1,7 +1,8 @@
 """`muster.toml` -> what `muster up` is to serve, and by which rules.
 
 The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario; `server` says where and how to listen,
-`local` how this machine is used. Whatever is left out is as without a file.
+`local` how this machine is used. Whatever is left out is as without a file, but that teams may not what they are not
+allowed: the highest tier, and jobs that are not preemptible.
 """
 
 import re
@@ -13,9 +14,10 @@ from pydantic import Field, PlainValidator
 
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.document import Document, Problems, read_settings
-from muster.formats.references import read_references
+from muster.formats.references import read_references, team_at
 from muster.formats.units import BadValue, shown
 from muster.formats.wire import Text, Wire, read_part, text
+from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
 from muster.model.limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.scenario import Rules
@@ -118,7 +120,15 @@ def _rules(document: Document, problems: Problems) -> Rules | None:
     if not named:
         return None
     references = read_references(named, problems)
-    return Rules(teams=references.teams, tiers=references.tiers, pools=references.pools, policy=references.policy)
+    rules = closed(
+        Rules(teams=references.teams, tiers=references.tiers, pools=references.pools, policy=references.policy)
+    )
+    for team in rules.teams:
+        if (beyond := beyond_those_above(team, rules.teams)) is not None:
+            problems.add(
+                (*team_at(team.path), beyond[0]), beyond[1], "give the team above it as much, or this one less"
+            )
+    return rules
 
 
 def _check_nodes(size: str, problems: Problems) -> None:

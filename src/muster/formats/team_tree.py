@@ -6,17 +6,17 @@ the team itself. A child's limit may exceed its parent's: the parent's then hold
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from muster.formats.document import Problems
 from muster.formats.ranges import is_team_name
 from muster.formats.units import plain_number, shown
-from muster.formats.wire import Name, PositiveThousandths, Thousandths, Wire, read_part
+from muster.formats.wire import Name, Names, PositiveThousandths, Thousandths, Wire, read_part
 from muster.formats.yaml_text import Loc
-from muster.model.ids import GpuType, TeamPath
-from muster.model.limits import TEAM_DEPTH
+from muster.model.ids import GpuType, TeamPath, TierName
+from muster.model.limits import PRIORITY_MAX, TEAM_DEPTH
 from muster.model.team import ANY_TYPE, Quota, Team
 
 
@@ -26,6 +26,9 @@ class TeamWire(Wire):
     guaranteed: dict[Name, Thousandths] = Field(default_factory=dict)
     limit: dict[Name, Thousandths] = Field(default_factory=dict)
     weight: PositiveThousandths = 1000
+    tiers: Names | None = None
+    max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)] | None = None
+    allow_unpreemptible: bool | None = None
     teams: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -68,7 +71,15 @@ def _branch(name: str, value: object, parent: str, problems: Problems, at: Loc) 
     if wire is None:
         return None
     path = TeamPath(f"{parent}/{name}" if parent else name)
-    team = Team(path=path, guaranteed=_quota(wire.guaranteed), limit=_quota(wire.limit), weight=wire.weight)
+    team = Team(
+        path=path,
+        guaranteed=_quota(wire.guaranteed),
+        limit=_quota(wire.limit),
+        weight=wire.weight,
+        tiers=None if wire.tiers is None else tuple(TierName(tier) for tier in wire.tiers),
+        max_priority=wire.max_priority,
+        allow_unpreemptible=wire.allow_unpreemptible,
+    )
     return _Branch(team=team, at=at, children=_branches(wire.teams, path, problems, (*at, "teams")))
 
 

@@ -3,7 +3,7 @@
 Each turn does all that was asked for since the last one and all that was observed, writes it in one transaction,
 answers, and lets the engine plan. It turns when somebody asks, when the backend has news, and when a moment comes that
 the engine wants to be woken at. When writing fails it starts again from the log; when an invariant is broken it stops,
-and reads go on.
+and reads go on. When another process has become the writer, it steps down.
 """
 
 import logging
@@ -23,16 +23,17 @@ from muster.live.clock import Clock
 from muster.live.feed import Feed
 from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Inbox, Letter, Wish
-from muster.live.published_log import PublishedLog
+from muster.live.published_log import PublishedLog, Waiting
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, InvalidInput, MusterError, Unavailable
+from muster.model.closed_rules import closed
+from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
 from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, ObservedEvent
 from muster.model.ids import NodeName
-from muster.model.limits import QUIET_MS, WRITE_RETRY_MS
+from muster.model.limits import QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
-from muster.store.base import EventLog, StateStore
+from muster.store.base import DurableLog, StateStore
 
 T = TypeVar("T")
 
@@ -93,33 +94,60 @@ class ControlPlane:
     def __init__(
         self,
         *,
-        log: EventLog,
+        log: DurableLog,
         states: StateStore,
         backend: LiveBackend,
         clock: Clock,
         configuration: Configuration,
         on_turn: Callable[[Turn], None] = lambda _: None,
+        on_step_down: Callable[[], None] = lambda: None,
         numbers_from: int = 0,
     ) -> None:
         self._event_log = log
         self._states = states
-        self._housekeeping = Housekeeping(states)
+        self._waiting = Waiting()
+        self._housekeeping = Housekeeping(states, self._waiting)
         self._backend = backend
         self._clock = clock
         self._configuration = configuration
         self._on_turn = on_turn
+        self._on_step_down = on_step_down
         self._numbers_from = numbers_from
         self._inbox = Inbox()
+        self._looks_s = 0.0
+        """When the store is looked at next, by the clock that never jumps."""
         self._thread: Thread | None = None
         self._is_stopping = False
         self._unrecorded: list[ObservedEvent] = []
         """What the backend reported and no transaction holds yet: if one fails it goes into the next."""
         self.feed = Feed(log.version)
-        self.trouble = ""
-        """Why nothing can be changed at present; empty when all is well."""
+        self._trouble: MusterError | None = None
         self.has_stopped = False
         """True once the writer has given up: only a restart helps."""
-        self._engine = self._take_up()
+        self.led_by_another: Refused | None = None
+        """Says who writes now, once another process does for good: this one has to end."""
+        self._engine = self._folded()
+        self._configure_at_start()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be changed at present; empty when all is well."""
+        error = self._trouble or self._silence()
+        return "" if error is None else str(error)
+
+    @property
+    def brief_trouble(self) -> str:
+        """The same in a few words that anybody may read."""
+        error = self._trouble or self._silence()
+        return (isinstance(error, Unavailable) and error.brief) or "nothing can be written at present"
+
+    def _silence(self) -> Unavailable | None:
+        """Told from outside of the writer's thread, which waits itself and cannot tell."""
+        waited_ms = self._waiting.waited_ms
+        if waited_ms < STORE_SILENCE_MS:
+            return None
+        message = f"the store has not answered for {waited_ms // 1000} s; what was asked for may still be done"
+        return Unavailable(f"{message}, look before you ask again", brief="the store does not answer")
 
     @property
     def state(self) -> State:
@@ -139,11 +167,13 @@ class ControlPlane:
         self.nudge()
         if self._thread is not None:
             self._thread.join()
-        if not self.trouble:
+        if self._trouble is None:
             self._housekeeping.keep(self._engine.state)
 
     def ask(self, wish: Wish[T]) -> Future[T]:
         """Have a function called with the engine and the present time; answered once what it did is durable."""
+        if (silence := self._silence()) is not None:
+            raise silence
         return self._inbox.put(wish)
 
     def nudge(self) -> None:
@@ -152,24 +182,44 @@ class ControlPlane:
 
     def _take_up(self) -> Engine:
         """An engine that goes on where the log ends, for the nodes and rules that are configured."""
+        return self._configured(self._folded())
+
+    def _folded(self) -> Engine:
+        """An engine that knows what the log says. Nothing is written for it."""
         saved = saved_states.load(self._states)
         self._housekeeping.took_up(0 if saved is None else saved.version)
         engine = Engine(
             scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
-            log=PublishedLog(self._event_log, self.feed),
+            log=PublishedLog(self._event_log, self.feed, self._waiting),
             backend=self._backend,
             saved=saved,
             numbers_from=self._numbers_from,
         )
         self.feed.catch_up(self._event_log.version)
         self._clock.not_before(engine.state.now_ms)
+        return engine
+
+    def _configure_at_start(self) -> None:
+        """Take up what is configured; where that cannot be written now, people can read until it can."""
+        try:
+            self._configured(self._engine)
+        except Unavailable as error:
+            _log.error("nothing can be written at the start", extra={"cause": str(error)})
+            self._trouble = error
+            self._engine = self._folded()
+
+    def _configured(self, engine: Engine) -> Engine:
+        """The engine with the nodes and rules that are configured, and its workers told again what to do."""
         now_ms, rules = self._clock.now_ms(), self._configuration.rules
         with engine.batch():
             if self._configuration.is_fenced:
                 engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
-            if rules is not None and rules != engine.state.configured:
-                engine.change_rules(rules, now_ms, by=CONFIGURATION)
+            configured = engine.state.configured
+            if rules is not None and (configured is None or closed(rules) != closed(configured)):
+                engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
+            # Rules that were kept before teams had bounds leave open what a server denies.
+            engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
         self._configuration = replace(self._configuration, is_fenced=False)
         engine.reconnect(now_ms)
         return engine
@@ -178,22 +228,33 @@ class ControlPlane:
         """Turn until told to stop. Whatever else goes wrong stops the writer and not the readers."""
         letters: Sequence[Letter[Any]] = ()
         try:
+            if self._trouble is not None:
+                self._start_again((), self._trouble)
             while not self._is_stopping:
                 letters = self._inbox.take(self._wait_s())
                 try:
                     self._turn(letters)
-                except (Unavailable, Conflict, InvalidInput) as error:
+                    self._look_at_store()
+                except (Unavailable, Conflict, InvalidInput, Refused) as error:
                     self._start_again(letters, error)
+        except _SteppedDown:
+            self._on_step_down()
         except Exception as error:  # noqa: BLE001 - a bug, or a store that is not what it was
             _log.exception("the writer has stopped")
             self._give_up(letters, error)
 
     def _wait_s(self) -> float | None:
-        next_ms = self._engine.next_ms
-        if self._housekeeping.is_wanted(self._engine.state):
-            soon_ms = self._clock.now_ms() + QUIET_MS
-            next_ms = soon_ms if next_ms is None else min(next_ms, soon_ms)
-        return None if next_ms is None else max(next_ms - self._clock.now_ms(), 0) / 1000
+        now_ms, next_ms = self._clock.now_ms(), self._engine.next_ms
+        quiet_ms = QUIET_MS if self._housekeeping.is_wanted(self._engine.state) else STORE_LOOK_MS
+        wait_ms = quiet_ms if next_ms is None else min(next_ms - now_ms, quiet_ms)
+        return max(wait_ms, 0) / 1000
+
+    def _look_at_store(self) -> None:
+        """See now and then that the log is still there and still ours, also while nothing is written."""
+        if time.monotonic() >= self._looks_s:
+            self._looks_s = time.monotonic() + STORE_LOOK_MS / 1000
+            with self._waiting.answer():
+                self._event_log.check()
 
     def _turn(self, letters: Sequence[Letter[Any]]) -> None:
         engine, now_ms = self._engine, self._clock.now_ms()
@@ -232,22 +293,35 @@ class ControlPlane:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""
         _log.error("writing failed; starting again from the log", extra={"cause": str(error)})
         for letter in letters:
-            letter.reply(error)
+            letter.reply(_not_now(error))
+        refused_s: float | None = None
         while not self._is_stopping:
-            self._refuse_for_a_while(error)
+            self._refuse_for_a_while(_not_now(error))
             try:
+                self._event_log.check()
                 self._engine = self._take_up()
                 self._engine.audit(_recovered(self._clock.now_ms(), error))
+            except Refused as again:
+                error, refused_s = again, refused_s or time.monotonic()
+                if time.monotonic() - refused_s > STEP_DOWN_MS / 1000:
+                    self._step_down(again)
             except (Unavailable, Conflict) as again:
-                error = again
+                error, refused_s = again, None
             else:
-                self.trouble = ""
+                self._trouble = None
                 self.nudge()
                 return
 
+    def _step_down(self, error: Refused) -> None:
+        """Another process is the writer: change nothing more, and end. What runs goes on, led by the other one."""
+        _log.error("another process writes to the store; this one ends", extra={"cause": str(error)})
+        self.led_by_another = error
+        self._give_up((), error)
+        raise _SteppedDown
+
     def _refuse_for_a_while(self, error: MusterError) -> None:
         """Answer whoever comes with what went wrong, so that a full disk is not tried again without a pause."""
-        self.trouble = str(error)
+        self._trouble = error
         until_s = time.monotonic() + WRITE_RETRY_MS / 1000
         while not self._is_stopping and (left_s := until_s - time.monotonic()) > 0:
             for letter in self._inbox.take(left_s):
@@ -255,8 +329,22 @@ class ControlPlane:
 
     def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
         """A bug: change nothing more, so that nothing gets worse, and let people read."""
-        self.trouble = f"the writer has stopped: {error}"
+        stopped = Unavailable(
+            f"the writer has stopped: {error}", brief="the writer has stopped; nothing can be changed"
+        )
+        self._trouble = stopped
         self.has_stopped = True
-        self._inbox.refuse(self.trouble)
+        self._inbox.refuse(str(stopped))
         for letter in letters:
-            letter.reply(Unavailable(self.trouble))
+            letter.reply(stopped)
+
+
+class _SteppedDown(Exception):
+    """The writer's thread has nothing more to do."""
+
+
+def _not_now(error: MusterError) -> MusterError:
+    """What whoever asks is told: that another process may write is no fault of theirs, and may be over soon."""
+    if not isinstance(error, Refused):
+        return error
+    return Unavailable(f"{error}; nothing was written", brief="another process has become the writer")

@@ -10,6 +10,7 @@ import logging
 
 from muster.engine.state import State
 from muster.live import saved_states
+from muster.live.published_log import Waiting
 from muster.model.errors import MusterError
 from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, STATES_BETWEEN_LOOKS, YOUNG_OBJECTS
 from muster.store.base import StateStore
@@ -22,8 +23,9 @@ _log = logging.getLogger("muster.live")
 class Housekeeping:
     """Knows what was kept last."""
 
-    def __init__(self, states: StateStore) -> None:
+    def __init__(self, states: StateStore, waiting: Waiting) -> None:
         self._states = states
+        self._waiting = waiting
         self._kept_version = 0
         self._kept_since_a_look = 0
         gc.set_threshold(YOUNG_OBJECTS, 20, _NEVER)
@@ -49,6 +51,7 @@ class Housekeeping:
         """Keep the state. A restart without it is slow and not wrong, so that it fails is no reason to stop."""
         self._kept_version = state.version
         try:
-            saved_states.save(self._states, state)
+            with self._waiting.answer():
+                saved_states.save(self._states, state)
         except MusterError as error:
             _log.warning("the state could not be saved", extra={"cause": str(error)})

@@ -47,5 +47,8 @@ def log_to(path: Path, *, level: int = logging.INFO) -> logging.Handler:
 class _PrivateFile(RotatingFileHandler):
     """A rotating file that nobody else may read."""
 
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it so
+        """A full disk costs lines of the log, and does not print a trace for each of them."""
+
     def _open(self):  # type: ignore[no-untyped-def]
         return os.fdopen(open_private(self.baseFilename, os.O_APPEND), self.mode, encoding=self.encoding)

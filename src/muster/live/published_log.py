@@ -1,20 +1,45 @@
-"""An event log that tells watchers what was written, once it is."""
+"""An event log that tells watchers what was written, once it is, and for how long an answer has been waited for."""
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
 from muster.model.events import Event
 from muster.model.job import Job
-from muster.store.base import EventLog
+from muster.store.base import DurableLog
+
+
+class Waiting:
+    """Since when the writer's thread waits for the store; any thread may ask, because that one cannot."""
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+
+    @contextmanager
+    def answer(self) -> Iterator[None]:
+        """Count the time until this ends."""
+        self._since_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self._since_s = None
+
+    @property
+    def waited_ms(self) -> int:
+        """How long the present answer has been waited for; 0 when none is."""
+        since_s = self._since_s
+        return 0 if since_s is None else round((time.monotonic() - since_s) * 1000)
 
 
 class PublishedLog:
     """Passes everything on to the real log, and what was written to the feed."""
 
-    def __init__(self, log: EventLog, feed: Feed) -> None:
+    def __init__(self, log: DurableLog, feed: Feed, waiting: Waiting) -> None:
         self._log = log
         self._feed = feed
+        self._waiting = waiting
 
     @property
     def version(self) -> int:
@@ -30,7 +55,8 @@ class PublishedLog:
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         """Write, then tell."""
-        version = self._log.append(events, expected_version, jobs=jobs, audit=audit)
+        with self._waiting.answer():
+            version = self._log.append(events, expected_version, jobs=jobs, audit=audit)
         self._feed.publish(events)
         return version
 

@@ -1,44 +1,44 @@
 """The engine's state, kept so that a restart folds only what came after.
 
-It is kept as Python pickles it, which only the code that wrote it can read: a fingerprint of that code goes with it,
-and a state with another fingerprint is ignored. The log alone is the truth; a saved state is never needed, only fast.
-Whoever can write to the store can make Muster run any command anyway, so reading a pickle from it gives nothing away.
+It is kept as plain values and never as code or objects: whoever can write to the store can change what Muster knows,
+and cannot have it run anything by being read. The log alone is the truth; a saved state is never needed, only fast. One
+that is of another layout, cannot be decoded or contradicts itself is passed over.
 """
 
-import hashlib
-import pickle
-from functools import cache
-from pathlib import Path
+import logging
 
+from muster import __version__
+from muster.engine.restoring import recorded, restored
 from muster.engine.state import State
-from muster.model.compiling import is_compiled
+from muster.model.errors import MusterError
 from muster.store.base import StateStore
+from muster.store.codec import decode_state, encode_state, shape_of_states
 
-_CODE = ("model", "core", "engine")
-"""The packages whose classes a state is made of, and whose rules folded it."""
+RULES = 1
+"""Count up whenever the same log folds to another state than before, or a field of a state means something else: what
+was saved by other rules is then folded anew."""
+
+_log = logging.getLogger("muster.live")
 
 
-@cache
 def layout() -> str:
-    """The fingerprint of the code that states are made by."""
-    package = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256(b"compiled" if is_compiled() else b"plain")
-    for name in _CODE:
-        for source in sorted((package / name).rglob("*.py")):
-            digest.update(str(source.relative_to(package)).encode())
-            digest.update(source.read_bytes())
-    return digest.hexdigest()
+    """What a state must have been saved by to be loaded: the release, its rules, and the shape of its records."""
+    return f"{__version__}/{RULES}/{shape_of_states()}"
 
 
 def save(store: StateStore, state: State) -> None:
     """Keep the state as it is now."""
-    store.save_state(state.version, layout(), pickle.dumps(state, protocol=5))
+    store.save_state(state.version, layout(), encode_state(recorded(state)))
 
 
 def load(store: StateStore) -> State | None:
-    """The newest state that this code can go on from; None when there is none."""
+    """The newest state that can be gone on from; None when there is none."""
     found = store.load_state(layout())
     if found is None:
         return None
-    state = pickle.loads(found.body)
-    return state if isinstance(state, State) and state.version == found.version else None
+    try:
+        state = restored(decode_state(found.body))
+    except (MusterError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        _log.warning("the saved state is of no use; the log is folded instead", extra={"cause": repr(error)})
+        return None
+    return state if state.version == found.version else None

@@ -31,7 +31,7 @@ class Token(Record, frozen=True, kw_only=True):
 
     id: TokenId
     name: str
-    """Who it is for: what it does is done in this name."""
+    """What its maker calls it. A label: it says nothing about who acts."""
     digest: str
     """The SHA-256 of the secret in hexadecimal."""
     bindings: tuple[Binding, ...]
@@ -41,3 +41,23 @@ class Token(Record, frozen=True, kw_only=True):
     revoked_ms: int | None = None
     scopes: tuple[str, ...] = ()
     """The only permissions it has of those its roles give; empty means all of them."""
+    subject: str = ""
+    """Who acts with it: what it does is done in this name. Empty means that it is called as it acts."""
+    maker: TokenId | None = None
+    """The token that it was made with, and with which it is revoked."""
+
+    @property
+    def acts_as(self) -> str:
+        """Who acts with it."""
+        return self.subject or self.name
+
+
+RESERVED_SUBJECTS = frozenset(
+    {"admin", "administrator", "configuration", "engine", "muster", "operator", "root", "scheduler", "system"}
+)
+"""Names that nobody is given: Muster acts under some, and people take others for those who run the machine."""
+
+
+def is_reserved(subject: str) -> bool:
+    """True for a name that no token may act in, also below a team: `root`, `nlp/Root`."""
+    return subject.rpartition("/")[2].lower() in RESERVED_SUBJECTS

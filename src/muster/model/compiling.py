@@ -11,8 +11,7 @@ else:
     def mypyc_attr(**_marks):
         """Marks for mypyc, which reads them in the source.
 
-        `allow_interpreted_subclasses=True` is for the classes that the engine's state is made of: of all compiled
-        classes only those can be made without `__init__`, as reading a pickle does.
+        `allow_interpreted_subclasses=True` is for a compiled class that one which is not compiled derives from.
         """
         return lambda marked: marked
 

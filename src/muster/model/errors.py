@@ -141,6 +141,11 @@ class Unavailable(MusterError):
     exit_code = 5
     retry_helps = True
 
+    def __init__(self, message: str, *, brief: str = "") -> None:
+        super().__init__(message)
+        self.brief = brief
+        """What is wrong without saying where: for whoever asks how the server is, who may be anybody."""
+
 
 class Unreachable(Unavailable):
     """No Muster server answers at the address that was tried."""

@@ -131,6 +131,10 @@ TURN_RESERVE_PART = 150
 TURN_EVEN_COST = 64
 """How many times as dear it is to stop a job that was never kept waiting: a few others who can afford it go before."""
 
+LAST_RESORT_COST = 10**18
+"""What it costs more, in GPU-milliseconds, to take a guarantee back from a job that nobody else may stop, for each step
+further up: more than everything that all jobs of a cluster could lose together."""
+
 PATIENCE_LOOK_MS = 10 * 60_000
 """How soon a job that still has patience is looked at again, at the soonest, where what is fair changes with time."""
 
@@ -146,6 +150,10 @@ FEED_EVENTS = 20_000
 STATE_EVERY_EVENTS = 20_000
 """Events between two saved states: a second or two to fold after a restart."""
 
+STATE_BYTES = 2 * 1024 * 1024 * 1024
+"""The most that a saved state may take once unpacked: a million jobs at two kilobytes each. A larger one is not read,
+and the log is folded instead, so that a forged row cannot fill the memory."""
+
 IDLE_STATE_EVENTS = 2_000
 """The same when the writer has nothing else to do."""
 
@@ -159,8 +167,8 @@ YOUNG_OBJECTS = 50_000
 """New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
 
 CLOCK_DRAW_PART = 20
-"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall clock
-that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
+"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall
+clock that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
 supervisors allow for."""
 
 WRITE_RETRY_MS = 1_000
@@ -171,6 +179,26 @@ STORE_READERS = 8
 
 STORE_BUSY_MS = 5_000
 """How long a connection waits for a lock on the file: longer than any transaction of the one writer takes."""
+
+STORE_READ_MS = 10_000
+"""How long one answer of a PostgreSQL is waited for by who reads: a page takes milliseconds, and people wait for it."""
+
+STORE_WRITE_MS = 30_000
+"""The same for the writer: the largest state takes a second. What was not answered by then may have been done all the
+same, and is looked for before it is done again."""
+
+STORE_CONNECT_S = 5
+"""How long a connection to a PostgreSQL is waited for."""
+
+STORE_SILENCE_MS = 3_000
+"""After so long without an answer of the store the server says that it is not well, although it still waits."""
+
+STORE_LOOK_MS = 2_000
+"""How often an idle writer looks whether its database is still there and still its own."""
+
+STEP_DOWN_MS = 15_000
+"""How long a writer that lost its lock to another process tries to get it back: a server that was restarted holds the
+lock of a connection that is gone for a moment. After that the other one leads, and this one ends."""
 
 STORE_CLAIM_MS = 1_000
 """How long a new writer waits for the last one to be gone: a server notices that a process has died within this."""
@@ -212,14 +240,14 @@ LOG_SEGMENTS = 64
 """Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
 
 LOG_TAIL_BYTES = 256 << 10
-"""What a worker may keep of its output at least, also when the disk is nearly full: the end of it, where errors stand."""
+"""What a worker may keep of its output at least, also when the disk is nearly full: the end, where errors stand."""
 
 LOGS_JOB_BYTES = 2 << 30
 """Output kept of all workers that one job has on a node: four of the noisiest."""
 
 LOGS_DISK_PART = 10
-"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part of
-that; of ended ones the control plane does. Training needs the rest for checkpoints."""
+"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part
+of that; of ended ones the control plane does. Training needs the rest for checkpoints."""
 
 LOGS_FREE_PART = 20
 LOGS_FREE_BYTES = 1 << 30
@@ -301,6 +329,9 @@ TOKENS_REMEMBERED = 10_000
 
 TOKENS_REMEMBERED_MS = 2_000
 """How long a token may still let somebody in after another control plane revoked it."""
+
+TOKENS_TRUSTED_MS = 15 * 60_000
+"""The same while the store cannot be asked: long enough to look at what runs and to mend the store."""
 
 TOKEN_BINDINGS = 100
 """Roles that one token may have: a person is in a few teams."""
@@ -484,6 +515,9 @@ KEEP_ALIVE_S = 30
 
 STOP_S = 10
 """How long requests that are being answered may hold up a stop."""
+
+TOKEN_SECONDS = 90 * 24 * 3_600
+"""Ninety days, for a token of which nothing else was said: long enough to work with, and forgotten ones end."""
 
 TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
 """Ten years: longer than anybody remembers what a token was for."""

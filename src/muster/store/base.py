@@ -48,6 +48,18 @@ class EventLog(Protocol):
         ...
 
 
+class DurableLog(EventLog, Protocol):
+    """A log that others can take away, because it is kept outside of this process."""
+
+    def check(self) -> None:
+        """See that what is written is kept where it was opened: for when nobody writes, who would notice.
+
+        Raises `Unavailable` when it is not and may be again, `Refused` when another process has become the writer, and
+        `Corrupted` when something of it is gone.
+        """
+        ...
+
+
 class EventPages(Protocol):
     """The log a page at a time: for whoever watches it, and for what happened to one job."""
 
@@ -73,7 +85,8 @@ class StateStore(Protocol):
     def save_state(self, version: int, layout: str, body: bytes) -> None:
         """Keep the state that the first `version` events fold to, and of older ones only the newest.
 
-        `layout` is a fingerprint of the code that the state is made of. Raises `Conflict` when the log is shorter.
+        `layout` names the form that the state is in: only a reader of the same form loads it. Raises `Conflict` when
+        the log is shorter.
         """
         ...
 
@@ -125,6 +138,16 @@ class AuditVerdict:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditHead:
+    """Where the audit ends. Noted elsewhere, it tells later whether anything before it was changed or dropped."""
+
+    seq: int
+    """The number of the last entry; 0 when there is none."""
+    chain: str
+    """In hexadecimal."""
+
+
 EVERYTHING = AuditFilter()
 
 
@@ -133,6 +156,14 @@ class AuditTrail(Protocol):
 
     def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
         """Up to `limit` entries behind `after_seq`, oldest first."""
+        ...
+
+    def head(self) -> AuditHead:
+        """Where the audit ends now."""
+        ...
+
+    def chain_at(self, seq: int) -> str | None:
+        """The chain of an entry in hexadecimal, as it is kept; None when there is no such entry."""
         ...
 
     def verify(self) -> AuditVerdict:

@@ -7,6 +7,9 @@ What is stored outlives the code that wrote it. A field that a stored body does 
 that is no longer known is ignored; so a new field needs a default, and changing the meaning of one needs a new event.
 """
 
+import hashlib
+import zlib
+from functools import cache
 from typing import TypeVar, get_args
 
 import msgspec
@@ -15,6 +18,8 @@ from muster.model.access import Binding
 from muster.model.errors import TooNew
 from muster.model.events import Event
 from muster.model.job import Job
+from muster.model.limits import STATE_BYTES
+from muster.model.saved_state import StateRecord
 
 T = TypeVar("T")
 
@@ -29,6 +34,10 @@ _JOB = msgspec.json.Decoder(Job)
 _BINDINGS = msgspec.json.Decoder(tuple[Binding, ...])
 _PAIRS = msgspec.json.Decoder(Pairs)
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
+_STATE = msgspec.json.Decoder(StateRecord)
+
+_FASTEST = 1
+"""Of the levels of compression: records of jobs repeat themselves, and shrink to a tenth at any of them."""
 
 
 def kind_of(event: Event) -> str:
@@ -67,6 +76,29 @@ def decode_pairs(body: bytes) -> Pairs:
 def decode_names(body: bytes) -> tuple[str, ...]:
     """The scopes of a token."""
     return _decoded(_NAMES, body, "scopes of a token")
+
+
+def encode_state(state: StateRecord) -> bytes:
+    """The state as compressed JSON."""
+    return zlib.compress(_encode(state), _FASTEST)
+
+
+def decode_state(body: bytes) -> StateRecord:
+    """The state that `body` was made from. What would take more than `STATE_BYTES` of memory is refused unread."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(body, STATE_BYTES)
+    except zlib.error as error:
+        raise TooNew(f"a stored state cannot be unpacked: {error}; use the Muster that wrote it") from error
+    if not unpacking.eof:
+        raise TooNew(f"a stored state takes more than {STATE_BYTES} bytes; it is not read")
+    return _decoded(_STATE, text, "state")
+
+
+@cache
+def shape_of_states() -> str:
+    """Tells the fields and types that a stored state is made of from others."""
+    return hashlib.sha256(repr(msgspec.inspect.type_info(StateRecord)).encode()).hexdigest()[:16]
 
 
 def _decoded(decoder: "msgspec.json.Decoder[T]", body: bytes, what: str) -> T:

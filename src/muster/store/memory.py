@@ -37,6 +37,9 @@ class MemoryLog:
         self._events.extend(events)
         return self.version
 
+    def check(self) -> None:
+        """Nothing can be lost that is in memory."""
+
     def read(self, from_version: int = 0) -> Iterator[Event]:
         """The events after the first `from_version`."""
         return iter(self._events[from_version:])

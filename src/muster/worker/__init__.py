@@ -7,12 +7,15 @@
     register       what is known of jobs on this node, as a fold over the journal
     journal        the register's entries on disk
     messages       commands and reports as JSON
-    worker         one worker: its process, output, notices, end
+    worker_process one worker: its process, output, notices, end
     environment    what a worker finds in its environment
     launching      the command lines
     secret_files   secrets by name
     masking        secrets kept out of logs
     segments       what a worker printed, on disk
+    output_budget  how much of that all workers may keep together
+    runtime_folder where workers meet what is laid out for them, outside of the home
+    marks          a limit that limits nothing and says whose a process is
     terminal       a worker that somebody may type to
     processes      the kernel's table of processes
     trees          everything a worker started, and its end

@@ -1,10 +1,10 @@
 """How much of what workers print may lie on the disk: by job, by node, and by what is left of the disk.
 
-A worker's own output is bounded by `Segments`. Here the output of all workers of one supervisor is bounded together, and
-looked at as it is written, because a fast printer fills a disk between two looks by the clock. Who keeps the most loses
-its oldest first, and its log says so. The disk may be shared with others: several nodes of one machine, their ended
-workers, the database, checkpoints. So each node has a part of what all may have together, and when the disk is nearly
-full every worker keeps no more than a tail of its output, whoever filled it.
+A worker's own output is bounded by `Segments`. Here the output of all workers of one supervisor is bounded together,
+and looked at as it is written, because a fast printer fills a disk between two looks by the clock. The worker that
+keeps the most loses its oldest first, and its log says so. The disk may be shared with others: several nodes of one
+machine, their ended workers, the database, checkpoints. So each node has a part of what all may have together, and when
+the disk is nearly full every worker keeps no more than a tail of its output, whoever filled it.
 """
 
 import os

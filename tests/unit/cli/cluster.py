@@ -133,7 +133,13 @@ def _answers() -> dict[str, Any]:
     hold = {"start": "2026-03-03T04:00:00Z", "nodes": [f"n{number}" for number in range(1, 9)]}
     waits = {"job": "job-15", "state": "queued", "position": 3, "reasons": [capacity, topology]}
     runs: Json = {"job": "job-12", "state": "running", "position": None, "reasons": [], "estimate": None, "hold": None}
-    token = {"id": "1a2b3c", "name": "ci", "bindings": [{"role": "member", "team": "nlp"}]}
+    token = {
+        "id": "1a2b3c",
+        "name": "ci",
+        "subject": "nlp/ci",
+        "maker": None,
+        "bindings": [{"role": "member", "team": "nlp"}],
+    }
     times = {"created": "2026-01-01T00:00:00Z", "expires": "2026-06-01T00:00:00Z"}
     entry = {"seq": 7, "at": "2026-03-02T11:59:58Z", "by": "bob", "action": "nodes.drain", "subject": "n8"}
     return {

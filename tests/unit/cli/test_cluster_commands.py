@@ -64,3 +64,12 @@ def test_a_trace_is_written(terminal: Terminal, server: FakeServer, tmp_path: Pa
         {"job_id": "job-1", "submit_s": "0", "duration_s": "60", "gpus": "8"}
     ]
     assert terminal.type("export", str(tmp_path)).exit_code == 2
+
+
+def test_what_the_jobs_of_a_team_may_ask_for_is_set(terminal: Terminal, day: FakeServer) -> None:
+    terminal.shows(
+        "quota", "set", "nlp", "--tiers", "standard, exploratory", "--max-priority", "60", "--no-unpreemptible"
+    )
+    (sent,) = day.bodies("PUT", "/v1/teams/nlp")
+    assert sent["tiers"] == ["standard", "exploratory"]
+    assert (sent["max_priority"], sent["allow_unpreemptible"]) == (60, False)

@@ -54,7 +54,7 @@ def test_markup_in_a_name_is_text(terminal: Terminal, server: FakeServer) -> Non
     ("command", "message"),
     [
         ("ps --state bogus", "--state: 'bogus' is not a state; there are blocked, held, queued"),
-        ("token create ci --role king", "--role: 'king' is not a role; there are viewer, member"),
+        ("token create ci --team nlp --role king", "--role: 'king' is not a role; there are viewer, member"),
         ("show job 1", "'job' is not the id of a job; an id is one word, such as job-1\n"),
         ("why 7", "'7' is not the id of a job; an id is one word, such as job-7\n"),
         ("hold job 15", "'job' is not the id of a job; an id is one word, such as job-15\n"),

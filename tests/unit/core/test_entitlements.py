@@ -1,5 +1,3 @@
-import pickle
-
 from muster.core.entitlements import Entitlements
 from muster.model.ids import JobId, TeamPath
 from muster.model.team import Team
@@ -59,9 +57,9 @@ def test_asking_changes_nothing() -> None:
     due = of(team("nlp", 7), team("cv", 3))
     due.join(A, TeamPath("nlp"), 0)
     due.join(B, TeamPath("cv"), 1)
-    before = pickle.dumps(due)
+    before = due.record()
     assert [due.share_milli(A, now_ms) for now_ms in range(2, 1_000)]
-    assert pickle.dumps(due) == before
+    assert due.record() == before
 
 
 def test_another_size_counts_from_then_on() -> None:
@@ -107,11 +105,11 @@ def test_a_copy_knows_the_same_and_goes_its_own_way() -> None:
     due.join(B, TeamPath("cv"), 500)
     copied = due.copy()
     assert [copied.share_milli(job, 2_000) for job in (A, B)] == [due.share_milli(job, 2_000) for job in (A, B)]
-    before = pickle.dumps(due)
+    before = due.record()
     copied.join(C, TeamPath("nlp"), 1_000)
     copied.leave(B, 1_500)
     copied.resize(16_000, 1_500)
-    assert pickle.dumps(due) == before
+    assert due.record() == before
     assert (copied.knows(B), due.knows(B), copied.knows(C), due.knows(C)) == (False, True, True, False)
     due.join(C, TeamPath("nlp"), 1_000)
     due.leave(B, 1_500)

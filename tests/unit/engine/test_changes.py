@@ -1,13 +1,12 @@
 """What people change while everything runs: the terms of a job, the rules, the cluster."""
 
-import pickle
-
 import pytest
 
 from muster.backends.fake import Script
 from muster.core.admission import Rejected
 from muster.engine.engine import Engine, Submitted
 from muster.engine.folding import fold
+from muster.engine.restoring import recorded, restored
 from muster.engine.state import State
 from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.events import JobSubmitted, NodeChanged, RulesChanged
@@ -164,7 +163,7 @@ def test_an_engine_that_starts_from_a_saved_state_folds_only_what_came_after() -
     world = World()
     world.submit(a_job(gpus=2), FOREVER)
     world.settle()
-    saved: State = pickle.loads(pickle.dumps(world.engine.state))
+    saved = restored(recorded(world.engine.state))
     version = saved.version
     later = world.submit(a_job(), FOREVER)
     world.settle()

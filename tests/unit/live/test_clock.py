@@ -1,5 +1,7 @@
 """Time passes, whatever is done to the wall clock."""
 
+from itertools import pairwise
+
 from muster.live.clock import SystemClock
 from muster.model.limits import CLOCK_DRAW_PART
 
@@ -36,7 +38,7 @@ class Times:
 
 
 def steps(seen: list[int]) -> list[int]:
-    return [after - before for before, after in zip(seen, seen[1:], strict=False)]
+    return [after - before for before, after in pairwise(seen)]
 
 
 def test_it_shows_the_wall_clock_while_nobody_sets_that() -> None:

@@ -1,5 +1,6 @@
 """The writer's thread: what is asked for is done, written and answered, and what fails loses nothing."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -15,10 +16,11 @@ from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
 from muster.model.audit import AuditEntry
-from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
+from muster.model.closed_rules import closed
+from muster.model.errors import Corrupted, InvariantViolated, NotFound, Refused, Unavailable
 from muster.model.events import Event as LogEvent
-from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent
-from muster.model.ids import JobId, NodeName
+from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent, RulesChanged
+from muster.model.ids import JobId, NodeName, TeamPath
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.scenario import Rules, Scenario
@@ -166,6 +168,99 @@ def test_when_writing_fails_nothing_happened_and_the_next_request_works(monkeypa
         assert again != before
 
 
+def test_a_start_that_cannot_write_lets_people_read_and_goes_on_once_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
+    log = _FullDisk()
+    with _running(log) as control:
+        job = _submit(control)
+    log.is_full = True
+    more = Configuration(cluster=a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8)))
+    with _running(log, configuration=more) as control:
+        assert "disk is full" in control.trouble
+        assert list(control.state.nodes) == ["n1"]
+        assert job in control.state.jobs
+        with pytest.raises(Unavailable, match="disk is full"):
+            _submit(control)
+        log.is_full = False
+        _retried(control)
+        assert list(control.state.nodes) == ["n1", "n2"]
+        assert not control.trouble
+
+
+class _Hanging(MemoryLog):
+    """A store that answers only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = Event()
+        self.answers.set()
+
+    def append(self, events: Sequence[LogEvent], expected_version: int, **rest: Any) -> int:
+        self.answers.wait(DEADLINE_S)
+        return super().append(events, expected_version, **rest)
+
+
+def test_a_store_that_hangs_is_told_while_the_writer_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "STORE_SILENCE_MS", 20)
+    log = _Hanging()
+    with _running(log) as control:
+        before = _submit(control)
+        log.answers.clear()
+        answer = control.ask(lambda engine, now_ms: engine.submit(a_job(), now_ms))
+        _await(lambda: "has not answered" in control.trouble)
+        assert control.brief_trouble == "the store does not answer"
+        with pytest.raises(Unavailable, match="has not answered"):
+            _submit(control)
+        assert before in control.state.jobs
+        log.answers.set()
+        assert isinstance(answer.result(DEADLINE_S), Submitted)
+        assert not control.trouble
+
+
+class _Taken(MemoryLog):
+    """A store that another process writes to, for a while or for good."""
+
+    looks_left = 0
+
+    def check(self) -> None:
+        if self.looks_left:
+            self.looks_left -= 1
+            raise Refused("the store is in use by process 7")
+
+
+def test_a_writer_whose_lock_another_holds_for_good_steps_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
+    monkeypatch.setattr(control_plane, "STORE_LOOK_MS", 1)
+    monkeypatch.setattr(control_plane, "STEP_DOWN_MS", 20)
+    log, stepped_down = _Taken(), Event()
+    with _running(log, on_step_down=stepped_down.set) as control:
+        job = _submit(control)
+        log.looks_left = 1 << 30
+        assert stepped_down.wait(DEADLINE_S)
+        assert control.has_stopped
+        assert "process 7" in str(control.led_by_another)
+        with pytest.raises(Unavailable, match="process 7"):
+            _submit(control)
+        assert job in control.state.jobs
+
+
+def test_a_writer_that_gets_its_lock_back_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
+    monkeypatch.setattr(control_plane, "STORE_LOOK_MS", 1)
+    log = _Taken()
+    with _running(log) as control:
+        log.looks_left = 5
+        _await(lambda: log.looks_left == 0 and not control.trouble)
+        _submit(control)
+        assert control.led_by_another is None
+
+
+def _await(is_so: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < end_s, "it never came to pass"
+
+
 def _retried(control: ControlPlane) -> JobId:
     """Submit until it is taken: the writer needs a moment to start again."""
     for _ in range(1_000):
@@ -215,10 +310,22 @@ def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed
     cluster = a_cluster(a_node("n1", gpus=8))
     configuration = Configuration(cluster=cluster, rules=configured)
     with _running(log, configuration=configuration) as control:
-        assert control.state.snapshot.rules == configured
+        assert control.state.snapshot.rules == closed(configured)
         assert control.ask(lambda engine, now_ms: engine.change_rules(changed, now_ms, by="ada")).result(DEADLINE_S)
     with _running(log, configuration=configuration) as control:
-        assert control.state.snapshot.rules == changed
+        assert control.state.snapshot.rules == closed(changed)
+
+
+def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them() -> None:
+    """As in a database of an earlier version, whose rules leave open what a team may ask for."""
+    log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
+    kept = Rules(teams=(a_team("nlp"), a_team("nlp/pre"), a_team("ops", tiers=("production", "standard"))))
+    log.append([RulesChanged(at_ms=0, rules=kept, by="ada")], 0)
+    with _running(log, configuration=Configuration(cluster=cluster)) as control:
+        teams = {team.path: team for team in control.state.snapshot.rules.teams}
+    assert [teams[TeamPath(path)].tiers for path in ("nlp", "nlp/pre")] == [("standard", "exploratory")] * 2
+    assert teams[TeamPath("ops")].tiers == ("production", "standard")
+    assert not any(team.allow_unpreemptible for team in teams.values())
 
 
 def test_turns_are_measured() -> None:

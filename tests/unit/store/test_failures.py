@@ -27,6 +27,7 @@ def postgres_error(cause: psycopg.Error) -> DatabaseError:
     ("raised", "expected", "words"),
     [
         (sqlite_error(13), Unavailable, "the disk is full"),
+        (sqlite_error(10 | 19 << 8), Unavailable, "the disk is full"),
         (sqlite_error(5), Unavailable, "locked"),
         (sqlite_error(8 | 5 << 8), Unavailable, "read-only"),
         (sqlite_error(10 | 4 << 8), Unavailable, "disk fails"),
@@ -49,6 +50,16 @@ def postgres_error(cause: psycopg.Error) -> DatabaseError:
 def test_what_a_driver_raises_is_told_in_own_words(raised: Exception, expected: type[MusterError], words: str) -> None:
     with pytest.raises(expected, match=words), in_own_words("the store"):
         raise raised
+
+
+@pytest.mark.parametrize(
+    ("code", "brief"),
+    [(13, "the disk is full"), (5, "the store is locked"), (10, "the store's disk fails")],
+)
+def test_what_anybody_may_read_says_what_is_wrong_and_not_where(code: int, brief: str) -> None:
+    with pytest.raises(Unavailable) as told, in_own_words("the store /secret/place"):
+        raise sqlite_error(code)
+    assert told.value.brief == brief
 
 
 @pytest.mark.parametrize("bug", [sqlite_error(21), postgres_error(errors.InFailedSqlTransaction("?")), KeyError("x")])

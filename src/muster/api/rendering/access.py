@@ -13,6 +13,8 @@ def identity_body(principal: Principal) -> schemas.Identity:
     """Who somebody is."""
     return schemas.Identity(
         name=principal.name,
+        subject=principal.name,
+        label=principal.label,
         bindings=_bindings(principal.bindings),
         scopes=list(principal.scopes),
         token=principal.token,
@@ -25,6 +27,8 @@ def token_body(token: Token) -> schemas.Token:
     return schemas.Token(
         id=token.id,
         name=token.name,
+        subject=token.acts_as,
+        maker=token.maker,
         bindings=_bindings(token.bindings),
         scopes=list(token.scopes),
         created=time_of(token.created_ms),

@@ -11,7 +11,7 @@ from muster.formats.units import plain_number
 from muster.live.census import Census
 from muster.model import team as model
 from muster.model.ids import GpuType, TeamPath
-from muster.model.team import ANY_TYPE, ancestors
+from muster.model.team import ANY_TYPE, ancestors, bounds_of
 
 
 def known_teams(state: State, census: Census) -> dict[TeamPath, model.Team]:
@@ -35,11 +35,15 @@ def team_body(state: State, team: model.Team, census: Census, usage: Counter[Tea
     """A team as it is now."""
     ledger = state.snapshot.ledger
     used = _used(ledger, team.path, list(census.gpus))
+    bounds = bounds_of(team.path, ledger.teams)
     return Team(
         path=team.path,
         guaranteed=quota_document(team.guaranteed),
         limit=quota_document(team.limit),
         weight=plain_number(team.weight),
+        tiers=None if bounds.tiers is None else list(bounds.tiers),
+        max_priority=bounds.max_priority,
+        allow_unpreemptible=bounds.allow_unpreemptible,
         used={gpu_type: plain_number(milli) for gpu_type, milli in used.items()},
         borrowed={gpu_type: plain_number(milli) for gpu_type, milli in _borrowed(team, used).items()},
         running=census.team_running[team.path],

@@ -10,8 +10,9 @@ from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, number_place
 from muster.api.rendering.access import audit_body, verdict_body
 from muster.api.routes.answers import SEEN, errors
-from muster.api.schemas.access import AuditEntry, AuditFilters, Verdict
+from muster.api.schemas.access import AuditEntry, AuditFilters, AuditHead, NotedHead, Verdict
 from muster.api.schemas.base import Page
+from muster.model.errors import InvalidInput
 from muster.store.base import AuditFilter
 
 router = APIRouter(tags=["access"])
@@ -29,16 +30,41 @@ async def list_audit(caller: MaySee, filters: Annotated[AuditFilters, Query()]) 
     return Page(items=items, next=cursor_of("audit", items[-1].seq) if len(found) > filters.limit else None)
 
 
+@router.get("/v1/audit/head", operation_id="show_audit_head", summary="Say where the audit ends", responses=SEEN)
+async def show_audit_head(caller: MaySee) -> AuditHead:
+    """The number and the chain of the last entry. Keep it where nobody who can write the database can."""
+    head = await asyncio.to_thread(caller.deps.audit.head)
+    return AuditHead(seq=head.seq, chain=head.chain)
+
+
 @router.get(
     "/v1/audit/verify",
     operation_id="verify_audit",
     summary="Check the audit",
-    responses=errors(401, 403, 429),
+    responses=errors(401, 403, 422, 429),
 )
-async def verify_audit(caller: MaySee) -> Verdict:
-    """Walk through all entries and events: is each what was written, and is none missing? One walk at a time."""
+async def verify_audit(caller: MaySee, noted: Annotated[NotedHead, Query()]) -> Verdict:
+    """Walk through all entries and events: is each what was written, and is none missing? One walk at a time.
+
+    With `seq` and `chain`, as the head was noted before: does the audit still lead there? Whoever can write the
+    database can make all of it anew so that it fits together, but not so that it ends where it was noted to end.
+    """
+    if (noted.seq is None) != (noted.chain is None):
+        raise InvalidInput("seq and chain belong together; give both, as the head of the audit showed them, or neither")
     caller.services.verifying.enter(caller.subject)
     try:
-        return verdict_body(await asyncio.to_thread(caller.deps.audit.verify))
+        verdict = verdict_body(await asyncio.to_thread(caller.deps.audit.verify))
+        if noted.seq is None or noted.chain is None:
+            return verdict
+        return _against(verdict, noted.seq, noted.chain, await asyncio.to_thread(caller.deps.audit.chain_at, noted.seq))
     finally:
         caller.services.verifying.leave(caller.subject)
+
+
+def _against(verdict: Verdict, seq: int, noted: str, found: str | None) -> Verdict:
+    """The verdict with whether the audit leads to where it was noted to end."""
+    if found == noted:
+        return verdict
+    what = "is not there any more" if found is None else "is not the one that was noted"
+    problem = f"audit entry {seq} {what}: the audit was made anew or cut off, or another one was noted"
+    return verdict.model_copy(update={"whole": False, "problems": [*verdict.problems, problem]})

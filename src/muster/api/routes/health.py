@@ -24,7 +24,6 @@ async def check_health(services: Annotated[Services, Depends(Open())], response:
     control = services.deps.control
     if control.has_stopped:
         response.status_code = 503
-        return Health(status="degraded", version=__version__, reason="the writer has stopped; nothing can be changed")
     if control.trouble:
-        return Health(status="degraded", version=__version__, reason="nothing can be written at present")
+        return Health(status="degraded", version=__version__, reason=control.brief_trouble)
     return Health(status="ok", version=__version__, reason=None)

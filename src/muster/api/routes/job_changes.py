@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
+from muster.access.principal import may
 from muster.api.asking import change, changeable
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.jobs import job_body
@@ -13,8 +14,9 @@ from muster.api.routes.answers import CHANGED
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import Changes, Job
+from muster.core.team_bounds import change_beyond_bounds
 from muster.engine.engine import Engine
-from muster.model.errors import HasEnded
+from muster.model.errors import HasEnded, Refused
 from muster.model.ids import JobId, TierName
 from muster.model.spec import JobChanges
 
@@ -49,7 +51,10 @@ async def release_job(caller: MayChange, job: JobPath, body: Because | None = No
 
 @router.patch("/v1/jobs/{job}", operation_id="update_job", summary="Change what a job asked for", responses=CHANGED)
 async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
-    """Change its priority, tier, limit or tags; what is left out stays as it is."""
+    """Change its priority, tier, limit or tags; what is left out stays as it is.
+
+    A higher priority or another tier must be one that its team may use, unless an operator asks.
+    """
     limit_s = body.max_duration_s
     changes = JobChanges(
         priority=body.priority,
@@ -58,13 +63,29 @@ async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
         tags=None if body.tags is None else tuple(sorted(body.tags.items())),
     )
     because = Because(reason=body.reason)
+    is_bound = not may(caller.principal, Permission.POLICY_CHANGE)
+
+    def updated(engine: Engine, known: JobId, now_ms: int) -> bool:
+        if is_bound:
+            _check_bounds(engine, known, changes)
+        return engine.update(known, now_ms, changes, by=caller.name)
+
     return await _changed(
         caller,
         job,
         "jobs.update",
         because,
-        lambda engine, known, now_ms: engine.update(known, now_ms, changes, by=caller.name),
+        updated,
     )
+
+
+def _check_bounds(engine: Engine, job: JobId, changes: JobChanges) -> None:
+    """Raise when a job would get what its team may not ask for; a tier that does not exist is told by the engine."""
+    state = engine.state
+    spec = state.array_specs[job] if job in state.array_specs else engine.job(job).spec
+    is_known = changes.tier is None or changes.tier in state.snapshot.setting.tier_rank
+    if is_known and (problem := change_beyond_bounds(spec, changes, state.snapshot.ledger.teams)) is not None:
+        raise Refused(problem)
 
 
 async def _changed(

@@ -15,6 +15,7 @@ from muster.formats.document import Document, Problems
 from muster.formats.references import read_references
 from muster.formats.rules_document import policy_document, pools_document, teams_document, tiers_document
 from muster.model.access import EVERY_TEAM
+from muster.model.closed_rules import with_tiers
 from muster.model.records import changed
 from muster.model.scenario import Rules
 
@@ -32,8 +33,11 @@ async def show_tiers(caller: Sees) -> list[schemas.Tier]:
 
 @router.put("/v1/tiers", operation_id="put_tiers", summary="Replace the tiers", responses=CHANGED)
 async def put_tiers(caller: MayChange, body: schemas.NewTiers) -> list[schemas.Tier]:
-    """Put other tiers in force. One that still has jobs cannot go."""
-    await _put(caller, "tiers", body.root, lambda rules, read: changed(rules, tiers=read.tiers))
+    """Put other tiers in force. One that still has jobs cannot go, nor one that a team may use by name.
+
+    A team that may use all tiers but the highest may so afterwards, too.
+    """
+    await _put(caller, "tiers", body.root, lambda rules, read: with_tiers(rules, read.tiers))
     return await show_tiers(caller)
 
 
@@ -79,6 +83,9 @@ async def _put(caller: Caller, part: str, value: object, merged: Callable[[Rules
 
 
 def _read(rules: Rules, part: str, value: object) -> Rules:
+    if part == "tiers":
+        tiers = read_references({part: value}, Problems(Document(file=part, value={part: value}))).tiers
+        rules = with_tiers(rules, tiers)
     parts = {
         "tiers": tiers_document(rules.tiers),
         "pools": pools_document(rules.pools) or None,

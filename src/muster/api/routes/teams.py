@@ -14,12 +14,13 @@ from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.teams import Quota, Team
 from muster.engine.engine import Engine
 from muster.formats.document import Document, Problems
-from muster.formats.rules_document import teams_document
-from muster.formats.team_tree import team_tree
+from muster.formats.references import read_references
+from muster.formats.rules_document import teams_document, tiers_document
 from muster.formats.wire import ID_CHARS
 from muster.model import team as model
 from muster.model.access import EVERY_TEAM
-from muster.model.errors import Conflict, NotFound
+from muster.model.closed_rules import beyond_those_above, closed_teams
+from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.ids import TeamPath
 from muster.model.records import changed
 from muster.model.scenario import Rules
@@ -53,18 +54,26 @@ async def show_team(caller: Sees, path: PathOfTeam) -> Team:
 
 @router.put("/v1/teams/{path:path}", operation_id="put_team", summary="Give a team its quota", responses=CHANGED)
 async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
-    """Make a team, or give one another quota and weight. All of it is replaced."""
+    """Make a team, or give one another quota and weight. All of it is replaced.
+
+    But what its jobs may ask for stays as it is where nothing is said about it. A new team may use all tiers but the
+    highest, and no jobs that are not preemptible. Nobody may give a team more than those above it have.
+    """
     team = TeamPath(path)
     await require(caller, Permission.QUOTA_CHANGE, _parent(team), action="teams.put", subject=team)
     if not caller.deps.control.state.snapshot.rules.teams:
         # Without any, every team exists: the first one shuts all others out, which is for those to decide who may.
         await require(caller, Permission.QUOTA_CHANGE, EVERY_TEAM, action="teams.put", subject=team)
-    wanted = {"guaranteed": body.guaranteed, "limit": body.limit, "weight": body.weight}
+    bounds = {"tiers": body.tiers, "max_priority": body.max_priority, "allow_unpreemptible": body.allow_unpreemptible}
+    wanted: dict[str, object] = {"guaranteed": body.guaranteed, "limit": body.limit, "weight": body.weight}
+    wanted |= {key: value for key, value in bounds.items() if value is not None}
 
     def put(engine: Engine, now_ms: int) -> None:
         rules = engine.rules
+        before = next((each for each in rules.teams if each.path == team), model.Team(path=team))
         others = [each for each in rules.teams if each.path != team]
-        teams = _read([*others, model.Team(path=team)], team, wanted)
+        teams = closed_teams(_read(rules, [*others, before], team, wanted), rules.tiers)
+        _check_bounds(teams, team)
         engine.change_rules(changed(rules, teams=teams), now_ms, by=caller.name)
 
     await change(caller, "teams.put", team, put, reason=body.reason)
@@ -101,7 +110,7 @@ def _parent(team: TeamPath) -> TeamPath:
     return TeamPath(parent) if slash else EVERY_TEAM
 
 
-def _read(teams: list[model.Team], team: TeamPath, wanted: dict[str, object]) -> tuple[model.Team, ...]:
+def _read(rules: Rules, teams: list[model.Team], team: TeamPath, wanted: dict[str, object]) -> tuple[model.Team, ...]:
     """The whole tree with the team in it, checked as one that is read from a file."""
     tree = teams_document(teams)
     level, entry = tree, tree
@@ -109,10 +118,18 @@ def _read(teams: list[model.Team], team: TeamPath, wanted: dict[str, object]) ->
         entry = level[name]
         level = entry["teams"]
     entry |= wanted
-    problems = Problems(Document(file="quota", value=tree))
-    read = team_tree(tree, problems, ())
+    parts = {"tiers": tiers_document(rules.tiers), "teams": tree}
+    problems = Problems(Document(file="quota", value=parts))
+    read = read_references(parts, problems)
     problems.stop_if_any()
-    return read
+    return read.teams
+
+
+def _check_bounds(teams: tuple[model.Team, ...], path: TeamPath) -> None:
+    team = next(each for each in teams if each.path == path)
+    beyond = beyond_those_above(team, teams)
+    if beyond is not None:
+        raise InvalidInput(f"{beyond[0]}: {beyond[1]}; give the team above it as much first")
 
 
 def _check_idle(engine: Engine, rules: Rules, team: TeamPath) -> None:

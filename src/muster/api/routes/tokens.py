@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from muster.access.permissions import Permission
-from muster.access.principal import is_sound, may_grant, may_revoke
+from muster.access.principal import Principal, is_sound, may, may_act_as, may_grant, may_revoke
 from muster.access.secrets import NewSecret, new_secret
 from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
@@ -18,9 +18,10 @@ from muster.api.schemas.access import Token as TokenBody
 from muster.api.schemas.base import Page, Paging
 from muster.formats import wire
 from muster.formats.units import BadValue
-from muster.model.access import EVERY_TEAM, Binding, Token
+from muster.model.access import EVERY_TEAM, Binding, Token, is_reserved
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.ids import TeamPath, TokenId
+from muster.token_store import made_with
 
 router = APIRouter(tags=["access"])
 
@@ -50,15 +51,17 @@ async def list_tokens(caller: MayChange, paging: Annotated[Paging, Query()]) -> 
 async def create_token(caller: MayChange, body: NewToken, response: Response) -> FreshToken:
     """Let somebody in, with no more than you have yourself. The secret is in this answer and nowhere else.
 
-    A token that is made with one that expires does so no later.
+    A token that is made with one that expires does so no later, and one that is made with one that is revoked is
+    revoked with it. Who acts with it is not what it is called: only admins make tokens for people.
     """
     secret, now_ms = new_secret(), caller.deps.clock.now_ms()
     token = _wanted(caller, body, secret, now_ms)
-    if not may_grant(caller.principal, token.bindings, token.scopes):
+    if (refusal := _refusal(caller.principal, token, body)) is not None:
         await caller.services.note_denial(caller.principal, "tokens.create", body.name)
-        raise Refused(f"{caller.name} may not make this token: it would allow more than you have yourself")
+        raise Refused(f"{caller.name} may not make this token: {refusal}")
     roles = ", ".join(f"{each.role} on {each.team}" for each in token.bindings)
-    made = entry(caller.principal, now_ms, "tokens.create", token.id, for_name=token.name, roles=roles)
+    more = {"for_name": token.acts_as, "label": token.name, "roles": roles}
+    made = entry(caller.principal, now_ms, "tokens.create", token.id, **more)
     await asyncio.to_thread(caller.deps.tokens.add, token, audit=(made,))
     response.headers["Cache-Control"] = "no-store"
     return FreshToken(**token_body(token).model_dump(), secret=secret.text)
@@ -75,15 +78,23 @@ async def create_token(caller: MayChange, body: NewToken, response: Response) ->
 async def revoke_token(
     caller: MayChange, token: Annotated[str, Path(min_length=1, max_length=100, description="Its id.")]
 ) -> Response:
-    """Let a token no longer in, from now on."""
-    known = next((each for each in await _all(caller) if each.id == token), None)
+    """Let a token no longer in, nor any that was made with it, from now on."""
+    tree = made_with(TokenId(token), await _all(caller))
+    known = tree[0] if tree else None
     if known is None or not may_revoke(caller.principal, known):
         if known is not None:
             await caller.services.note_denial(caller.principal, "tokens.revoke", token)
         raise NotFound(f"there is no token {token}")
     now_ms = caller.deps.clock.now_ms()
-    done = entry(caller.principal, now_ms, "tokens.revoke", token, for_name=known.name)
-    await asyncio.to_thread(caller.services.keyring.revoke, TokenId(token), now_ms, audit=(done,))
+    made = {"made_with": token}
+    done = [
+        entry(
+            caller.principal, now_ms, "tokens.revoke", each.id, for_name=each.acts_as, **(made if each != known else {})
+        )
+        for each in tree
+        if each == known or each.revoked_ms is None
+    ]
+    await asyncio.to_thread(caller.services.keyring.revoke, TokenId(token), now_ms, audit=done)
     return Response(status_code=204)
 
 
@@ -101,12 +112,34 @@ def _wanted(caller: Caller, body: NewToken, secret: NewSecret, now_ms: int) -> T
     return Token(
         id=secret.id,
         name=body.name,
+        subject=_subject(caller.principal, body, bindings),
+        maker=caller.principal.token or None,
         digest=secret.digest,
         bindings=bindings,
         scopes=tuple(dict.fromkeys(each.value for each in body.scopes)),
         created_ms=now_ms,
         expires_ms=min(limits, default=None),
     )
+
+
+def _subject(principal: Principal, body: NewToken, bindings: tuple[Binding, ...]) -> str:
+    """Who acts with a new token: whom its maker names, or else a service of the team; an admin names by the name."""
+    names_people = may(principal, Permission.PEOPLE_NAME)
+    subject = body.subject or (body.name if names_people else f"{bindings[0].team}/{body.name}")
+    if is_reserved(subject):
+        raise InvalidInput(f"{subject} is a name that nobody is given, so that nobody is taken for it; choose another")
+    return subject
+
+
+def _refusal(principal: Principal, token: Token, body: NewToken) -> str | None:
+    """Why somebody may not make a token; None when they may."""
+    if not may_grant(principal, token.bindings, token.scopes):
+        return "it would allow more than you have yourself"
+    if not may_act_as(principal, token.subject, token.bindings):
+        return f"only an admin makes tokens for {token.subject}; leave the subject out for a service of your team"
+    if body.expires_in_s is None and not may(principal, Permission.PEOPLE_NAME):
+        return "only an admin makes tokens that never expire; say for how long, up to 10 years"
+    return None
 
 
 def _team(path: str) -> TeamPath:

@@ -8,7 +8,10 @@ from muster.access.permissions import Permission
 from muster.api.schemas.base import STORABLE, Paging, Schema, Time
 from muster.formats.wire import ID_CHARS
 from muster.model.access import Role
-from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS_MAX
+from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS, TOKEN_SECONDS_MAX
+
+SUBJECT = r"^([^\x00-\x20\x7f-\x9f]+/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
+"""A person, or a team and one of its services."""
 
 TOKEN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
 
@@ -30,7 +33,9 @@ class Binding(Schema):
 class Identity(Schema):
     """Who you are."""
 
-    name: str
+    name: str = Field(description="Who acts: what you do is done in this name. The same as `subject`.")
+    subject: str
+    label: str = Field(description="What the token is called.")
     bindings: list[Binding]
     scopes: list[str] = Field(description="The only permissions the token has; empty means all of its roles'.")
     token: str = Field(description="The id of the token.")
@@ -40,13 +45,22 @@ class Identity(Schema):
 class NewToken(Schema):
     """A token to be made."""
 
-    name: str = Field(pattern=TOKEN_NAME, description="Who it is for: what it does is done in this name.")
+    name: str = Field(pattern=TOKEN_NAME, description="What it is called; an admin's is also who acts with it.")
+    subject: str | None = Field(
+        default=None,
+        max_length=ID_CHARS,
+        pattern=SUBJECT,
+        description="Who acts with it: what it does is done in this name. An admin may give that of a person; "
+        "everybody their own, or that of a service of its team, such as `nlp/ci`, which it is when nothing is said.",
+        examples=["nlp/ci"],
+    )
     bindings: list[Binding] = Field(min_length=1, max_length=TOKEN_BINDINGS)
     scopes: list[Permission] = Field(
         default_factory=list, max_length=len(Permission), description="The only permissions it is to have."
     )
     expires_in_s: Annotated[float, Field(gt=0, le=TOKEN_SECONDS_MAX)] | None = Field(
-        default=None, description="Without it, the token is good until it is revoked."
+        default=TOKEN_SECONDS,
+        description="Without it, 90 days; null, which is for admins, is until it is revoked.",
     )
 
 
@@ -55,6 +69,8 @@ class Token(Schema):
 
     id: str
     name: str
+    subject: str = Field(description="Who acts with it.")
+    maker: str | None = Field(description="The id of the token that it was made with, and with which it is revoked.")
     bindings: list[Binding]
     scopes: list[str]
     created: Time
@@ -88,6 +104,20 @@ class AuditFilters(Paging):
     by: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
     action: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
     subject: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
+
+
+class AuditHead(Schema):
+    """Where the audit ends: kept elsewhere, it tells later whether anything before it was changed."""
+
+    seq: int = Field(description="The number of the last entry; 0 when there is none.")
+    chain: str = Field(description="The digest over that entry and all before it.")
+
+
+class NotedHead(Schema):
+    """Where the audit was noted to end."""
+
+    seq: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    chain: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 class Verdict(Schema):

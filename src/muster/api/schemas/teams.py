@@ -5,12 +5,18 @@ from typing import Annotated
 from pydantic import Field
 
 from muster.api.schemas.base import REASON_CHARS, STORABLE, Schema
+from muster.formats.rules import TIERS_MAX
+from muster.formats.wire import ID_CHARS
+from muster.model.limits import PRIORITY_MAX
 
 Gpus = Annotated[float, Field(ge=0, le=1e9)]
 Amounts = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=200, pattern=STORABLE)], Gpus],
     Field(max_length=100, description="GPUs by type; `*` is the sum over all types.", examples=[{"h100": 64}]),
 ]
+
+
+TierText = Annotated[str, Field(min_length=1, max_length=ID_CHARS, pattern=STORABLE)]
 
 
 class Team(Schema):
@@ -20,6 +26,11 @@ class Team(Schema):
     guaranteed: dict[str, float]
     limit: dict[str, float]
     weight: float
+    tiers: list[str] | None = Field(
+        description="The tiers that its jobs may use, as far as those above it may; null binds them to none."
+    )
+    max_priority: int | None = Field(description="The highest priority that its jobs may have; null is any.")
+    allow_unpreemptible: bool = Field(description="Whether its jobs may say that they are not preemptible.")
     used: dict[str, float] = Field(description="GPUs in use by it and the teams below it, by type; `*` is the sum.")
     borrowed: dict[str, float] = Field(description="What of that is above its guarantee.")
     running: int = Field(description="Jobs of it and the teams below it.")
@@ -33,6 +44,19 @@ class Quota(Schema):
     guaranteed: Amounts = Field(default_factory=dict)
     limit: Amounts = Field(default_factory=dict)
     weight: Annotated[float, Field(gt=0, le=1e6)] = 1
+    tiers: Annotated[list[TierText], Field(max_length=TIERS_MAX)] | None = Field(
+        default=None,
+        description="The tiers that its jobs may use. Without it they stay as they are; a new team may use all but the "
+        "highest.",
+    )
+    max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX, strict=True)] | None = Field(
+        default=None, description="The highest priority that its jobs may have. Without it that stays as it is."
+    )
+    allow_unpreemptible: Annotated[bool, Field(strict=True)] | None = Field(
+        default=None,
+        description="Whether its jobs may say that they are not preemptible. Without it that stays as it is; those of "
+        "a new team may not.",
+    )
     reason: str = Field(
         default="", max_length=REASON_CHARS, pattern=STORABLE, description="What it is for; goes into the audit."
     )

@@ -11,13 +11,11 @@ from collections.abc import Iterable
 from muster.core.cluster.slots import SlotView
 from muster.core.cluster.states import Ask, FreeStates, Hardware
 from muster.core.cluster.tree import Tree
-from muster.model.compiling import mypyc_attr
 from muster.model.node import Node
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class NodeUse:
     """What one job occupies on one node. Nobody changes one."""
 
@@ -48,7 +46,6 @@ Footprint = tuple[NodeUse, ...]
 _Change = tuple[int, tuple[int, ...], int, int, int, int]
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Capacity:
     """The free capacity of every node and domain, and views of it by ask."""
 

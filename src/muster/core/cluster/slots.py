@@ -7,13 +7,11 @@ a group never crosses a domain of that level.
 from typing import TYPE_CHECKING
 
 from muster.core.cluster.states import Ask
-from muster.model.compiling import mypyc_attr
 
 if TYPE_CHECKING:
     from muster.core.cluster.capacity import Capacity
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class SlotView:
     """Counts by node and, per level, by domain."""
 

@@ -7,7 +7,6 @@ does to the gangs the cluster could still place, is computed once per (state, as
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import GpuType, PoolName
 from muster.model.resources import GPU_MILLI
 
@@ -84,7 +83,6 @@ class Yardstick(NamedTuple):
     weight: int
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class FreeStates:
     """All free states seen so far, and what is known of each. Shared by every fork of a capacity."""
 
@@ -229,7 +227,6 @@ class FreeStates:
         return total
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class _Ranking:
     """A sorted list of states and how many states it has looked at."""
 

@@ -6,12 +6,10 @@ their full path, so a rack named `r1` in two blocks is two racks.
 
 from collections.abc import Sequence
 
-from muster.model.compiling import mypyc_attr
 from muster.model.ids import NODE_LEVEL, LevelName, NodeName, natural
 from muster.model.node import ClusterSpec, Node
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Tree:
     """The static shape of a cluster. Knows nothing of what is free."""
 

@@ -1,4 +1,4 @@
-"""What teams may take back: how much fits into their guarantee, and who borrows it.
+"""What teams may take back: how much fits into their guarantee, who borrows it, and whom they have to leave alone.
 
 All of it is derived from who will use what, and is asked for every class of a long queue: it is kept until a charge to
 the ledger changes that.
@@ -6,15 +6,15 @@ the ledger changes that.
 
 from muster.core.gang import Choice, Demand
 from muster.core.planning.desk import Desk
-from muster.core.planning.victims import Lent, Roster
+from muster.core.planning.victims import Claim, Roster
 from muster.core.queueing import JobClass
 from muster.model.ids import JobId, TeamPath
 
 NOBODY = 0
-"""The number of the empty set of borrowers."""
+"""The number of the claim on nobody, which also leaves nobody alone."""
 
 Rights = tuple[int, ...]
-"""For every way to serve a gang the number of those who borrow what its team may take back for it."""
+"""For every way to serve a gang the number of its team's claim."""
 
 
 class Claims:
@@ -27,12 +27,13 @@ class Claims:
         self._epoch = self._ledger.epoch
         self._headroom: dict[TeamPath, int] = {}
         self._entitled: dict[tuple[TeamPath, Demand], tuple[TeamPath, ...]] = {}
-        self._lent: dict[tuple[TeamPath, Demand], int] = {}
+        self._numbers: dict[tuple[TeamPath, Demand], int] = {}
         self._rights: dict[tuple[TeamPath, int], Rights | None] = {}
         """By team and gang; None for a team that would not stay inside its guarantee."""
-        self._lenders: dict[tuple[TeamPath, tuple[TeamPath, ...]], int] = {}
-        self._borrowers: dict[Lent, int] = {(): NOBODY}
-        """Numbers outlast charges: what was found out about a set of borrowers holds for the set."""
+        self._claimed: dict[tuple[TeamPath, tuple[TeamPath, ...]], int] = {}
+        self._number_of: dict[Claim, int] = {Claim(): NOBODY}
+        self._claims = [Claim()]
+        """Numbers outlast charges: what was found out about a claim holds for all who have the same."""
 
     @property
     def has_roster(self) -> bool:
@@ -59,7 +60,7 @@ class Claims:
         """Forget what the last charge made doubtful."""
         if self._epoch != self._ledger.epoch:
             self._epoch = self._ledger.epoch
-            for derived in (self._headroom, self._entitled, self._lent, self._rights, self._lenders):
+            for derived in (self._headroom, self._entitled, self._numbers, self._rights, self._claimed):
                 derived.clear()
 
     def claimants(self, groups: list[JobClass]) -> list[tuple[JobClass, Rights]]:
@@ -82,23 +83,38 @@ class Claims:
         demands = [choice.demand for choice in group.gang.choices]
         rights = None
         if any(self._entitled_teams(group.team, demand) for demand in demands):
-            rights = tuple([self.lent(group, choice) for choice in group.gang.choices])
+            rights = tuple([self.number(group, choice) for choice in group.gang.choices])
         self._rights[(group.team, group.gang_number)] = rights
         return rights
 
-    def lent(self, group: JobClass, choice: Choice) -> int:
-        """Who borrows what the class's team may take back for this gang, by number."""
+    def number(self, group: JobClass, choice: Choice) -> int:
+        """The number of the claim that the class's team has for this gang."""
+        if not self._ledger.guarantees_anything:
+            return NOBODY
         self._keep_up()
         key = (group.team, choice.demand)
-        known = self._lent.get(key)
+        known = self._numbers.get(key)
         if known is None:
-            entitled = self._entitled_teams(*key)
-            known = self._lent[key] = self._lent_by(group.team, entitled) if entitled else NOBODY
+            known = self._numbers[key] = self._number_for(group.team, self._entitled_teams(*key))
         return known
 
-    def borrowers(self, number: int) -> Lent:
-        """The set of borrowers that has this number."""
-        return list(self._borrowers)[number]
+    def entitled(self, group: JobClass, choice: Choice) -> tuple[TeamPath, ...]:
+        """The class's team and those above it that would stay inside their guarantee with this gang."""
+        if not self._ledger.guarantees_anything:
+            return ()
+        self._keep_up()
+        return self._entitled_teams(group.team, choice.demand)
+
+    def would_borrow(self, team: TeamPath, demand: Demand, lender: TeamPath, entitled: tuple[TeamPath, ...]) -> bool:
+        """True when a team would use with this gang what the lender may take back."""
+        branches = self._ledger.branches(lender, team)
+        return (
+            branches is not None and branches[0] in entitled and not self._ledger.within_guarantee(branches[1], demand)
+        )
+
+    def __getitem__(self, number: int) -> Claim:
+        """The claim that has this number."""
+        return self._claims[number]
 
     def _entitled_teams(self, team: TeamPath, demand: Demand) -> tuple[TeamPath, ...]:
         """The team and those above it that would stay inside their guarantee with this gang."""
@@ -111,9 +127,11 @@ class Claims:
             )
         return known
 
-    def _lent_by(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> int:
-        known = self._lenders.get((team, entitled))
+    def _number_for(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> int:
+        known = self._claimed.get((team, entitled))
         if known is None:
-            lent = self.roster.borrowing(team, entitled)
-            known = self._lenders[(team, entitled)] = self._borrowers.setdefault(lent, len(self._borrowers))
+            claim = self.roster.claim(team, entitled)
+            known = self._claimed[(team, entitled)] = self._number_of.setdefault(claim, len(self._claims))
+            if known == len(self._claims):
+                self._claims.append(claim)
         return known

@@ -84,7 +84,7 @@ def _cheapest_move(
 ) -> tuple[Sacrifice, Moves] | None:
     rank = desk.setting.tier_rank
     movable = [
-        victim
+        victim._replace(why=Why.CONSOLIDATION)
         for victim in preemption.claims.roster.jobs.values()
         if victim.job.spec.can_resume
         and victim.job.checkpointed_ms is not None
@@ -102,6 +102,7 @@ def _cheapest_move(
         choice=promise.choice,
         widest=_widest(desk, promise),
         team=group.team,
+        entitled=(),
         ledger=desk.ledger,
         allowance=lambda team: may_take_from(desk, team),
         tellings=lambda: told_to_leave(desk),

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from muster.core.planning.changing_places import change_places
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.desk import Desk
-from muster.core.planning.keeping import keep_promises, promises_by_tier
+from muster.core.planning.keeping import keep_guaranteed, keep_promises, promises_by_tier
+from muster.core.planning.last_resort import take_back
 from muster.core.planning.placing import fits, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.promises import earliest
@@ -30,16 +31,20 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
     broken: dict[JobId, str] = {}
     preemption = Preemption(desk, broken)
     promised = promises_by_tier(desk)
+    kept, lost = keep_guaranteed(desk, promised)
+    broken |= lost
     for tier in range(len(desk.setting.tiers)):
         groups = snapshot.queue.of_tier(tier)
         if tier in promised:
-            broken |= keep_promises(desk, tier, promised[tier])
+            broken |= keep_promises(desk, tier, promised[tier], kept.get(tier, []))
         if groups and not _TierCycle(desk, preemption, tier, broken).run(groups):
             _stop_behind(desk, tier + 1)
             break
     spare_again(desk, preemption)
     for job_id in preemption.unpromised:
-        _promise_earliest(desk, snapshot.queue.class_of[job_id], snapshot.queue.jobs[job_id], broken.get(job_id, ""))
+        group, job = snapshot.queue.class_of[job_id], snapshot.queue.jobs[job_id]
+        if not _promise_earliest(desk, group, job, broken.get(job_id, "")):
+            desk.block([(group, (job_id,))], ReasonCode.CAPACITY)
     _promise_starving(desk, broken)
     consolidate(desk, preemption)
     upgrade(desk)
@@ -160,7 +165,7 @@ class _TierCycle:
             desk.block([(group, (job_id,))], code, detail)
             walk.advance()
         else:
-            if code is ReasonCode.CAPACITY:
+            if code is ReasonCode.CAPACITY and not self._preemption.spares_somebody(group):
                 self._dead[group.fortune] = True
             settled[group.order] = True
             desk.block([(group, walk.drop())], code, detail)
@@ -258,9 +263,11 @@ class _TierCycle:
 
     def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Ask others to leave; of no use to a job that only quota stops."""
-        return code is ReasonCode.CAPACITY and self._preemption.make_room(
-            group, job, self._desk.widest(group.gang, job.spec, job.submitted_ms)
-        )
+        if code is not ReasonCode.CAPACITY:
+            return False
+        desk, widest = self._desk, self._desk.widest(group.gang, job.spec, job.submitted_ms)
+        made_room = self._preemption.make_room(group, job, widest)
+        return made_room or take_back(desk, self._preemption, group, job, widest)
 
     def _better(self, group: JobClass, job_id: JobId) -> None:
         """Let a job that was promised a start have it sooner in the place of others, or leave its promise as it is.
@@ -282,7 +289,8 @@ class _TierCycle:
         if promise.hold.moved_because:
             self._broken[job_id] = promise.hold.moved_because
         desk.retract(job_id)
-        if not self._preemption.make_room(group, job, widest, before_ms=start_ms, in_turn=in_turn):
+        made_room = self._preemption.make_room(group, job, widest, before_ms=start_ms, in_turn=in_turn)
+        if not made_room and not take_back(desk, self._preemption, group, job, widest, start_ms):
             desk.restore(promise)
 
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:

@@ -67,6 +67,8 @@ class Desk:
         self.evictions: dict[JobId, Eviction] = {}
         self.told: dict[TeamPath, int] = {}
         """How many jobs of each team this plan tells to leave before their time."""
+        self.borrowers: dict[JobId, None] = {}
+        """Jobs that this plan tells to leave and that may be stopped only because their team borrows."""
         self.leaving: dict[JobId, int] = {}
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
@@ -157,6 +159,7 @@ class Desk:
         if job_id in self.evictions:
             self.ends.remove((self.end_ms(job), job_id))
             del self.evictions[job_id]
+            self.borrowers.pop(job_id, None)
             self.told[job.spec.team] -= 1
             del self.leaving[job_id]
             self.projected.charge(job.spec.team, self.snapshot.demands[job_id])

@@ -1,5 +1,6 @@
 """What was promised before: kept, started when its time or its luck has come, or given up with a reason."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
@@ -8,6 +9,7 @@ from muster.core.planning.desk import Desk
 from muster.core.planning.placing import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
 from muster.core.planning.victims import victim_of
+from muster.core.quota import Ledger
 from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
@@ -15,7 +17,7 @@ from muster.model.plan import Eviction, Hold, Why
 from muster.model.records import changed
 
 
-class _Kept(NamedTuple):
+class Kept(NamedTuple):
     """A promise of an earlier cycle with what it was made for."""
 
     hold: Hold
@@ -39,10 +41,59 @@ def _oldest_first(hold: Hold) -> tuple[int, int, str]:
     return hold.made_ms, hold.start_ms, natural(hold.job)
 
 
-def keep_promises(desk: Desk, tier: int, promised: list[Hold]) -> dict[JobId, str]:
-    """Let every promise of a tier stand that can; returns those that cannot, with the reason their jobs are told."""
+def keep_guaranteed(desk: Desk, promised: dict[int, list[Hold]]) -> tuple[dict[int, list[Kept]], dict[JobId, str]]:
+    """Let the promises stand that are inside a guarantee, before any tier is decided, and take them off the lists.
+
+    A job of a higher tier may move a promise. It may not when the promise is what a team is guaranteed: otherwise
+    whoever sends one urgent job after another would keep the team from ever getting back what it is owed.
+    """
+    kept: dict[int, list[Kept]] = {}
     broken: dict[JobId, str] = {}
-    kept: list[_Kept] = []
+    queue, tiers = desk.snapshot.queue, range(len(desk.setting.tiers))
+    most_urgent = next((tier for tier in tiers if queue.of_tier(tier)), len(tiers))
+    ledger = desk.projected.fork()
+    for tier in sorted(promised) if _guarantees_count(desk) else ():
+        owed = [hold for hold in promised[tier] if tier > most_urgent and _is_owed(desk, ledger, hold)]
+        promised[tier] = [hold for hold in promised[tier] if hold not in owed]
+        kept[tier], lost = _keep(desk, tier, owed)
+        broken |= lost
+        # Now, so that whoever is decided before its tier counts on it from this moment on.
+        _postpone_overdue(desk, kept[tier])
+    return kept, broken
+
+
+def _guarantees_count(desk: Desk) -> bool:
+    """True where a team can get its guarantee back by having others leave, and something may pass a blocked job."""
+    return desk.policy.preemption and desk.policy.backfill and desk.projected.guarantees_anything
+
+
+def _is_owed(desk: Desk, ledger: Ledger, hold: Hold) -> bool:
+    """True when a team would be inside its guarantee with this promise and those counted before; counts it then."""
+    job = _holder(desk, hold.job)
+    entry = _entry(desk, hold, job) if isinstance(job, WaitingJob) else None
+    if entry is None:
+        return False
+    team, demand = entry.job.spec.team, entry.choice.demand
+    is_owed = any(ledger.within_guarantee(each, demand) for each in ledger.chain(team))
+    if is_owed:
+        ledger.charge(team, demand)
+    return is_owed
+
+
+def keep_promises(desk: Desk, tier: int, promised: list[Hold], kept: Sequence[Kept] = ()) -> dict[JobId, str]:
+    """Let every promise of a tier stand that can, and start those, and those that are `kept` already, that can start.
+
+    Returns the promises that cannot be kept, with the reason their jobs are told.
+    """
+    standing, broken = _keep(desk, tier, promised)
+    _start_promised(desk, [*kept, *standing])
+    _postpone_overdue(desk, [*kept, *standing])
+    return broken
+
+
+def _keep(desk: Desk, tier: int, promised: list[Hold]) -> tuple[list[Kept], dict[JobId, str]]:
+    broken: dict[JobId, str] = {}
+    kept: list[Kept] = []
     for hold in promised:
         job = _holder(desk, hold.job)
         entry = None if job is None else _entry(desk, hold, job)
@@ -56,9 +107,7 @@ def keep_promises(desk: Desk, tier: int, promised: list[Hold]) -> dict[JobId, st
         kept.append(lasting)
         spec = entry.job.spec
         desk.keep(lasting.hold, spec.team, tier, desk.setting.limit_ms(spec), lasting.choice, lasting.footprint)
-    _start_promised(desk, kept)
-    _postpone_overdue(desk, kept)
-    return broken
+    return kept, broken
 
 
 def _holder(desk: Desk, job_id: JobId) -> WaitingJob | RunningJob | None:
@@ -70,17 +119,17 @@ def _holder(desk: Desk, job_id: JobId) -> WaitingJob | RunningJob | None:
     return running if running is not None and running.leaving_by_ms is not None else None
 
 
-def _entry(desk: Desk, hold: Hold, job: WaitingJob | RunningJob) -> _Kept | None:
+def _entry(desk: Desk, hold: Hold, job: WaitingJob | RunningJob) -> Kept | None:
     """The promise with its gang; None when a node of it no longer exists or no longer suits the job."""
     gang = running_gang(job, desk.setting) if isinstance(job, RunningJob) else desk.snapshot.queue.class_of[job.id].gang
     footprint = desk.snapshot.held(hold, job.spec)
     choices = gang.choices_on(hold.workers, desk.setting.tree) if footprint is not None else []
     if footprint is None or not choices:
         return None
-    return _Kept(hold, job, gang, choices[0], footprint)
+    return Kept(hold, job, gang, choices[0], footprint)
 
 
-def _lasting(desk: Desk, entry: _Kept) -> _Kept | None:
+def _lasting(desk: Desk, entry: Kept) -> Kept | None:
     """The promise as it can be kept: unchanged, or a moment later when somebody outstays his time on its GPUs."""
     spec = entry.job.spec
     limit_ms = desk.setting.limit_ms(spec)
@@ -96,7 +145,7 @@ def _lasting(desk: Desk, entry: _Kept) -> _Kept | None:
     return None
 
 
-def _soon(desk: Desk, entry: _Kept) -> int:
+def _soon(desk: Desk, entry: Kept) -> int:
     """When everybody who should be gone from the promised GPUs will be."""
     overdue_ms = [
         desk.end_ms(desk.snapshot.running[job_id])
@@ -118,7 +167,7 @@ def _moved(hold: Hold, start_ms: int) -> Hold:
     return changed(hold, start_ms=start_ms, moved_because="a job outstays its time on the promised GPUs")
 
 
-def _send_away_overdue(desk: Desk, entry: _Kept) -> None:
+def _send_away_overdue(desk: Desk, entry: Kept) -> None:
     """Tell jobs past their maximum duration to leave the promised GPUs."""
     for use in entry.footprint:
         promised = dict(use.devices)
@@ -143,7 +192,7 @@ def _takes_work(desk: Desk, name: NodeName) -> bool:
     return tree.nodes[tree.index_of[name]].state.takes_work
 
 
-def _start_promised(desk: Desk, kept: list[_Kept]) -> None:
+def _start_promised(desk: Desk, kept: list[Kept]) -> None:
     """Start every promised gang that can start now: on its own GPUs if they are free, or anywhere it fits."""
     hopeless: dict[int, bool] = {}
     for entry in kept:
@@ -162,7 +211,7 @@ def _start_promised(desk: Desk, kept: list[_Kept]) -> None:
         _start_if_possible(desk, entry, job)
 
 
-def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
+def _start_if_possible(desk: Desk, entry: Kept, job: WaitingJob) -> None:
     """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
     end_ms = desk.now_ms + desk.setting.limit_ms(job.spec)
     widest = desk.widest(entry.gang, job.spec, job.submitted_ms)
@@ -185,7 +234,7 @@ def _start_if_possible(desk: Desk, entry: _Kept, job: WaitingJob) -> None:
         desk.restore(promise)
 
 
-def _elsewhere(desk: Desk, entry: _Kept, widest: int, end_ms: int) -> tuple[Choice, Seating] | None:
+def _elsewhere(desk: Desk, entry: Kept, widest: int, end_ms: int) -> tuple[Choice, Seating] | None:
     """Any seats for the gang, those of its own promise among them; where that was put off, also on other GPUs."""
     put_off = entry.hold.moved_because or entry.hold.start_ms < desk.now_ms
     ways = dict.fromkeys((entry.choice, *entry.gang.choices)) if put_off else (entry.choice,)
@@ -198,7 +247,7 @@ def _elsewhere(desk: Desk, entry: _Kept, widest: int, end_ms: int) -> tuple[Choi
     return next(((choice, seating) for choice, seating in seatings if seating is not None), None)
 
 
-def _postpone_overdue(desk: Desk, kept: list[_Kept]) -> None:
+def _postpone_overdue(desk: Desk, kept: list[Kept]) -> None:
     """A promise whose time has come and that cannot start stands as due now, and is tried again at every change."""
     for entry in kept:
         promise = desk.promises.get(entry.hold.job)

@@ -1,27 +1,26 @@
 """One pipeline for tiers, quota reclaim and turns: who may ask for victims, and what is done with them.
 
 A job that was itself preempted and waits again never asks, so one preemption cannot cause another, and there is no
-cycle. Elastic jobs are shrunk before anybody is stopped.
+cycle. Elastic jobs are shrunk before anybody is stopped, and those who are protected give back a guarantee last.
 """
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.gang import Choice
 from muster.core.planning.claims import NOBODY, Claims, Rights
+from muster.core.planning.departures import Departures
 from muster.core.planning.desk import Desk
 from muster.core.planning.placing import fits, place
 from muster.core.planning.promises import quota_allows
-from muster.core.planning.resizing import given_up, shrink
-from muster.core.planning.search import Candidates, Sacrifice, Search
+from muster.core.planning.resizing import shrink
+from muster.core.planning.search import Candidates, Sacrifice, Search, only_as_borrower
 from muster.core.planning.turns import Turns, one_makes_room
 from muster.core.planning.victims import (
     Told,
     Victim,
-    as_leaver,
-    leavers,
+    group_of,
     may_take_from,
     shrinkable,
     told_to_leave,
-    workers_of,
 )
 from muster.core.queueing import FRESH, STARVED, JobClass
 from muster.model.ids import JobId, TeamPath
@@ -29,13 +28,17 @@ from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
 from muster.model.plan import Basis, Eviction
 
-_Key = tuple[bool, int, int]
-"""Whom a class may ask: only elastic jobs that can shrink, or those below its tier and those who borrow from its team;
-the latter by number, because this is looked up for every class of a long queue."""
+_Key = tuple[int, int, int]
+"""Whom a class may ask: of what kind they are, its tier, and its team's claim; the latter by number, because this is
+looked up for every class of a long queue."""
+
+SHRINKING, STOPPING, LAST_RESORT, PROMISES_ASIDE = 0, 1, 2, 3
+"""Elastic jobs that can shrink; also those below the tier and those who borrow from the team; also those who borrow and
+whom nobody else could stop; the same while promises to those who would borrow are put aside."""
 
 BY_TURN, STARVED_BY_TURN, AHEAD_BY_TURN = -1, -2, -3
-"""In place of such a number: those whose turn is over and who have not starved, those who have, and those of the first
-who are ahead of what they are due."""
+"""Those whose turn is over and who have not starved, those who have, and those of the first who are ahead of what they
+are due."""
 
 
 class Preemption:
@@ -43,17 +46,16 @@ class Preemption:
 
     def __init__(self, desk: Desk, broken: dict[JobId, str]) -> None:
         self._desk = desk
-        self._broken = broken
+        self.broken = broken
         """Jobs whose promise could not be kept, and what they are told when they get another."""
         self._turns = Turns(desk)
         self._shrinkable: list[Victim] | None = None
-        self._leaving: Candidates | None = None
-        self._told = 0
+        self._departures = Departures(desk, self._strike_off)
         effort = PREEMPTION_EFFORT_NODES // max(len(desk.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
         self.claims = Claims(desk)
         self.unpromised: list[JobId] = []
-        """Jobs that this cycle promised a start on GPUs of a victim that was spared: to be promised another."""
+        """Jobs whose promise this cycle took back, for a guarantee or because a victim was spared: they get another."""
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
         self.changing: dict[JobId, None] = {}
@@ -61,7 +63,14 @@ class Preemption:
 
     def may_ask(self, group: JobClass) -> bool:
         """True when there may be somebody whom the class can have leave because of its tier or its team's guarantee."""
-        return any(self._shrinking(group, choice) or self._stopping(group, choice) for choice in group.gang.choices)
+        return any(self._has_somebody_to_ask(group, choice) for choice in group.gang.choices)
+
+    def _has_somebody_to_ask(self, group: JobClass, choice: Choice) -> bool:
+        return bool(self._shrinking(group, choice) or self._stopping(group, choice) or self._insisting(group, choice))
+
+    def may_insist(self, group: JobClass) -> bool:
+        """True when the class's team may take its guarantee back in the last resort."""
+        return self._desk.preemptors < self._most and any(self._insisting(group, way) for way in group.gang.choices)
 
     def make_room(
         self, group: JobClass, job: WaitingJob, widest: int, *, before_ms: int | None = None, in_turn: bool = True
@@ -81,13 +90,18 @@ class Preemption:
             if waited_for is not None and self._is_sound(group, choice, waited_for, before_ms):
                 self.carry_out(group, job, choice, waited_for)
                 return True
-        for rights in (self._shrinking, self._stopping):
-            for number, choice in enumerate(group.gang.choices):
-                sacrifice = self._cheapest(rights(group, choice), group, number, choice, widest)
-                if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                    self.carry_out(group, job, choice, sacrifice)
-                    return True
+        if any(self.ask(kind, group, job, widest, before_ms) for kind in (SHRINKING, STOPPING)):
+            return True
         return in_turn and self._take_turn(group, job, widest, before_ms)
+
+    def ask(self, kind: int, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
+        """Have the cheapest leave of a kind whom the class may ask, in the first way to serve its gang that works."""
+        for number, choice in enumerate(group.gang.choices):
+            sacrifice = self._cheapest(self._rights(kind, group, choice), group, number, choice, widest)
+            if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
+                self.carry_out(group, job, choice, sacrifice)
+                return True
+        return False
 
     def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
         """Ask those whose turn is over: who has starved before last, and one who is enough alone before several."""
@@ -128,12 +142,13 @@ class Preemption:
         return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms) else None
 
     def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, whom: int) -> Sacrifice | None:
-        rights: _Key = (True, group.tier, whom)
+        claim = self.claims.number(group, choice)
+        rights: _Key = (whom, group.tier, claim)
         if (rights, group.gang_number, number, widest) in self._hopeless or not self.quota_allows(group, choice):
             return None
         # First, because it strikes off those who were told to leave last.
         departed = self.departed()
-        jobs = self._whose_turn_is_over(group.tier, whom)
+        jobs = self._unsheltered(self._whose_turn_is_over(group.tier, whom), claim)
         alone = one_makes_room(self._turns, jobs, departed, group.gang, choice, widest, self._allowance)
         if alone is not None:
             return alone
@@ -144,6 +159,11 @@ class Preemption:
             return self._turns.ahead(tier)
         return self._turns.over(tier, starved=whom == STARVED_BY_TURN)
 
+    def _unsheltered(self, jobs: list[JobId], number: int) -> list[JobId]:
+        """Those of some jobs whom the guarantee of their team does not keep from those with this claim."""
+        sheltered = self.claims[number].sheltered
+        return [job for job in jobs if group_of(self._turns.victim(job)) not in sheltered] if sheltered else jobs
+
     def _tellings(self) -> list[Told]:
         return told_to_leave(self._desk)
 
@@ -152,7 +172,7 @@ class Preemption:
 
     def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
         """What a gang that may ask others to leave gets when it only waits for those who were told to already."""
-        may_ask = self._shrinking(group, choice) or self._stopping(group, choice) or self._turns_open_to(group)
+        may_ask = self._has_somebody_to_ask(group, choice) or self._turns_open_to(group)
         return self._in_what_comes_free(group, choice, widest) if may_ask else None
 
     def _in_what_comes_free(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
@@ -184,21 +204,23 @@ class Preemption:
         if self._desk.preemptors >= self._most:
             self._desk.has_more_to_do = True
             return True
-        self._those_leaving()
+        self._departures.call_roll()
         spare = bool(self._spare_workers())
         for number, choice in enumerate(group.gang.choices):
             if spare and not self._cannot_help(self._shrinking(group, choice), group, number, choice):
                 return False
-            lent = rights[number] if rights is not None else NOBODY
-            if group.may_preempt and not self._cannot_help(self._stopping_below(group, lent), group, number, choice):
+            claim = rights[number] if rights is not None else NOBODY
+            if group.may_preempt and not self._cannot_help(self._stopping_below(group, claim), group, number, choice):
                 return False
-        return all(self._turns_are_of_no_use(group, whom) for whom in self._turns_open_to(group))
+            if rights is not None and self._insisting(group, choice):
+                return False
+        return all(self._turns_are_of_no_use(group, whom, rights) for whom in self._turns_open_to(group))
 
-    def _turns_are_of_no_use(self, group: JobClass, whom: int) -> bool:
+    def _turns_are_of_no_use(self, group: JobClass, whom: int, rights: Rights | None) -> bool:
         """True when a search among those whose turn is over has failed for this gang in every way."""
-        key: _Key = (True, group.tier, whom)
-        tried = ((key, group.gang_number, number, group.gang.widest) for number in range(len(group.gang.choices)))
-        return all(way in self._hopeless for way in tried)
+        claims = rights if rights is not None else (NOBODY,) * len(group.gang.choices)
+        keys = ((whom, group.tier, claim) for claim in claims)
+        return all((key, group.gang_number, at, group.gang.widest) in self._hopeless for at, key in enumerate(keys))
 
     def _cannot_help(self, rights: _Key | None, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
@@ -221,26 +243,19 @@ class Preemption:
 
     def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
         """Everybody whom those with these rights may ask; whoever is below a tier is looked for once for the tier."""
-        stops, tier, whom = key
-        if not stops:
+        kind, tier, number = key
+        if kind == SHRINKING:
             return Candidates(departed, self._spare_workers())
-        if whom <= BY_TURN:
-            jobs = self._whose_turn_is_over(tier, whom)
+        if kind <= BY_TURN:
+            jobs = self._unsheltered(self._whose_turn_is_over(tier, kind), number)
             return Candidates(departed, [self._turns.victim(job_id) for job_id in jobs])
-        lower = self._below(tier)
-        if whom == NOBODY:
-            return Candidates(departed, lower + self._spare_workers() if lower else [])
-        known = {victim.job.id: None for victim in lower}
-        borrowers = self.claims.roster.borrowers(tier, self.claims.borrowers(whom))
-        others = [victim for victim in borrowers if victim.job.id not in known]
-        if lower:
-            return self._candidates_for((True, tier, NOBODY)).with_others(others)
-        return Candidates(departed, others + self._spare_workers() if others else [])
-
-    def _below(self, tier: int) -> list[Victim]:
-        """Jobs of lower tiers, where the tier may stop them."""
-        preempts = self._desk.setting.tiers[tier].preempts
-        return self.claims.roster.below(tier) if preempts and self._has_below(tier) else []
+        claim = self.claims[number]
+        preempts = self._desk.setting.tiers[tier].preempts and self._has_below(tier)
+        lower = self.claims.roster.below(tier, claim.sheltered) if preempts else []
+        others = self.claims.roster.others(tier, claim, lower, insists=kind >= LAST_RESORT) if number != NOBODY else []
+        if lower and others and not claim.sheltered:
+            return self._candidates_for((STOPPING, tier, NOBODY)).with_others(others)
+        return Candidates(departed, lower + others + self._spare_workers() if lower or others else [])
 
     def _has_below(self, tier: int) -> bool:
         """False when no lower tier runs anything: then the roster, the dearest thing in a cycle, need not be made."""
@@ -248,25 +263,7 @@ class Preemption:
 
     def departed(self) -> Capacity:
         """What will be free and not promised once everybody who was told to leave is gone."""
-        leaving = self._those_leaving()
-        leaving.catch_up()
-        return leaving.empty
-
-    def _those_leaving(self) -> Candidates:
-        """Everybody who was told to leave, before or in this cycle; nobody else can ask them any more."""
-        desk = self._desk
-        if self._leaving is not None and self._told == len(desk.evictions):
-            return self._leaving
-        if self._leaving is None:
-            self._leaving = Candidates(desk.horizons.closed, [*leavers(desk), *self._given_up()])
-            for job_id in desk.evictions:
-                self._strike_off(job_id)
-        else:
-            for job_id in list(desk.evictions)[self._told :]:
-                self._strike_off(job_id)
-                self._leaving.add(as_leaver(desk, job_id))
-        self._told = len(desk.evictions)
-        return self._leaving
+        return self._departures.capacity()
 
     def _strike_off(self, job_id: JobId) -> None:
         """Somebody was told to leave or to shrink: he cannot be asked again."""
@@ -275,12 +272,6 @@ class Preemption:
         self._shrinkable = [other for other in self._spare_workers() if other.job.id != job_id]
         for candidates in self._candidates.values():
             candidates.without(job_id)
-
-    def _given_up(self) -> list[Victim]:
-        """Workers that elastic jobs give up in this plan."""
-        desk = self._desk
-        jobs = [(desk.snapshot.running[job_id], resize) for job_id, resize in desk.resizes.items()]
-        return [workers_of(desk, job, given_up(job, resize.workers)) for job, resize in jobs]
 
     def _cheapest(
         self,
@@ -305,6 +296,7 @@ class Preemption:
             choice=choice,
             widest=widest,
             team=group.team,
+            entitled=self.claims.entitled(group, choice),
             ledger=self._desk.projected,
             allowance=self._allowance,
             tellings=self._tellings,
@@ -327,9 +319,14 @@ class Preemption:
             return False
         return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
 
+    def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
+        if kind == SHRINKING:
+            return self._shrinking(group, choice)
+        return self._stopping(group, choice) if kind == STOPPING else self._insisting(group, choice, kind)
+
     def _shrinking(self, _group: JobClass, _choice: Choice) -> _Key | None:
         """Anybody's smallest gang comes before what elastic jobs have beyond theirs."""
-        return (False, 0, NOBODY) if self._spare_workers() else None
+        return (SHRINKING, 0, NOBODY) if self._spare_workers() else None
 
     def _spare_workers(self) -> list[Victim]:
         """What elastic jobs have beyond their smallest size and have not been asked for yet."""
@@ -340,30 +337,46 @@ class Preemption:
 
     def _stopping(self, group: JobClass, choice: Choice) -> _Key | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
-        return self._stopping_below(group, self.claims.lent(group, choice))
+        preempts = self._desk.setting.tiers[group.tier].preempts and self._has_below(group.tier)
+        has_rights = preempts or self.claims.entitled(group, choice)
+        return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
 
-    def _stopping_below(self, group: JobClass, lent: int) -> _Key | None:
+    def _insisting(self, group: JobClass, choice: Choice, kind: int = LAST_RESORT) -> _Key | None:
+        """Whoever borrows, in every tier and preemptible or not, while the team is inside its guarantee."""
+        may_preempt = self._desk.policy.preemption and group.may_preempt
+        if not may_preempt or not self.claims.entitled(group, choice):
+            return None
+        claim = self.claims[number := self.claims.number(group, choice)]
+        return (kind, group.tier, number) if claim.firm or claim.borrowers else None
+
+    def spares_somebody(self, group: JobClass) -> bool:
+        """True when the class has to leave somebody alone whom another team could stop for an equal gang."""
+        return any(self.claims[self.claims.number(group, choice)].sheltered for choice in group.gang.choices)
+
+    def _stopping_below(self, group: JobClass, number: int) -> _Key | None:
         desk = self._desk
         preempts = desk.setting.tiers[group.tier].preempts
-        if not desk.policy.preemption or not group.may_preempt or not (preempts or lent):
+        if not desk.policy.preemption or not group.may_preempt or not (preempts or self.claims[number].borrowers):
             return None
         if preempts and not self.claims.has_roster and self._has_below(group.tier):
             # Now, before anybody is told to leave: what leaving costs is measured by all who could.
             self.claims.call_roll()
-        return (True, group.tier, lent)
+        return (STOPPING, group.tier, number)
 
     def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
         """Tell the victims, and promise the gang their GPUs for when they are gone."""
         desk = self._desk
         desk.preemptors += 1
+        entitled = self.claims.entitled(group, choice)
         for victim in sacrifice.victims:
             if not victim.workers:
+                if only_as_borrower(desk.projected, group.team, entitled, victim):
+                    desk.borrowers[victim.job.id] = None
                 desk.evict(Eviction(job=victim.job.id, for_job=job.id, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
         shrunk = [victim for victim in sacrifice.victims if victim.workers]
         shrink(desk, shrunk, job.id)
         for victim in shrunk:
-            self._strike_off(victim.job.id)
-            self._those_leaving().add(victim)
+            self._departures.add(victim)
         desk.promise(
             job.id,
             group.team,
@@ -373,12 +386,12 @@ class Preemption:
             sacrifice.seating,
             self._gone_ms(sacrifice),
             Basis.DEPARTURES,
-            self._broken.get(job.id, ""),
+            self.broken.get(job.id, ""),
         )
 
     def forget_leavers(self) -> None:
         """Somebody who was told to leave may stay: who leaves is found out anew."""
-        self._leaving = None
+        self._departures.forget()
 
     def _gone_ms(self, sacrifice: Sacrifice) -> int:
         """When everybody who is in the way has left."""

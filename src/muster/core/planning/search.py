@@ -172,6 +172,7 @@ class Search:
         choice: Choice,
         widest: int,
         team: TeamPath,
+        entitled: tuple[TeamPath, ...],
         ledger: Ledger,
         allowance: Allowance,
         tellings: Tellings,
@@ -182,6 +183,7 @@ class Search:
         self._choice = choice
         self._widest = widest
         self._team = team
+        self._entitled = entitled
         self._ledger = ledger
         self._allowance = allowance
         self._tellings = tellings
@@ -266,7 +268,7 @@ class Search:
     def _choose(self, level: int, domain: int) -> list[Victim] | None:
         """Free nodes of the domain one after another, cheapest first, until the gang fits."""
         start, end = self._scratch.tree.span(level, domain)
-        tally = _Tally(self._ledger.fork(), self._team, self._allowance, self._tellings)
+        tally = _Tally(self._ledger.fork(), self._team, self._entitled, self._allowance, self._tellings)
         nodes = dict.fromkeys(
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
@@ -310,12 +312,27 @@ def _cheapest_first(victim: Victim, number: int) -> tuple[int, bool, JobId, bool
     return victim.cost, _reports(victim), victim.job.id, bool(victim.workers), number
 
 
+def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], victim: Victim) -> bool:
+    """True when a team may stop this job only as long as the job's own team borrows.
+
+    So it is when the guarantee is all it asks by, and when it is not inside its guarantee itself, whatever its tier.
+    Who is moved loses nothing of its team's.
+    """
+    if victim.why in (Why.RECLAIM, Why.CONSOLIDATION):
+        return victim.why is Why.RECLAIM
+    branches = ledger.branches(team, victim.job.spec.team) if ledger.guarantees_anything else None
+    return branches is not None and branches[0] not in entitled
+
+
 class _Tally:
     """Keeps a choice of victims within the rules: rate limits, what is borrowed, what an elastic job can spare."""
 
-    def __init__(self, ledger: Ledger, team: TeamPath, allowance: Allowance, tellings: Tellings) -> None:
+    def __init__(
+        self, ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], allowance: Allowance, tellings: Tellings
+    ) -> None:
         self._ledger = ledger
         self._team = team
+        self._entitled = entitled
         self._allowance = allowance
         self._tellings = tellings
         self._told: dict[TeamPath, int] = {}
@@ -332,7 +349,7 @@ class _Tally:
             return given_up + len(victim.workers) <= spare_workers(job) and self._others_still_borrow(victim)
         if self._told.get(job.spec.team, 0) >= self._allowance(job.spec.team):
             return False
-        if victim.why is Why.RECLAIM:
+        if only_as_borrower(self._ledger, self._team, self._entitled, victim):
             branches = self._ledger.branches(self._team, job.spec.team)
             return branches is not None and self._ledger.is_borrowing(branches[1], victim.demand)
         return True
@@ -372,7 +389,8 @@ class _Tally:
         return True
 
     def _as_told(self, victim: Victim) -> Told:
-        return Told(victim.job.spec.team, victim.demand, self._team if victim.why is Why.RECLAIM else None)
+        borrows = only_as_borrower(self._ledger, self._team, self._entitled, victim)
+        return Told(victim.job.spec.team, victim.demand, self._team if borrows else None)
 
     def _given_up(self, victim: Victim) -> list[Victim]:
         return [other for (job_id, rank), other in self.chosen.items() if job_id == victim.job.id and rank >= 0]

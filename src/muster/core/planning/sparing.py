@@ -218,8 +218,9 @@ def _seat_somehow(
     job_id = promise.hold.job
     group, job = desk.snapshot.queue.class_of[job_id], desk.snapshot.queue.jobs[job_id]
     widest = desk.widest(group.gang, job.spec, job.submitted_ms)
+    owed = bool(desk.projected.guaranteed_above(group.team))
     reclaims = any(
-        entry.for_job == job_id and entry.why is Why.RECLAIM and entry.job != asked.job
+        entry.for_job == job_id and (owed or entry.why is Why.RECLAIM) and entry.job != asked.job
         for entry in desk.evictions.values()
     )
     for choice in dict.fromkeys((promise.choice, *group.gang.choices)):

@@ -2,6 +2,10 @@
 
 The cost of stopping a job is the GPU time since its last checkpoint plus a restart. A job that never reported a
 checkpoint costs at most the median of those that did, so that hiding checkpoints protects nobody.
+
+A guarantee comes before a tier. Judged where the branches of the team tree part, a team that borrows stops nobody whose
+team is inside its guarantee, and what a team borrows it gives back to one inside its guarantee, in the last resort also
+from a higher tier and from jobs that are not preemptible.
 """
 
 from statistics import median_high, median_low
@@ -13,6 +17,7 @@ from muster.core.gang import Demand, running_gang
 from muster.core.planning.desk import Desk
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob
+from muster.model.limits import LAST_RESORT_COST
 from muster.model.plan import Why
 from muster.model.resources import GPU_MILLI
 
@@ -44,11 +49,22 @@ class Told(NamedTuple):
     team: TeamPath
     demand: Demand
     reclaimed_for: TeamPath | None
-    """Set when he leaves because his team borrows from this one."""
+    """Set when he may be stopped by this team only because his own borrows."""
 
 
 Lent = tuple[tuple[TeamPath, Demand], ...]
 """Groups of jobs that borrow: their team and, as a demand of one thousandth each, the GPU types they use."""
+
+
+class Claim(NamedTuple):
+    """How a team stands to the groups of jobs that run, by the guarantees of both."""
+
+    borrowers: Lent = ()
+    """They use what the team may take back, and are preemptible."""
+    firm: Lent = ()
+    """They use it as well, and are not preemptible: asked when nothing else is enough."""
+    sheltered: Lent = ()
+    """They are inside their guarantee and the team is not inside its own: its tier does not stop them."""
 
 
 def _by_id(job: RunningJob) -> JobId:
@@ -57,10 +73,17 @@ def _by_id(job: RunningJob) -> JobId:
 
 def may_be_stopped(desk: Desk, job: RunningJob) -> bool:
     """True when a job is not protected: by its file, its tier, its minimum run time, or because it is leaving."""
+    return _is_preemptible(desk, job) and _has_had_its_time(desk, job)
+
+
+def _is_preemptible(desk: Desk, job: RunningJob) -> bool:
+    return job.spec.preemptible and desk.setting.tier(job.spec.tier).preemptible
+
+
+def _has_had_its_time(desk: Desk, job: RunningJob) -> bool:
+    """True when a job has had its minimum run time and was not told to leave or to shrink yet."""
     return (
         job.leaving_by_ms is None
-        and job.spec.preemptible
-        and desk.setting.tier(job.spec.tier).preemptible
         and desk.now_ms - job.started_ms >= desk.policy.min_runtime_ms
         and job.id not in desk.evictions
         and job.id not in desk.resizes
@@ -86,7 +109,7 @@ def told_to_leave(desk: Desk) -> list[Told]:
     """Everybody whom this plan tells to leave, in the order in which they were told."""
     found: list[Told] = []
     for job_id, eviction in desk.evictions.items():
-        lender = desk.snapshot.queue.jobs[eviction.for_job].spec.team if eviction.why is Why.RECLAIM else None
+        lender = desk.snapshot.queue.jobs[eviction.for_job].spec.team if job_id in desk.borrowers else None
         found.append(Told(desk.snapshot.running[job_id].spec.team, desk.snapshot.demands[job_id], lender))
     return found
 
@@ -100,6 +123,9 @@ class Roster:
         self._rank = desk.setting.tier_rank
         self.jobs: dict[JobId, Victim] = {}
         self._by_team: dict[tuple[TeamPath, Demand], list[JobId]] | None = None
+        self._firm: dict[JobId, Victim] | None = None
+        self._firm_by_team: dict[tuple[TeamPath, Demand], list[JobId]] = {}
+        self._ceiling: int | None = None
         movable = sorted((job for job in snapshot.running.values() if may_be_stopped(desk, job)), key=_by_id)
         reported: list[int] = []
         for job in movable:
@@ -107,42 +133,74 @@ class Roster:
             if job.checkpointed_ms is not None:
                 reported.append(victim.cost)
         if reported:
-            ceiling = (median_low(reported) + median_high(reported)) // 2
+            self._ceiling = (median_low(reported) + median_high(reported)) // 2
             for job_id, victim in self.jobs.items():
-                if victim.job.checkpointed_ms is None and victim.cost > ceiling:
-                    self.jobs[job_id] = victim._replace(cost=ceiling)
+                self.jobs[job_id] = self._capped(victim)
+
+    def _capped(self, victim: Victim) -> Victim:
+        """The victim at no more than the median price, if it never reported a checkpoint."""
+        if self._ceiling is None or victim.job.checkpointed_ms is not None or victim.cost <= self._ceiling:
+            return victim
+        return victim._replace(cost=self._ceiling)
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be told again."""
         self.jobs.pop(job_id, None)
+        if self._firm is not None:
+            self._firm.pop(job_id, None)
 
-    def below(self, tier: int) -> list[Victim]:
-        """Jobs of lower tiers."""
-        return [victim for victim in self.jobs.values() if self._rank[victim.job.spec.tier] > tier]
+    def below(self, tier: int, sheltered: Lent = ()) -> list[Victim]:
+        """Jobs of lower tiers, without those of sheltered groups."""
+        lower = [victim for victim in self.jobs.values() if self._rank[victim.job.spec.tier] > tier]
+        return [victim for victim in lower if group_of(victim) not in sheltered] if sheltered else lower
 
-    def borrowing(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
-        """Whose jobs use what this team is guaranteed and may take back, by team and GPU types.
+    def claim(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Claim:
+        """How a team stands to everybody who runs.
 
         `entitled` are the team and those above it that would stay inside their guarantee.
         """
         ledger = self._desk.projected
-        found: list[tuple[TeamPath, Demand]] = []
-        for borrower, types in self._groups():
-            branches = ledger.branches(team, borrower)
-            if branches is not None and branches[0] in entitled and ledger.is_borrowing(branches[1], types):
-                found.append((borrower, types))
-        return tuple(found)
+        borrowers: list[tuple[TeamPath, Demand]] = []
+        sheltered: list[tuple[TeamPath, Demand]] = []
+        for group in self._groups():
+            branches = ledger.branches(team, group[0])
+            if branches is not None:
+                is_entitled, borrows = branches[0] in entitled, ledger.is_borrowing(branches[1], group[1])
+                if is_entitled and borrows:
+                    borrowers.append(group)
+                elif not is_entitled and not borrows:
+                    sheltered.append(group)
+        firm = self._firm_borrowers(team, entitled) if entitled else ()
+        return Claim(tuple(borrowers), firm, tuple(sheltered))
+
+    def _firm_borrowers(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
+        ledger = self._desk.projected
+        if self._firm is None:
+            self._firm = self._find_firm()
+            self._firm_by_team = _grouped(self._firm)
+        pairs = [(group, ledger.branches(team, group[0])) for group in self._firm_by_team]
+        return tuple(group for group, at in pairs if at and at[0] in entitled and ledger.is_borrowing(at[1], group[1]))
+
+    def _find_firm(self) -> dict[JobId, Victim]:
+        """Jobs that have had their minimum run time and are not preemptible."""
+        desk = self._desk
+        running = sorted(desk.snapshot.running.values(), key=_by_id)
+        firm = [job for job in running if not _is_preemptible(desk, job) and _has_had_its_time(desk, job)]
+        return {job.id: self._capped(victim_of(desk, job, Why.RECLAIM)) for job in firm}
 
     def _groups(self) -> dict[tuple[TeamPath, Demand], list[JobId]]:
         """The jobs on the roster by team and the GPU types they use; what is borrowed is judged by these alone."""
         if self._by_team is None:
-            self._by_team = {}
-            for job_id, victim in self.jobs.items():
-                types = tuple((gpu_type, 1) for gpu_type, milli in victim.demand if milli)
-                self._by_team.setdefault((victim.job.spec.team, types), []).append(job_id)
+            self._by_team = _grouped(self.jobs)
         return self._by_team
 
-    def borrowers(self, tier: int, lent: Lent) -> list[Victim]:
+    def others(self, tier: int, claim: Claim, lower: list[Victim], *, insists: bool) -> list[Victim]:
+        """Whom a claim adds to those of lower tiers; with `insists` also those whom nobody else could stop."""
+        known = {victim.job.id: None for victim in lower}
+        borrowers = [victim for victim in self._borrowers(tier, claim.borrowers) if victim.job.id not in known]
+        return borrowers + self._last_resort(tier, claim) if insists else borrowers
+
+    def _borrowers(self, tier: int, lent: Lent) -> list[Victim]:
         """The jobs of the same or a lower tier in these groups."""
         groups = self._groups()
         return [
@@ -151,6 +209,36 @@ class Roster:
             for job_id in groups[group]
             if job_id in self.jobs and self._rank[self.jobs[job_id].job.spec.tier] >= tier
         ]
+
+    def _last_resort(self, tier: int, claim: Claim) -> list[Victim]:
+        """Those who borrow in a higher tier, and after them those who are not preemptible, each from the lowest tier.
+
+        The order is one of price: whoever comes later in it costs more than all before together.
+        """
+        groups, firm, tiers = self._groups(), self._firm or {}, len(self._rank)
+        willing = [self.jobs[job_id] for group in claim.borrowers for job_id in groups[group] if job_id in self.jobs]
+        higher = [victim for victim in willing if self._rank[victim.job.spec.tier] < tier]
+        protected = [firm[job_id] for group in claim.firm for job_id in self._firm_by_team[group] if job_id in firm]
+        return [
+            victim._replace(why=Why.RECLAIM, cost=victim.cost + (steps + self._steps_up(victim)) * LAST_RESORT_COST)
+            for steps, victims in ((0, higher), (tiers, protected))
+            for victim in victims
+        ]
+
+    def _steps_up(self, victim: Victim) -> int:
+        return len(self._rank) - self._rank[victim.job.spec.tier]
+
+
+def group_of(victim: Victim) -> tuple[TeamPath, Demand]:
+    """What decides, together with the guarantees, whether a job counts as borrowed: its team and its GPU types."""
+    return victim.job.spec.team, tuple((gpu_type, 1) for gpu_type, milli in victim.demand if milli)
+
+
+def _grouped(victims: dict[JobId, Victim]) -> dict[tuple[TeamPath, Demand], list[JobId]]:
+    found: dict[tuple[TeamPath, Demand], list[JobId]] = {}
+    for job_id, victim in victims.items():
+        found.setdefault(group_of(victim), []).append(job_id)
+    return found
 
 
 def leavers(desk: Desk) -> list[Victim]:

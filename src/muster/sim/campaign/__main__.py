@@ -47,7 +47,9 @@ class Tally:
     def summary(self) -> str:
         """What is to be said at the end."""
         verdict = f"broken: {' '.join(map(str, self.broken))}" if self.broken else "nothing is wrong"
-        partial = f"{self.partial_gangs} gangs were partly gone, within reach for {self.partial_ms / 1000:.1f} s at most"
+        partial = (
+            f"{self.partial_gangs} gangs were partly gone, within reach for {self.partial_ms / 1000:.1f} s at most"
+        )
         return (
             f"{_over()}{self.progress()}\n{partial}\n"
             f"{self.events} events, all invariants checked after each; {verdict}\n"

@@ -15,6 +15,7 @@ from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
 from muster.engine.folding import fold
 from muster.engine.paced_clock import PacedClock
+from muster.engine.restoring import recorded, restored
 from muster.engine.state import State
 from muster.model.errors import Unavailable
 from muster.model.events import NodeLost, ObservedEvent
@@ -24,6 +25,7 @@ from muster.model.node import NodeState
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS, MINUTE_MS
 from muster.model.records import changed
+from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.courier import Courier
 from muster.sim.campaign.faulty_log import FaultyLog
@@ -33,6 +35,7 @@ from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.present import overstays, present_problems
 from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.violations import Violations
+from muster.store.codec import decode_state, encode_state
 
 SECOND_MS = 1_000
 NS_PER_MS = 1_000_000
@@ -47,6 +50,8 @@ MOMENTS = 4_000
 """How many moments may pass after the faults have stopped."""
 STORY_LINES = 200
 """Of a story: what is stuck repeats itself thousands of times."""
+LOOKS_PER_KEPT_STATE = 40
+"""How many looks pass between two states that are kept, on average: most restarts have some of the log to fold."""
 END_MS = 60 * DAY_MS
 """By then everything that can run has ended."""
 
@@ -89,6 +94,9 @@ class Trial:
         """Where the log was after the last cycle."""
         self._situation: Scenario | None = None
         self._moments: deque[int] = deque(maxlen=MOMENTS_PER_SECOND)
+        self._keeping = Random(f"keeping {schedule.seed}")
+        self._kept: bytes | None = None
+        """The state as it was kept last, for a restart to go on from."""
         self.clock = self._new_clock()
         self.engine = self.new_engine()
 
@@ -113,12 +121,14 @@ class Trial:
         self.ground.allow(DRAWN_MS)
 
     def new_engine(self) -> Engine:
-        """An engine that starts from the log."""
+        """An engine that starts from the log, or from a state that was kept and what came after."""
+        is_kept = self._kept is not None and self._keeping.random() < 0.5
         engine = Engine(
             scenario=self.schedule.scenario,
             log=self.log,
             backend=self.courier,
             decisions=Decisions(plan=self._plan),
+            saved=restored(decode_state(self._kept)) if is_kept and self._kept is not None else None,
         )
         self.clock.not_before(engine.state.now_ms)
         return engine
@@ -149,6 +159,7 @@ class Trial:
     def restore(self, version: int) -> None:
         """The log is replaced by a copy that was made earlier, and an engine starts from it; what runs goes on."""
         self.log = self.log.before(version)
+        self._kept = None  # kept beside the log that was replaced
         self._seen = self._planned_at = self.log.version
         state = self.new_engine().state
         self.courier.begin_anew({job.id: job.attempt for job in state.jobs.values()})
@@ -295,6 +306,8 @@ class Trial:
         self.fail_on(self.history.problems(state))
         self.fail_on(present_problems(state, self.ground, self.now_ms))
         self.fail_on(self.ground.overdue())
+        if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
+            self._kept = encode_state(recorded(state))
 
     def fail_on(self, problems: Iterable[str]) -> None:
         """Stop when there are any."""
@@ -307,16 +320,16 @@ class Trial:
         for event in self.log.read():
             if not fold(fresh, event).is_change:
                 raise Broken([f"the log holds an event that says nothing: {event}"])
-        for what, mine, theirs in (
-            ("jobs", state.jobs, fresh.jobs),
-            ("nodes", state.nodes, fresh.nodes),
-            ("faults of nodes", state.node_faults, fresh.node_faults),
-            ("draining nodes", state.draining, fresh.draining),
-            ("quarantine", state.quarantine.gangs, fresh.quarantine.gangs),
-            ("version", state.version, fresh.version),
-            ("situation", state.snapshot.scenario(self.now_ms), fresh.snapshot.scenario(self.now_ms)),
+        fresh.now_ms = state.now_ms  # reports that said nothing new have moved it, and are in no log
+        mine, theirs = recorded(state), recorded(fresh)
+        for what, is_same in (
+            ("facts", mine.facts == theirs.facts),
+            ("situation", mine.snapshot == theirs.snapshot),
+            ("jobs in line", _line(mine) == _line(theirs)),
+            ("draining nodes", state.draining == fresh.draining),
+            ("dependents", state.dependents == fresh.dependents),
         ):
-            if mine != theirs:
+            if not is_same:
                 raise Broken([f"the {what} folded from the log are not those that are there"])
 
     def finish(self) -> None:
@@ -365,3 +378,8 @@ class Trial:
         lines = self.engine.story(known[0]).splitlines() if known else []
         cut = [f"... {len(lines) - STORY_LINES} more"] if len(lines) > STORY_LINES else []
         return "\n".join(lines[:STORY_LINES] + cut)
+
+
+def _line(state: StateRecord) -> object:
+    """Who is due since when. When jobs are looked at is no part of the log."""
+    return None if state.patience is None else (state.patience.line, state.patience.due)

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from muster.model.audit import AuditEntry
-from muster.store.base import EVERYTHING, AuditFilter, AuditRecord, AuditVerdict
+from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
 from muster.store.codec import decode_pairs, encode
 from muster.store.sql.chains import AUDIT
 from muster.store.sql.database import Database
-from muster.store.sql.head import Head
+from muster.store.sql.head import Head, read_head
 from muster.store.sql.schema import audit as table
 from muster.store.sql.verification import verify
 
@@ -32,6 +32,18 @@ class SqlAuditTrail:
             rows = connection.execute(asked.order_by(table.c.seq).limit(limit)).all()
         AUDIT.check_scattered(rows, self._database.name)
         return [_record(row) for row in rows]
+
+    def head(self) -> AuditHead:
+        """Where the audit ends now."""
+        with self._database.reading() as connection:
+            head = read_head(connection, self._database.name)
+        return AuditHead(seq=head.audit_seq, chain=head.audit_chain.hex())
+
+    def chain_at(self, seq: int) -> str | None:
+        """The chain of an entry, as it is kept."""
+        with self._database.reading() as connection:
+            chain = AUDIT.at(connection, seq)
+        return chain.hex() if isinstance(chain, bytes) else None
 
     def verify(self) -> AuditVerdict:
         """Walk through everything that is kept."""

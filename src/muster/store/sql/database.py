@@ -1,6 +1,6 @@
 """Connections to one database: many that read, and at most one that writes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Protocol
@@ -33,6 +33,14 @@ class Host(Protocol):
         """Become the one writer, on this connection. Raises `Refused` when another process is."""
         ...
 
+    def check_place(self) -> None:
+        """See that what was opened is still what lies under its name; asks nobody but the file system."""
+        ...
+
+    def check_claim(self, connection: Connection) -> None:
+        """See that this is still the one writer, on its connection."""
+        ...
+
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
         """What the database itself finds wrong with its files; a thorough look may take long."""
         ...
@@ -53,6 +61,8 @@ class Database:
         self._writer_engine = host.writer()
         self._writer: Connection | None = None
         self._turn = RLock()
+        self.before_writing: Callable[[Connection], None] | None = None
+        """What has to be done before anything else is written, where it could not be done at once."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -67,10 +77,19 @@ class Database:
         `what` names the failpoints before and after the commit.
         """
         with in_own_words(self.name), self._turn, self._writing_connection() as connection:
+            self.host.check_place()
             with connection.begin():
                 yield connection
                 failpoint(f"{what}.before-commit")
             failpoint(f"{what}.after-commit")
+            # Once more: what went into a file that was moved away meanwhile is not acknowledged.
+            self.host.check_place()
+
+    def check(self) -> None:
+        """See that the database is where it was opened, and that this is its writer; claims it anew if it was lost."""
+        with in_own_words(self.name), self._turn, self._writing_connection() as connection:
+            self.host.check_place()
+            self.host.check_claim(connection)
 
     @contextmanager
     def _writing_connection(self) -> Iterator[Connection]:
@@ -80,6 +99,10 @@ class Database:
         if self._writer is None:
             self._writer = self._claimed()
         try:
+            if self.before_writing is not None:
+                with self._writer.begin():
+                    self.before_writing(self._writer)
+                self.before_writing = None
             yield self._writer
         except DBAPIError as error:
             if error.connection_invalidated:
@@ -93,6 +116,8 @@ class Database:
         except BaseException:
             connection.close()
             raise
+        # Those that were opened while nobody could write may see only what was there then.
+        self._readers.dispose()
         return connection
 
     def _drop_writer(self) -> None:

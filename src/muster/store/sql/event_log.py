@@ -56,6 +56,10 @@ class SqlEventLog:
                 raise
         return new.version
 
+    def check(self) -> None:
+        """See that the database is where it was, and that this is its writer."""
+        self._database.check()
+
     def read(self, from_version: int = 0) -> Iterator[Event]:
         """The events after the first `from_version`, a page at a time."""
         at = from_version
@@ -90,6 +94,7 @@ class SqlEventLog:
     def _has_arrived(self, new: Head) -> bool:
         """True when a write whose answer was lost was carried out all the same."""
         try:
+            self._database.host.check_place()
             with self._database.reading() as connection:
                 return read_head(connection, self._database.name) == new
         except Unavailable:

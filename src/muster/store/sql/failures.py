@@ -1,5 +1,6 @@
 """What a driver's errors mean: not now, damaged, or a bug, which is left as it is."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,8 @@ from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from muster.model.errors import Corrupted, InvalidInput, MusterError, Unavailable
 
 SQLITE_FULL = 13
+SQLITE_NO_ROOM_FOR_INDEX = 4874
+"""The index beside the journal could not grow: what a full disk keeps from being opened."""
 SQLITE_NOT_NOW = {
     3: "its file may not be accessed",
     5: "it is locked",
@@ -63,7 +66,7 @@ def _meaning(error: DBAPIError, database: str) -> MusterError | None:
 def _sqlite_meaning(code: int | None, database: str, cause: BaseException | None) -> MusterError | None:
     if code is None:
         return _damaged(database, cause)  # a text that is none
-    plain = code & 0xFF
+    plain = SQLITE_FULL if code == SQLITE_NO_ROOM_FOR_INDEX else code & 0xFF
     if plain in SQLITE_NOT_NOW:
         return _not_now(database, SQLITE_NOT_NOW[plain], cause, is_full=plain == SQLITE_FULL)
     return _damaged(database, cause) if plain in SQLITE_DAMAGED else None
@@ -80,7 +83,8 @@ def _postgres_meaning(state: str | None, database: str, cause: BaseException | N
 
 def _not_now(database: str, trouble: str, cause: BaseException | None, *, is_full: bool) -> Unavailable:
     advice = "nothing was written; make room and try again" if is_full else "nothing was written; try again"
-    return Unavailable(f"{database}: {trouble} ({_first_line(cause)}); {advice}")
+    brief = re.sub(r"^it(?P<own>s?)\b", lambda it: "the store's" if it["own"] else "the store", trouble)
+    return Unavailable(f"{database}: {trouble} ({_first_line(cause)}); {advice}", brief=brief)
 
 
 def _damaged(database: str, cause: BaseException | None) -> Corrupted:

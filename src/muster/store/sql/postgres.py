@@ -1,13 +1,21 @@
 """PostgreSQL through psycopg: the one writer holds a lock that lasts as long as its connection."""
 
+import time
+from typing import Any, TypeVar, cast
+
 from psycopg import Connection as DriverConnection
+from psycopg import OperationalError as DriverError
+from psycopg.abc import PQGen
 from psycopg.errors import LockNotAvailable
-from sqlalchemy import URL, Connection, Engine, NullPool, QueuePool, create_engine, event, text
+from sqlalchemy import URL, Connection, Dialect, Engine, NullPool, QueuePool, create_engine, event, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from muster.model.errors import Refused
-from muster.model.limits import STORE_CLAIM_MS, STORE_READERS
+from muster.model.limits import STORE_CLAIM_MS, STORE_CONNECT_S, STORE_READ_MS, STORE_READERS, STORE_WRITE_MS
+
+T = TypeVar("T")
 
 LOCK = 0x4D55_5354
 """Says "MUST": the same for every Muster, so that two of them find each other. The schema is the lock's other half."""
@@ -24,12 +32,22 @@ HOLDER = text(
 KEEPALIVES = ("SET tcp_keepalives_idle = 30", "SET tcp_keepalives_interval = 10", "SET tcp_keepalives_count = 3")
 """The server lets go of the lock of a machine that was lost after a minute, and not after hours."""
 
+OWN_KEEPALIVES = {
+    "connect_timeout": str(STORE_CONNECT_S),
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": str(STORE_WRITE_MS),
+}
+"""What this side does about a server whose machine was lost. An address may say otherwise."""
+
 
 class Postgres:
     """A PostgreSQL database, or one schema of it."""
 
     def __init__(self, url: URL) -> None:
-        self._url = url.set(drivername="postgresql+psycopg")
+        own = {key: value for key, value in OWN_KEEPALIVES.items() if key not in url.query}
+        self._url = url.set(drivername="postgresql+psycopg").update_query_dict(own)
         self.name = f"the store {url.set(drivername='postgresql').render_as_string(hide_password=True)}"
 
     def readers(self) -> Engine:
@@ -42,13 +60,13 @@ class Postgres:
             pool_pre_ping=True,
             isolation_level="REPEATABLE READ",
         )
-        _prepare(engine, "SET default_transaction_read_only = on")
+        _prepare(engine, "SET default_transaction_read_only = on", answer_ms=STORE_READ_MS)
         return engine
 
     def writer(self) -> Engine:
         """A connection that waits for the disk, whatever the server does by default."""
         engine = create_engine(self._url, poolclass=NullPool)
-        _prepare(engine, "SET synchronous_commit = on", *KEEPALIVES)
+        _prepare(engine, "SET synchronous_commit = on", *KEEPALIVES, answer_ms=STORE_WRITE_MS)
         return engine
 
     def claim(self, connection: Connection) -> None:
@@ -71,6 +89,14 @@ class Postgres:
         who = "nobody knows who" if holder is None else f"server process {holder.pid}, from {holder.host or 'here'}"
         return Refused(f"{self.name} is in use by another Muster ({who}): end that one first, or use another store")
 
+    def check_place(self) -> None:
+        """Nothing: a server looks after its own files."""
+
+    def check_claim(self, connection: Connection) -> None:
+        """See that the connection is there: the lock goes with it."""
+        with connection.begin():
+            connection.execute(text("SELECT 1"))
+
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
         """Nothing: PostgreSQL looks after its own files, and every row of the store has a digest."""
         del connection, thorough
@@ -80,9 +106,36 @@ class Postgres:
         """Nothing to do: the lock went with the connection."""
 
 
-def _prepare(engine: Engine, *settings: str) -> None:
+class _BoundedConnection(DriverConnection[Any]):
+    """A connection on which no answer is waited for without end: a server that hangs keeps its connections open."""
+
+    answer_ms = STORE_WRITE_MS
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Wait for an answer, or give the connection up: an answer that comes later would be taken for another one."""
+        bound_s = self.answer_ms / 1000
+        ends_s = time.monotonic() + bound_s
+        try:
+            return super().wait(gen, interval, bound_s if timeout is None else min(timeout, bound_s))
+        except DriverError:
+            if time.monotonic() < ends_s:
+                raise
+            self.pgconn.finish()
+            raise DriverError(f"no answer within {bound_s:.0f} s") from None
+
+
+def _prepare(engine: Engine, *settings: str, answer_ms: int) -> None:
+    # The server gives up first, so that what it says is heard and the connection can be used again.
+    bounds = (f"SET statement_timeout = {answer_ms * 9 // 10}", f"SET lock_timeout = {answer_ms // 2}")
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_: Dialect, __: ConnectionPoolEntry, given: list[Any], named: dict[str, Any]) -> DBAPIConnection:
+        made = _BoundedConnection.connect(*given, **named)
+        made.answer_ms = answer_ms
+        return cast(DBAPIConnection, made)
+
     @event.listens_for(engine, "connect")
     def _set_up(connection: "DriverConnection[object]", _: ConnectionPoolEntry) -> None:
-        for setting in (*settings, "SET application_name = 'muster'"):
+        for setting in (*settings, *bounds, "SET application_name = 'muster'"):
             connection.execute(setting)
         connection.commit()

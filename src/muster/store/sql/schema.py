@@ -13,7 +13,7 @@ from sqlalchemy import Column, Index, MetaData, Table
 
 from muster.store.sql.columns import Bytes, Number, Words
 
-REVISION = "r0002"
+REVISION = "r0003"
 """The newest migration. A database that is there already is opened without looking for others."""
 
 VERSION_TABLE = "muster_version"
@@ -106,6 +106,8 @@ tokens = Table(
     Column("expires_ms", Number),
     Column("revoked_ms", Number),
     Column("scopes", Bytes, nullable=False),
+    Column("subject", Words),
+    Column("maker", Words),
     Column("digest", Bytes, nullable=False),
     Index("tokens_by_secret", "secret_digest", unique=True),
 )

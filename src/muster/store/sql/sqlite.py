@@ -2,14 +2,21 @@
 
 import fcntl
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection as DriverConnection
+from sqlite3 import OperationalError
+from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, NullPool, QueuePool, create_engine, event
+from sqlalchemy import URL, Connection, Dialect, Engine, NullPool, QueuePool, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.limits import STORE_BUSY_MS, STORE_CHECKED_BYTES, STORE_READERS, STORE_WAL_BYTES
+from muster.store.sql.place import Place, is_same, stat_of
 from muster.store.sql.schema import metadata
 
 READ_AHEAD_BYTES = 1 << 20
@@ -32,27 +39,65 @@ class Sqlite:
             raise InvalidInput("a store in memory would not be kept; name a file: sqlite:////path/to/muster.db")
         self._path = Path(url.database)
         self.name = f"the store {self._path}"
-        self._url = url.set(query={})
+        # Never made by opening it: a file that somebody moved away must not come back empty.
+        self._url = url.set(database=f"file:{quote(str(self._path.absolute()))}", query={"mode": "rw", "uri": "true"})
         self._lock: int | None = None
         if write:
             self._make_file()
         elif not self._path.exists():
             raise NotFound(f"there is no store at {self._path}; `muster up` makes one")
+        self._place = Place(self._path, self.name)
 
     def readers(self) -> Engine:
         """Connections that cannot write."""
         engine = create_engine(self._url, poolclass=QueuePool, pool_size=STORE_READERS, max_overflow=STORE_READERS)
-        _prepare(engine, (*PRAGMAS, "query_only = ON"), begin="BEGIN")
+        event.listen(engine, "do_connect", self._connect_reader)
+        _prepare(engine, (*PRAGMAS, "query_only = ON"), begin="BEGIN", check=self._check_file)
         return engine
+
+    def _connect_reader(
+        self, dialect: Dialect, _: ConnectionPoolEntry, given: list[Any], named: dict[str, Any]
+    ) -> DBAPIConnection:
+        """Open the file, on a full disk as well: readers need an index beside it, for which there may be no room.
+
+        A file without a journal is whole by itself, and can be read as one that nobody changes.
+        """
+        connection = dialect.connect(*given, **named)
+        try:
+            connection.cursor().execute("PRAGMA schema_version")
+        except OperationalError:
+            connection.close()
+            if self._place.has_journal:
+                raise
+            return dialect.connect(f"{given[0]}&immutable=1", *given[1:], **named)
+        return connection
 
     def writer(self) -> Engine:
         """A connection that takes its turn when it begins, not in the middle."""
         engine = create_engine(self._url, poolclass=NullPool)
-        _prepare(engine, (*PRAGMAS, "journal_mode = WAL"), begin="BEGIN IMMEDIATE")
+        _prepare(engine, (*PRAGMAS, "journal_mode = WAL"), begin="BEGIN IMMEDIATE", check=self._check_file)
         return engine
 
     def claim(self, connection: Connection) -> None:
-        """Nothing to do: the lock was taken before the file was opened, and is held since."""
+        """Nothing to take: the lock was taken before the file was opened, and is held since."""
+        del connection
+        self._place.forget_journal()
+
+    def _check_file(self) -> None:
+        self._place.check_file()
+
+    def check_place(self) -> None:
+        """See that the file and what was written last to its journal are still what lies under their names."""
+        self._place.check()
+
+    def check_claim(self, connection: Connection) -> None:
+        """See that the lock that is held is the one that others would try to take."""
+        del connection
+        lock = self._lock
+        if lock is not None and not is_same(os.fstat(lock), stat_of(self._lock_path)):
+            raise Refused(
+                f"{self.name}: its lock was removed, so another process may write to it; start only one again"
+            )
 
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
         """What SQLite's own check says, of pages, rows and indexes.
@@ -66,6 +111,10 @@ class Sqlite:
         _read_through(self._path)
         return _findings(connection)
 
+    @property
+    def _lock_path(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.lock")
+
     def release(self) -> None:
         """Give the lock back."""
         if self._lock is not None:
@@ -76,7 +125,7 @@ class Sqlite:
         """Take the lock, and make the file before SQLite does, so that it is never readable by others."""
         if not self._path.parent.is_dir():
             raise NotFound(f"{self._path.parent} does not exist, so no store can be made in it")
-        self._lock = _locked(self._path.with_name(f"{self._path.name}.lock"), self.name)
+        self._lock = _locked(self._lock_path, self.name)
         try:
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
             self._path.chmod(0o600)
@@ -108,8 +157,9 @@ def _locked(path: Path, name: str) -> int:
         os.close(lock)
         message = f"{name} is in use by process {holder or 'unknown'}: end that one first, or use another store"
         raise Refused(message) from None
-    os.truncate(lock, 0)
-    os.write(lock, f"{os.getpid()}\n".encode())
+    with suppress(OSError):  # the disk is full
+        os.truncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
     return lock
 
 
@@ -122,11 +172,12 @@ def _sync_folder(folder: Path) -> None:
         os.close(opened)
 
 
-def _prepare(engine: Engine, pragmas: tuple[str, ...], *, begin: str) -> None:
+def _prepare(engine: Engine, pragmas: tuple[str, ...], *, begin: str, check: Callable[[], None]) -> None:
     """Set every new connection up, and let transactions begin where SQLAlchemy begins them."""
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: DriverConnection, _: ConnectionPoolEntry) -> None:
+        check()
         connection.isolation_level = None  # the driver's own ideas of when to begin are not needed
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()

@@ -6,7 +6,7 @@ from typing import Self
 from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from muster.model.errors import Corrupted, InvalidInput
+from muster.model.errors import Corrupted, InvalidInput, Unavailable
 from muster.store.sql.audit_trail import SqlAuditTrail
 from muster.store.sql.cluster_record import SqlClusterRecord
 from muster.store.sql.database import Database, Host
@@ -23,7 +23,8 @@ from muster.store.sql.upgrade import bring_up_to_date, check_up_to_date
 def open_store(url: str, *, write: bool) -> "SqlStore":
     """Open the store at `sqlite:////path/to/muster.db` or `postgresql://user@host/database`.
 
-    For writing it is made if there is none, and brought to the newest schema. Raises `Refused` when another process
+    For writing it is made if there is none, and brought to the newest schema; where nothing can be written now but all
+    is there, that is put off until the first write that succeeds. Raises `Refused` when another process
     has it open for writing, `TooNew` when a newer Muster made it, `Corrupted` when it is damaged.
     """
     database = Database(host_of(url, write=write), write=write)
@@ -83,14 +84,27 @@ def host_of(url: str, *, write: bool) -> Host:
 def _prepare(database: Database, *, write: bool) -> None:
     """Look for damage, bring the schema up to date, and see that nothing is missing at the end."""
     if write:
-        with database.writing("upgrade") as connection:
-            _check_files(database, connection)
-            bring_up_to_date(connection, database.name)
+        _upgrade_now_or_later(database)
     with database.reading() as connection:
         if not write:
             _check_files(database, connection)
+        if not write or database.before_writing is not None:
             check_up_to_date(connection, database.name)
         check_head(connection, database.name)
+
+
+def _upgrade_now_or_later(database: Database) -> None:
+    """Where nothing can be written now, such as on a full disk, what is there can be read all the same."""
+
+    def upgrade(connection: Connection) -> None:
+        _check_files(database, connection)
+        bring_up_to_date(connection, database.name)
+
+    try:
+        with database.writing("upgrade") as connection:
+            upgrade(connection)
+    except Unavailable:
+        database.before_writing = upgrade
 
 
 def _check_files(database: Database, connection: Connection) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from muster.model.access import Token
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, Corrupted, NotFound
+from muster.model.errors import Conflict, Corrupted, NotFound, Unauthenticated
 from muster.model.ids import TokenId
 from muster.model.records import changed
 from muster.store.codec import decode_bindings, decode_names, encode
@@ -16,6 +16,7 @@ from muster.store.sql.database import Database
 from muster.store.sql.digests import is_sealed, seal
 from muster.store.sql.head import move_head, read_head
 from muster.store.sql.schema import tokens as table
+from muster.token_store import made_with
 
 
 class SqlTokenStore:
@@ -30,6 +31,7 @@ class SqlTokenStore:
         with self._database.writing("add_token") as connection:
             if connection.execute(taken).first() is not None:
                 raise Conflict(f"there is a token {token.id} already, or one with the same secret; make another")
+            self._check_maker(connection, token)
             connection.execute(insert(table), _row(token))
             self._audit(connection, audit)
 
@@ -45,18 +47,27 @@ class SqlTokenStore:
             rows = connection.execute(select(table).order_by(table.c.created_ms, table.c.id)).all()
         return [self._token(row) for row in rows]
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Token:
-        """Let a token no longer in."""
+    def _check_maker(self, connection: Connection, token: Token) -> None:
+        """In the transaction that keeps the new token: who is revoked meanwhile leaves nothing behind."""
+        if token.maker is None:
+            return
+        row = connection.execute(select(table).where(table.c.id == token.maker)).first()
+        if row is None or self._token(row).revoked_ms is not None:
+            raise Unauthenticated("this token is not known here any more; ask whoever runs Muster for another")
+
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+        """Let a token no longer in, nor any that was made with it."""
         with self._database.writing("revoke_token") as connection:
-            row = connection.execute(select(table).where(table.c.id == token)).first()
-            if row is None:
+            rows = connection.execute(select(table).order_by(table.c.created_ms, table.c.id)).all()
+            tree = made_with(token, [self._token(row) for row in rows])
+            if not tree:
                 raise NotFound(f"there is no token {token}")
-            found = self._token(row)
-            if found.revoked_ms is None:
-                found = changed(found, revoked_ms=at_ms)
-                connection.execute(update(table).where(table.c.id == token).values(_row(found)))
+            revoked = [each if each.revoked_ms is not None else changed(each, revoked_ms=at_ms) for each in tree]
+            for before, after in zip(tree, revoked, strict=True):
+                if before != after:
+                    connection.execute(update(table).where(table.c.id == after.id).values(_row(after)))
             self._audit(connection, audit)
-        return found
+        return revoked
 
     def _audit(self, connection: Connection, entries: Sequence[AuditEntry]) -> None:
         if entries:
@@ -76,10 +87,13 @@ class SqlTokenStore:
             expires_ms=row.expires_ms,
             revoked_ms=row.revoked_ms,
             scopes=decode_names(row.scopes),
+            subject=row.subject or "",
+            maker=row.maker,
         )
 
 
 def _row(token: Token) -> dict[str, object]:
     named = (token.id, token.name, token.digest, encode(token.bindings))
-    values = (*named, token.created_ms, token.expires_ms, token.revoked_ms, encode(token.scopes))
+    times = (token.created_ms, token.expires_ms, token.revoked_ms)
+    values = (*named, *times, encode(token.scopes), token.subject or None, token.maker)
     return dict(zip(table.c.keys(), (*values, seal(*values)), strict=True))

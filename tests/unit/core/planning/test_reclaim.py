@@ -1,12 +1,18 @@
 """What a team lent, it takes back: from those who borrow, and from nobody else."""
 
+import pytest
+
+from muster.checker import violations
 from muster.model.ids import TierName
-from muster.model.policy import Tier
+from muster.model.job import WaitingJob
+from muster.model.policy import HOUR_MS, MINUTE_MS, Tier
+from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.team import Team
-from tests.builders import a_job, a_scenario, a_team, flat, runs, waits
-from tests.unit.core.outcomes import evicted, started
+from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
+from tests.unit.core.outcomes import evicted, planned, started
 
+PRODUCTION_GANG = a_job(gpus=4, team="stranger", tier="production")
 ONE_TIER = (Tier(name=TierName("standard")),)
 LENDING = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 8})]
 
@@ -64,7 +70,7 @@ def test_a_sub_team_takes_back_from_its_sibling() -> None:
     assert [why for _, _, why in evicted(scenario)] == ["reclaim"]
 
 
-def test_nobody_reclaims_from_a_higher_tier() -> None:
+def test_a_higher_tier_inside_its_own_guarantee_loses_nothing() -> None:
     scenario = a_scenario(
         flat(1),
         teams=LENDING,
@@ -72,3 +78,74 @@ def test_nobody_reclaims_from_a_higher_tier() -> None:
         waiting=[waits("w", a_job(gpus=8, team="a", tier="exploratory"))],
     )
     assert evicted(scenario) == []
+
+
+UNEQUAL = [a_team("small", guaranteed={"*": 2}), a_team("large", guaranteed={"*": 6})]
+
+
+def seized(*waiting: WaitingJob) -> Scenario:
+    """One team has taken all eight GPUs with jobs that nobody could stop, though it is guaranteed two."""
+    job = a_job(team="small", tier="production", preemptible=False)
+    running = [runs(f"s{gpu}", job, [("n1", [gpu])]) for gpu in range(8)]
+    return a_scenario(flat(1), teams=UNEQUAL, running=running, waiting=waiting)
+
+
+def claims(count: int, tier: str = "standard") -> list[WaitingJob]:
+    return [waits(f"w{at}", a_job(team="large", tier=tier)) for at in range(count)]
+
+
+@pytest.mark.parametrize("tier", ["production", "standard", "exploratory"])
+def test_a_guarantee_comes_back_from_jobs_that_nobody_else_can_stop(tier: str) -> None:
+    scenario = seized(*claims(8, tier))
+    assert {why for _, _, why in evicted(scenario)} == {"reclaim"}
+    assert len(evicted(scenario)) == 6, "the last two stay, inside the guarantee of their team"
+    assert not violations(scenario, planned(scenario))
+
+
+def test_a_protected_borrower_has_its_minimum_run_time() -> None:
+    young = changed(seized(*claims(1)), now_ms=NOW_MS - 55 * MINUTE_MS)
+    assert evicted(young) == []
+
+
+def test_whoever_may_be_stopped_anyway_goes_before_the_protected_and_those_from_the_lowest_tier_up() -> None:
+    kinds = [("production", True), ("standard", False), ("exploratory", False), ("standard", True)]
+    jobs = [a_job(team="small", tier=tier, preemptible=preemptible) for tier, preemptible in kinds]
+    running = [runs(f"s{at}", job, [("n1", [at])]) for at, job in enumerate(jobs)]
+    teams = [a_team("large", guaranteed={"*": 4})]
+    order = []
+    for count in range(1, 5):
+        scenario = a_scenario(flat(1, gpus=4), teams=teams, running=running, waiting=claims(count, "standard"))
+        order += [job for job, _, _ in evicted(scenario) if job not in order]
+    assert order == ["s3", "s2", "s1", "s0"]
+
+
+def test_a_team_that_borrows_stops_nobody_inside_a_guarantee_whatever_its_tier() -> None:
+    running = [runs(f"l{gpu}", a_job(team="large", tier="exploratory"), [("n1", [gpu])]) for gpu in range(8)]
+    attack = [waits(f"w{at}", a_job(team="small", tier="production", preemptible=False)) for at in range(8)]
+    scenario = a_scenario(flat(1), teams=UNEQUAL, running=running, waiting=attack)
+    assert len(evicted(scenario)) == 2, "what the small team is guaranteed, which the large one borrows"
+    assert not violations(scenario, planned(scenario))
+    stranger = a_scenario(flat(1), teams=UNEQUAL, running=running[:6], waiting=[waits("w", PRODUCTION_GANG)])
+    assert evicted(stranger) == []
+
+
+def test_nobody_whose_turn_is_over_leaves_his_guarantee_to_a_team_that_borrows() -> None:
+    spec = a_job(team="large", checkpoint=True)
+    running = [runs(f"l{gpu}", spec, [("n1", [gpu])], hours_ago=9, saved_hours_ago=0) for gpu in range(8)]
+    teams = [a_team("large", guaranteed={"*": 8})]
+    fresh = [waits("w", a_job(team="small"))]
+    scenario = a_scenario(flat(1), teams=teams, running=running, waiting=fresh, turn_ms=HOUR_MS)
+    assert evicted(scenario) == []
+    assert [why for _, _, why in evicted(changed(scenario, teams=()))] == ["turn"]
+
+
+def test_a_promise_inside_a_guarantee_stands_before_a_higher_tier_that_would_borrow() -> None:
+    running = [runs(f"s{gpu}", a_job(team="small", hours=2, tier="production"), [("n1", [gpu])]) for gpu in range(8)]
+    young = [changed(job, started_ms=NOW_MS - MINUTE_MS) for job in running]
+    scenario = a_scenario(flat(1), teams=UNEQUAL, running=young, waiting=claims(1))
+    (hold,) = planned(scenario).holds
+    attack = [waits(f"a{at}", a_job(team="small", tier="production")) for at in range(3)]
+    ended = changed(
+        scenario, holds=(hold,), running=tuple(young[1:]), waiting=(*scenario.waiting, *attack), now_ms=NOW_MS + 1
+    )
+    assert started(ended) == ["w0"]

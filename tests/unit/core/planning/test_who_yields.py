@@ -121,7 +121,7 @@ def test_a_job_stays_when_what_its_team_gives_up_by_shrinking_is_all_that_it_bor
         guaranteed,
         runs("b1", a_job(gpus=0.5, team="b"), [("n1", (0,))], saved_hours_ago=0),
         runs("e", a_job(gpus=2, workers=(1, 2), team="b", preemptible=False), [("n2", (0, 1)), ("n1", (2, 3))]),
-        runs("other", a_job(gpus=2, preemptible=False), [("n2", (2, 3))]),
+        runs("other", a_job(gpus=2, team="a", preemptible=False), [("n2", (2, 3))]),
         waiting=[waits("w", a_job(gpus=4, team="a"))],
     )
     made = planned(scenario)

@@ -1,0 +1,57 @@
+"""What comes free without asking anybody: the GPUs of those who were told to leave, before or in this cycle."""
+
+from collections.abc import Callable
+
+from muster.core.cluster.capacity import Capacity
+from muster.core.planning.desk import Desk
+from muster.core.planning.resizing import given_up
+from muster.core.planning.search import Candidates
+from muster.core.planning.victims import Victim, as_leaver, leavers, workers_of
+from muster.model.ids import JobId
+
+
+class Departures:
+    """Everybody who was told to leave; nobody else can ask them any more."""
+
+    def __init__(self, desk: Desk, strike_off: Callable[[JobId], None]) -> None:
+        self._desk = desk
+        self._strike_off = strike_off
+        self._leaving: Candidates | None = None
+        self._told = 0
+
+    def capacity(self) -> Capacity:
+        """What will be free and not promised once they are gone."""
+        leaving = self.call_roll()
+        leaving.catch_up()
+        return leaving.empty
+
+    def call_roll(self) -> Candidates:
+        """All of them, with those who were told since this was last asked."""
+        desk = self._desk
+        if self._leaving is not None and self._told == len(desk.evictions):
+            return self._leaving
+        if self._leaving is None:
+            self._leaving = Candidates(desk.horizons.closed, [*leavers(desk), *self._given_up()])
+            for job_id in desk.evictions:
+                self._strike_off(job_id)
+        else:
+            for job_id in list(desk.evictions)[self._told :]:
+                self._strike_off(job_id)
+                self._leaving.add(as_leaver(desk, job_id))
+        self._told = len(desk.evictions)
+        return self._leaving
+
+    def _given_up(self) -> list[Victim]:
+        """Workers that elastic jobs give up in this plan."""
+        desk = self._desk
+        jobs = [(desk.snapshot.running[job_id], resize) for job_id, resize in desk.resizes.items()]
+        return [workers_of(desk, job, given_up(job, resize.workers)) for job, resize in jobs]
+
+    def add(self, shrunk: Victim) -> None:
+        """Somebody gives up some workers."""
+        self._strike_off(shrunk.job.id)
+        self.call_roll().add(shrunk)
+
+    def forget(self) -> None:
+        """Somebody who was told to leave may stay: who leaves is found out anew."""
+        self._leaving = None

@@ -1,0 +1,58 @@
+"""How a team inside its guarantee gets it back when nothing else is enough.
+
+It may ask everybody who borrows, whatever his tier and though he is not preemptible. What is in its way may also be a
+promise to somebody who would borrow himself: such a promise moves.
+"""
+
+from muster.core.planning.claims import Claims
+from muster.core.planning.desk import Desk, Promise
+from muster.core.planning.preemption import LAST_RESORT, PROMISES_ASIDE, Preemption
+from muster.core.planning.promises import still_holds
+from muster.core.queueing import JobClass
+from muster.model.ids import JobId
+from muster.model.job import WaitingJob
+from muster.model.plan import Basis
+
+MOVED = "a team takes back what it is guaranteed"
+"""What those are told whose promise moves."""
+
+
+def take_back(
+    desk: Desk, preemption: Preemption, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None = None
+) -> bool:
+    """Make room for a gang inside its team's guarantee; true when it was promised the GPUs of those who borrow."""
+    if not preemption.may_insist(group):
+        return False
+    if preemption.ask(LAST_RESORT, group, job, widest, before_ms):
+        return True
+    aside = [desk.retract(promise.hold.job) for promise in _promised_to_borrowers(desk, preemption.claims, group)]
+    if not aside:
+        return False
+    made_room = preemption.ask(PROMISES_ASIDE, group, job, widest, before_ms)
+    for promise in aside:
+        if not made_room or _still_holds(desk, promise):
+            desk.restore(promise)
+        else:
+            _moves(preemption, promise.hold.job)
+    return made_room
+
+
+def _promised_to_borrowers(desk: Desk, claims: Claims, group: JobClass) -> list[Promise]:
+    """Promises that rest on limits, for which nobody leaves, to jobs whose team would borrow from the class's."""
+    entitled = claims.entitled(group, group.gang.choices[0])
+    return [
+        promise
+        for promise in desk.promises.values()
+        if promise.hold.basis is Basis.LIMITS
+        and promise.hold.job in desk.snapshot.queue.class_of
+        and claims.would_borrow(promise.team, promise.choice.demand, group.team, entitled)
+    ]
+
+
+def _still_holds(desk: Desk, promise: Promise) -> bool:
+    return still_holds(desk, promise.hold, promise.footprint, promise.choice, promise.team, promise.end_ms)
+
+
+def _moves(preemption: Preemption, job_id: JobId) -> None:
+    preemption.broken[job_id] = MOVED
+    preemption.unpromised.append(job_id)

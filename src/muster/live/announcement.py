@@ -1,0 +1,60 @@
+"""Says in a file where the server is, for as long as it is there: also on a disk that has no room for it at first."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+
+from muster.model.limits import WRITE_RETRY_MS
+from muster.private_files import write_private
+
+_log = logging.getLogger("muster.live")
+
+
+@contextmanager
+def announced(path: Path, text: str) -> Iterator[None]:
+    """Have the text in the file until this ends."""
+    is_over = Event()
+    if not _is_written(path, text):
+        _log.warning("where the server is could not be written down; it is tried again until there is room")
+        Thread(target=_write_later, args=(path, text, is_over), name="announcement", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        with suppress(FileNotFoundError):
+            path.replace(_last(path))
+
+
+def _write_later(path: Path, text: str, is_over: Event) -> None:
+    while not is_over.wait(WRITE_RETRY_MS / 1000):
+        if _is_written(path, text):
+            return
+
+
+def _is_written(path: Path, text: str) -> bool:
+    try:
+        write_private(path, text)
+    except OSError:
+        return _is_written_over(path, text)
+    return True
+
+
+def _last(path: Path) -> Path:
+    """What is left of the server before, for the room that it takes: a full disk has no other."""
+    return path.with_name(f".{path.name}.last")
+
+
+def _is_written_over(path: Path, text: str) -> bool:
+    """Put the text where that of the server before was, which was killed or has ended: it needs no room of its own."""
+    for there in (_last(path), path):
+        with suppress(OSError):
+            descriptor = os.open(there, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                file.write(text.encode())
+                file.truncate()
+            there.replace(path)
+            return True
+    return False

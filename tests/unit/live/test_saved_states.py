@@ -1,0 +1,80 @@
+"""Saved states: read as data, and of no matter when they cannot be."""
+
+import zlib
+from pathlib import Path
+
+import pytest
+
+from muster.engine.restoring import recorded
+from muster.engine.state import State
+from muster.live import saved_states
+from muster.model.errors import TooNew
+from muster.model.records import changed
+from muster.store import codec
+from muster.store.codec import decode_state, encode_state
+from muster.store.memory import MemoryStates
+from tests.builders import a_job
+from tests.unit.engine.world import FOREVER, World, a_small_cluster
+
+
+def a_state() -> State:
+    world = World()
+    world.submit(a_job(gpus=2), FOREVER)
+    world.settle()
+    return world.engine.state
+
+
+def test_a_state_comes_back_as_it_was_kept() -> None:
+    states, state = MemoryStates(), a_state()
+    saved_states.save(states, state)
+    loaded = saved_states.load(states)
+    assert loaded is not None
+    assert recorded(loaded) == recorded(state)
+
+
+def test_what_would_run_something_when_read_as_python_is_passed_over(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    pickled = f"cos\nsystem\n(S'touch {mark}'\ntR.".encode()  # what pickle.loads would run
+    for body in (pickled, zlib.compress(pickled)):
+        states = MemoryStates()
+        states.save_state(5, saved_states.layout(), body)
+        assert saved_states.load(states) is None
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", zlib.compress(b"{}"), zlib.compress(b"[1")])
+def test_a_state_that_cannot_be_decoded_is_passed_over(body: bytes) -> None:
+    states = MemoryStates()
+    states.save_state(5, saved_states.layout(), body)
+    assert saved_states.load(states) is None
+
+
+def test_a_state_that_contradicts_itself_is_passed_over() -> None:
+    state, states = a_state(), MemoryStates()
+    record = recorded(state)
+    without_nodes = changed(record.snapshot.scenario, cluster=a_small_cluster(nodes=0).cluster)
+    forged = changed(record, snapshot=changed(record.snapshot, scenario=without_nodes))
+    states.save_state(state.version, saved_states.layout(), encode_state(forged))
+    assert saved_states.load(states) is None
+
+
+def test_a_state_of_another_version_than_it_was_kept_under_is_passed_over() -> None:
+    state, states = a_state(), MemoryStates()
+    states.save_state(state.version + 1, saved_states.layout(), encode_state(recorded(state)))
+    assert saved_states.load(states) is None
+
+
+def test_a_state_that_unpacks_to_more_than_is_allowed_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = encode_state(recorded(a_state()))
+    monkeypatch.setattr(codec, "STATE_BYTES", 100)
+    with pytest.raises(TooNew, match="more than 100 bytes"):
+        decode_state(body)
+
+
+def test_the_layout_names_the_release_the_rules_and_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = saved_states.layout()
+    monkeypatch.setattr(saved_states, "RULES", saved_states.RULES + 1)
+    assert saved_states.layout() != before
+    monkeypatch.undo()
+    monkeypatch.setattr(saved_states, "shape_of_states", lambda: "another")
+    assert saved_states.layout() != before
