@@ -25,6 +25,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
 from muster.model.node import Node
+from muster.model.records import changed
 from tests.contract.local_world import LocalWorld
 from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
 
@@ -210,6 +211,24 @@ def test_a_command_for_an_older_attempt_starts_and_ends_nothing(world: World) ->
         assert sorted(rank for event in denied if isinstance(event, StartFailed) for rank in event.ranks) == [0, 1]
         assert {(event.attempt, event.generation) for event in denied if isinstance(event, StartFailed)} == {(1, 3)}
     assert world.alive(JOB) == (0, 1)
+
+
+def test_gpus_that_are_in_use_are_not_given_to_another_job(world: World) -> None:
+    """A control plane with an older database may not know that they are."""
+    world.script(JOB, RUNS_ON)
+    world.send(start())
+    heard(world)
+    other = changed(start(), job=JobId("job-other"))
+    world.send(other)
+    denied = heard(world)
+    in_use = [event.message for event in denied if isinstance(event, StartFailed)]
+    assert in_use == [f"GPU 0 of n{number} is in use by {JOB}" for number in (0, 1)]
+    assert (world.alive(JOB), world.alive(other.job)) == ((0, 1), ())
+    world.send(kill())
+    heard(world)
+    world.send(changed(other, attempt=2, generation=2))
+    assert {type(event) for event in heard(world)} == {WorkersStarted}
+    assert world.alive(other.job) == (0, 1)
 
 
 def test_a_lost_node_is_reported_and_its_workers_are_not(world: World) -> None:

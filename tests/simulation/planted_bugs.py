@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from muster.backends.fake import KILLED, FakeBackend
+from muster.backends.fake import backend as fake_module
 from muster.backends.fake.supervised import SupervisedBackend
 from muster.core import arrays, dependencies
 from muster.core.cluster import capacity
@@ -425,6 +426,10 @@ def a_takeover_fences_nobody(patch: Patch) -> None:
     patch.setattr(SupervisedBackend, "_fence", lambda _: None)
 
 
+def a_node_gives_out_gpus_that_are_in_use(patch: Patch) -> None:
+    patch.setattr(fake_module, "conflict", lambda *_: "")
+
+
 PLANTED: dict[Plant, int] = {
     a_lost_node_keeps_its_jobs: 3,
     survivors_of_a_lost_node_are_forgotten: 2,
@@ -480,5 +485,6 @@ PLANTED: dict[Plant, int] = {
     attempts_do_not_go_on_above_what_was_heard_of: 19,
     a_gang_is_adopted_on_gpus_of_others: 310,
     a_takeover_fences_nobody: 0,
+    a_node_gives_out_gpus_that_are_in_use: 0,
 }
 """Every bug and the first schedule that finds it; `measure_planted_bugs` says which that is."""

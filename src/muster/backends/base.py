@@ -8,6 +8,7 @@ The contract that every adapter keeps, and that lets either side forget or repea
 - **Honest about the unknown.** A stop or a kill for a worker that was never started is answered with `StartFailed`.
 - **One attempt at a time.** Starting a newer attempt ends whatever is left of an older one, without a report. A command
   for an older attempt starts and ends nothing: it is answered with `StartFailed`.
+- **One worker on a GPU.** A start on GPUs that are in use on the node is answered with `StartFailed`, whoever asks.
 - **Silent about what it cannot see.** A node that nobody can talk to is reported as unreachable. Its workers are not
   reported before they are known to be gone: one by one when the node is back, or all at once as a lost node.
 - **Lost means gone.** A node is reported as lost when every process on it has ended: the machine is off, or the node

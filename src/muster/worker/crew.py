@@ -6,7 +6,7 @@ listens.
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
 from muster.model.ids import JobId
@@ -14,9 +14,10 @@ from muster.model.instructions import AskCheckpoint, Command, KillWorkers, Signa
 from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.processes import ProcessEntry, entry
+from muster.worker.devices import conflict
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
-from muster.worker.messages import WorkerReport, encoded, plain
+from muster.worker.messages import WorkerReport, encoded, plain, worker_from
 from muster.worker.notices import Saved
 from muster.worker.outfit import CannotStart, Meeting, Mistaken, Outfit, Premises, equip
 from muster.worker.output_budget import OutputBudget
@@ -182,6 +183,9 @@ class Crew:
 
     def _launch(self, gang: Gang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
         seat = gang.seats[worker.rank]
+        if problem := conflict(worker, self._living()):
+            self.report(self._failure(gang, (worker.rank,), problem))
+            return
         try:
             outfit = equip(start, worker, seat.token, meeting, self._premises)
             process = self._spawn(seat, outfit)
@@ -198,6 +202,12 @@ class Crew:
         self._seats[seat.token] = seat
         process.limit(start.max_duration_ms)
         self.report(self._up(gang, seat))
+
+    def _living(self) -> Iterator[tuple[JobId, Worker]]:
+        """Every worker that has a process here, also of an attempt that is over, with its place."""
+        for seat in self._seats.values():
+            if seat.worker is not None:
+                yield seat.job, worker_from(seat.worker)
 
     def _end_mistaken(self, gang: Gang, seat: Seat, problem: str) -> None:
         """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""

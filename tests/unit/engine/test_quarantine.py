@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model.errors import Conflict, NotFound
-from muster.model.events import GangsFound, NodeLost, WorkersExited
+from muster.model.events import GangsFound, NodeLost, NodeUnreachable, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import JobState, Worker
@@ -199,3 +199,14 @@ def test_a_gang_is_not_adopted_on_gpus_that_belong_to_another_job_here(
         return
     with pytest.raises(Conflict, match=f"GPUs of {OLD} belong to {holder} here"):
         world.engine.adopt(OLD, world.now_ms)
+
+
+def test_a_loss_that_says_nothing_new_leaves_no_trace() -> None:
+    world = World()
+    for event in (
+        NodeUnreachable(at_ms=1_000, node=N1, because="its supervisor has ended"),
+        NodeLost(at_ms=2_000, node=N1, because="swept"),
+    ):
+        world.engine.observe(event)
+    version, lost = world.engine.state.version, dict(world.engine.state.lost)
+    assert (version, lost) == (1, {})

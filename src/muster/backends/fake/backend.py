@@ -22,6 +22,7 @@ from muster.model.job import Worker
 from muster.model.limits import STOP_GRACE_MS
 from muster.model.node import Node
 from muster.model.spec import JobSpec
+from muster.worker.devices import conflict
 
 
 class FakeBackend:
@@ -36,6 +37,8 @@ class FakeBackend:
         self._reports: list[ObservedEvent] = []
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._planned = 0
+        self._on_node: dict[NodeName, list[Process]] = {}
+        """Processes that may be alive on each node."""
         self._lost_nodes: dict[NodeName, None] = {}
         self._unnoticed: dict[NodeName, None] = {}
 
@@ -149,6 +152,11 @@ class FakeBackend:
             is_lost=worker.node in self._lost_nodes,
         )
         gang.processes[worker.rank] = process
+        living = [each for each in self._on_node.get(worker.node, ()) if each.is_alive]
+        if problem := conflict(worker, ((each.job, each.worker) for each in living)):
+            self._end(process, self._start_failure(process, problem))
+            return
+        self._on_node[worker.node] = [*living, process]
         self._limit(process, command.max_duration_ms)
         self._plan(script.start_ms, partial(self._come_up, process))
 
@@ -273,14 +281,14 @@ class FakeBackend:
             ranks=(process.worker.rank,),
         )
 
-    def _start_failure(self, process: Process) -> StartFailed:
+    def _start_failure(self, process: Process, message: str = "scripted") -> StartFailed:
         return StartFailed(
             at_ms=self.now_ms,
             job=process.job,
             attempt=process.attempt,
             generation=self._gangs[process.job].generation,
             ranks=(process.worker.rank,),
-            message="scripted",
+            message=message,
         )
 
     def _exit_report(self, process: Process, *, code: int, oom: bool = False) -> WorkersExited:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from muster.core.lifecycle import occupied
 from muster.engine.state import State
 from muster.model.events import CheckpointSaved, Event, HoldsSet, JobSubmitted, WorkersStarted
-from muster.model.ids import JobId, NodeName, TierName
+from muster.model.ids import JobId, TierName
 from muster.model.job import Cause, Job, JobState, Worker
 from muster.model.limits import FAULTS_IN_A_ROW
-from muster.model.node import Node
 from muster.model.plan import Hold
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
@@ -116,7 +115,7 @@ class History:
             yield from self._start(state, job)
         newcomers = [worker for worker in job.workers if worker not in occupied(before)]
         for worker in newcomers:
-            yield from self._place(state.nodes, job, worker)
+            yield from self._place(state, job, worker)
         if job.state is JobState.SUCCEEDED:
             self.last_gangs[job.id] = before.attempt, tuple(worker.rank for worker in before.workers)
         if before.state.holds_resources and not job.state.holds_resources:
@@ -145,8 +144,11 @@ class History:
             if not _is_met(state.state_of(dependency.job), dependency.when):
                 yield f"starts although {dependency.job} has not {dependency.when}"
 
-    def _place(self, nodes: dict[NodeName, Node], job: Job, worker: Worker) -> Iterator[str]:
-        node = nodes[worker.node]
+    def _place(self, state: State, job: Job, worker: Worker) -> Iterator[str]:
+        node = state.nodes[worker.node]
+        strange = (other for gang in state.quarantine.on(node.name) for other in gang.workers)
+        if any(gpu in worker.gpus for other in strange for gpu in other.gpus) and not self.is_adopting:
+            yield f"is placed on a GPU of {node.name} that something in quarantine uses"
         if not node.state.takes_work:
             yield f"is placed on {node.name}, which is {node.state}"
         if any(gpu in node.bad_gpus for gpu in worker.gpus):

@@ -48,10 +48,10 @@ MOMENTS_PER_SECOND = 200
 """How many moments one second may have: more means that the engine wakes itself for nothing."""
 MOMENTS = 4_000
 """How many moments may pass after the faults have stopped."""
-LOOKS_PER_KEPT_STATE = 40
-"""How many looks pass between two states that are kept, on average: most restarts have some of the log to fold."""
 STORY_LINES = 200
 """Of a story: what is stuck repeats itself thousands of times."""
+LOOKS_PER_KEPT_STATE = 40
+"""How many looks pass between two states that are kept, on average: most restarts have some of the log to fold."""
 END_MS = 60 * DAY_MS
 """By then everything that can run has ended."""
 
@@ -159,7 +159,7 @@ class Trial:
     def restore(self, version: int) -> None:
         """The log is replaced by a copy that was made earlier, and an engine starts from it; what runs goes on."""
         self.log = self.log.before(version)
-        self._kept = None
+        self._kept = None  # kept beside the log that was replaced
         self._seen = self._planned_at = self.log.version
         state = self.new_engine().state
         self.courier.begin_anew({job.id: job.attempt for job in state.jobs.values()})
@@ -305,9 +305,9 @@ class Trial:
         self._seen = self.log.version
         self.fail_on(self.history.problems(state))
         self.fail_on(present_problems(state, self.ground, self.now_ms))
+        self.fail_on(self.ground.overdue())
         if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
             self._kept = encode_state(recorded(state))
-        self.fail_on(self.ground.overdue())
 
     def fail_on(self, problems: Iterable[str]) -> None:
         """Stop when there are any."""
@@ -326,7 +326,6 @@ class Trial:
             ("facts", mine.facts == theirs.facts),
             ("situation", mine.snapshot == theirs.snapshot),
             ("jobs in line", _line(mine) == _line(theirs)),
-            ("quarantine", mine.quarantine == theirs.quarantine),
             ("draining nodes", state.draining == fresh.draining),
             ("dependents", state.dependents == fresh.dependents),
         ):
