@@ -7,7 +7,7 @@ import httpx
 
 from muster.api.deps import Settings
 from muster.model.access import Binding, Role
-from muster.model.client_limits import JOB_BODY_BYTES
+from muster.model.client_limits import JOB_BODY_BYTES, JOB_TEXT_CHARS
 from muster.model.ids import TeamPath
 from tests.api.listening import caller, listening
 from tests.api.world import World, a_world, job_file
@@ -19,8 +19,8 @@ ASKED = 12
 DEADLINE_S = 120.0
 LARGE = JOB_BODY_BYTES - 1_000
 BODIES: tuple[dict[str, object], ...] = (
-    {"text": "x: [" + "[]," * (LARGE // 3) + "]"},
-    {"text": "".join(f"k{number}: 1\n" for number in range(LARGE // 13))},
+    {"text": "x: [" + "[]," * (JOB_TEXT_CHARS // 3 - 10) + "]"},
+    {"text": "".join(f"k{number}: 1\n" for number in range(JOB_TEXT_CHARS // 13))},
     {"job": {f"k{number}": 1 for number in range(LARGE // 13)}},
     {"job": job_file(run="#" * LARGE)},
 )

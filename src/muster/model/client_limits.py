@@ -3,6 +3,9 @@
 JOB_BODY_BYTES = 512 * 1024
 """What a submission may send: a hundred times a long job file. A longer script is a file that the job reads."""
 
+JOB_TEXT_CHARS = 256 * 1024
+"""A job file that is sent as text: with every second character escaped it fits into a body."""
+
 PAGE_SPEC_CHARS = 512 * 1024
 """Characters of job files in one page of jobs: a page of long scripts ends early, as one of few matches does."""
 
@@ -24,8 +27,11 @@ ones are read by a process of their own, where nobody waits for them but who sen
 JOB_READERS_MAX = 4
 """Processes that read job files; there is one for every two processors, so that others find the rest free."""
 
-JOB_READ_S = 3.0
-"""How long reading one job file may take before its process is ended: the longest that fit take a tenth of it."""
+JOB_READ_CPU_S = 3.0
+"""Processor time that reading one job file may take before its process is ended: the longest that fit take a tenth."""
+
+JOB_READ_S = 30.0
+"""The same by the clock, with the start of the process: on a machine that is busy with jobs both take their time."""
 
 JOB_READS_WAITING = 32
 JOB_READS_PER_CALLER = 2
