@@ -7,7 +7,7 @@ from muster.model.errors import Conflict, NotFound
 from muster.model.events import Event, GangAdopted, JobSubmitted
 from muster.model.ids import JobId
 from muster.model.instructions import KillWorkers
-from muster.model.job import Job, Worker
+from muster.model.job import Cause, Job, Worker
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
 from muster.model.resources import GPU_MILLI
@@ -74,6 +74,8 @@ def _whole_gang(state: State, job: JobId) -> FoundGang:
 def _check_job(job: JobId, known: Job | None) -> None:
     if known is not None and (known.state.is_final or known.state.holds_resources):
         raise Conflict(f"{job} is {known.state} here; {OTHERWISE}")
+    if known is not None and known.cause is Cause.CANCELLED:
+        raise Conflict(f"{job} was cancelled, and ends when its workers have")
 
 
 def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> None:

@@ -96,7 +96,7 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
     premises.claim_workers()
     keep_from_cleaners(premises.workers.parent)
-    inheritance = Inheritance(journal, premises)
+    inheritance = Inheritance(journal, premises.home, premises.workers)
     inheritance.settle()
     if inheritance.is_settled:
         remove_all(premises.workers)

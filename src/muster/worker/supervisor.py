@@ -142,6 +142,7 @@ class Supervisor:
     def _greet(self, connection: Connection) -> None:
         """Listen to this one from now on: an older one has been replaced."""
         before, self._control = self._control, connection
+        self._crew.forget_claims()
         self._heard_s = time.monotonic()
         if before is not None:
             before.close()

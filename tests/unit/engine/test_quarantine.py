@@ -210,3 +210,30 @@ def test_a_loss_that_says_nothing_new_leaves_no_trace() -> None:
         world.engine.observe(event)
     version, lost = world.engine.state.version, dict(world.engine.state.lost)
     assert (version, lost) == (1, {})
+
+
+def test_a_job_is_not_cancelled_while_something_of_it_lives_in_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    job = world.submit(a_job(gpus=2), FOREVER, held=True)
+    found(world, a_found_gang(job, spec=world.engine.job(job).spec))
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.cancel(job, world.now_ms)
+    assert not world.engine.job(job).state.is_final
+    assert [(type(each), each.attempt) for each in sent] == [(KillWorkers, 1)]
+    with pytest.raises(Conflict, match="was cancelled"):
+        world.engine.adopt(job, world.now_ms)
+    ended(world, job)
+    assert world.engine.job(job).state is JobState.CANCELLED
+
+
+def test_what_is_adopted_has_all_its_time_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    found(world, a_found_gang(spec=a_job(gpus=2)))
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.adopt(OLD, world.now_ms)
+    (start,) = sent
+    assert isinstance(start, StartWorkers)
+    record = world.engine.job(OLD)
+    assert start.max_duration_ms == (record.ends_by_ms or 0) - world.now_ms

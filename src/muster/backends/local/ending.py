@@ -12,8 +12,12 @@ from muster.backends.local.link import Whereabouts, whereabouts
 from muster.home import Home
 from muster.model.errors import TimedOut
 from muster.model.limits import SUPERVISOR_END_S
+from muster.model.reports import WorkersExited
 from muster.processes import is_same
+from muster.worker.crew import KILLED
 from muster.worker.inheritance import sweep
+from muster.worker.journal import JOURNAL, recorded
+from muster.worker.messages import WorkerReport, report
 
 KILL_WAIT_S = 5.0
 """How long a killed supervisor may take to be gone: what waits for a disk may take for ever."""
@@ -42,6 +46,18 @@ def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S
     left = [f"{what} on {folder.name}" for folder in known for what in sweep(folder)]
     if left:
         raise TimedOut(f"these processes do not end: {', '.join(left)}; do they wait for a disk? Try again later")
+
+
+def last_words(folder: Path) -> tuple[WorkerReport, ...]:
+    """What a supervisor that is gone had to say and nobody has acknowledged, in order; not whom it killed at its end."""
+    if not (folder / JOURNAL).is_file():
+        return ()
+    unheard = (report(body) for _, body in sorted(recorded(folder / JOURNAL).reports.items()))
+    return tuple(event for event in unheard if not _is_killed(event))
+
+
+def _is_killed(event: WorkerReport) -> bool:
+    return isinstance(event, WorkersExited) and (event.told or event.exit_code == KILLED)
 
 
 def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
