@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
-from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, FAILED_GANG_GRACE_MS
+from muster.model.limits import FAILED_GANG_GRACE_MS
+from muster.model.node_limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS
 from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Struck, Violation, overlap_s
 from tests.chaos.ledger import Run
 

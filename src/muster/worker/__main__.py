@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.home import Home
 from muster.model.ids import NodeName
-from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.model.node_limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.model.ids import JobId
-from muster.model.limits import CONTROL_SILENCE_MS
+from muster.model.node_limits import CONTROL_SILENCE_MS
 from muster.worker import messages
 from muster.worker.cgroups import CPU, MEMORY, PIDS
 from muster.worker.crew import Crew

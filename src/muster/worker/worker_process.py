@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from muster.model.limits import PUMP_BYTES
+from muster.model.node_limits import PUMP_BYTES
 from muster.worker import marks
 from muster.worker.deadlines import Deadlines
 from muster.worker.loop import Loop, Timer

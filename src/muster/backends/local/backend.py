@@ -34,8 +34,8 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, ranks_named
 from muster.model.leadership import Leadership
-from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
+from muster.model.node_limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
 from muster.worker.output_budget import Disk

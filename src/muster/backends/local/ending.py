@@ -11,8 +11,8 @@ from pathlib import Path
 from muster.backends.local.link import Whereabouts, whereabouts
 from muster.home import Home
 from muster.model.errors import TimedOut
-from muster.model.limits import SUPERVISOR_END_S
-from muster.model.reports import WorkersExited
+from muster.model.node_limits import SUPERVISOR_END_S
+from muster.model.reports import CheckpointSaved, WorkersExited
 from muster.processes import is_same
 from muster.worker.crew import KILLED
 from muster.worker.inheritance import sweep
@@ -49,15 +49,18 @@ def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S
 
 
 def last_words(folder: Path) -> tuple[WorkerReport, ...]:
-    """What a supervisor that is gone had to say and nobody has acknowledged, in order; not whom it killed at its end."""
+    """What workers did by themselves and nobody has acknowledged, from a supervisor that is gone, in order."""
     if not (folder / JOURNAL).is_file():
         return ()
     unheard = (report(body) for _, body in sorted(recorded(folder / JOURNAL).reports.items()))
-    return tuple(event for event in unheard if not _is_killed(event))
+    return tuple(event for event in unheard if _is_of_itself(event))
 
 
-def _is_killed(event: WorkerReport) -> bool:
-    return isinstance(event, WorkersExited) and (event.told or event.exit_code == KILLED)
+def _is_of_itself(event: WorkerReport) -> bool:
+    """False for workers that were told to leave or killed: those are lost with the node."""
+    if isinstance(event, WorkersExited):
+        return not event.told and event.exit_code != KILLED
+    return isinstance(event, CheckpointSaved)
 
 
 def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:

@@ -15,8 +15,9 @@ from muster.model.events import NodeChanged
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Worker
-from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, KILL_REPEAT_MS
+from muster.model.limits import KILL_REPEAT_MS
 from muster.model.node import Node, NodeState
+from muster.model.node_limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS
 from muster.model.records import changed
 from muster.sim.campaign.workload import Submission
 from muster.sim.training import Training
