@@ -77,6 +77,7 @@ bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compile
 	$(COMPILED)/bin/python -m benchmarks.replay
 	$(COMPILED)/bin/python -m benchmarks.growth
 	$(COMPILED)/bin/python -m benchmarks.control_plane
+	$(COMPILED)/bin/python -m benchmarks.flood
 	$(COMPILED)/bin/python -m benchmarks.store
 	$(COMPILED)/bin/python -m benchmarks.supervisor
 

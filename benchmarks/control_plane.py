@@ -40,7 +40,6 @@ READING_S = 15
 LIVE_JOBS = 10_000
 EVENTS = 1_000_000
 ENDED_JOBS = 30_000
-ENDED_EVENTS = 200_000
 QUIET_S = 20
 TRIVIAL_JOBS = 2_000
 IDLE_JOBS = 40
@@ -277,16 +276,16 @@ def restart(folder: Path) -> None:
     )
 
 
-class KeptUntil:
-    """States kept up to a version, as of a server that was killed some way after it."""
+class KeptUntilDeath:
+    """States as a server leaves them that is killed: none is kept on the way out."""
 
-    def __init__(self, states: StateStore, version: int) -> None:
+    def __init__(self, states: StateStore) -> None:
         self._states = states
-        self._version = version
+        self.is_dead = False
 
     def save_state(self, version: int, layout: str, body: bytes) -> None:
         """Keep it, unless the server is dead by then."""
-        if version <= self._version:
+        if not self.is_dead:
             self._states.save_state(version, layout, body)
 
     def load_state(self, layout: str) -> SavedState | None:
@@ -298,9 +297,10 @@ def lived(folder: Path) -> int:
     """A log of many jobs that have all ended, as left by a server that was killed while busy; how many events."""
     cluster = ClusterSpec(nodes=divided(8, 8))
     with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
+        states = KeptUntilDeath(store.states)
         control = ControlPlane(
             log=store.log,
-            states=KeptUntil(store.states, ENDED_EVENTS - 2_000),
+            states=states,
             backend=QuietBackend({}),
             clock=SystemClock(),
             configuration=Configuration(cluster=cluster),
@@ -311,6 +311,7 @@ def lived(folder: Path) -> int:
             control.ask(lambda engine, now_ms, specs=specs: [engine.submit(spec, now_ms) for spec in specs]).result(60)
             control.ask(lambda engine, now_ms: engine.tick(now_ms)).result(60)
             control.ask(lambda engine, now_ms: engine.observe(*lives(engine.state, now_ms))).result(60)
+        states.is_dead = True
         control.stop()
         return store.log.version
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.control_plane import body, paced, quantile
 from benchmarks.core import report
 from benchmarks.http_load import Load
-from muster.model.limits import JOB_BODY_BYTES
+from muster.model.client_limits import JOB_BODY_BYTES, JOB_TEXT_CHARS
 from tests.crash.server import Server
 
 FLOODERS = 8
@@ -34,8 +34,8 @@ LARGE_BYTES = JOB_BODY_BYTES - 10_000
 
 def worst_bodies() -> dict[str, list[object]]:
     """What takes longest to read, by kind of flood."""
-    brackets = "x: [" + "[]," * (LARGE_BYTES // 3) + "]"
-    keys = "".join(f"k{number}: 1\n" for number in range(LARGE_BYTES // 12))
+    brackets = "x: [" + "[]," * (JOB_TEXT_CHARS // 3 - 10) + "]"
+    keys = "".join(f"k{number}: 1\n" for number in range(JOB_TEXT_CHARS // 12))
     unknown = {f"k{number}": 1 for number in range(LARGE_BYTES // 13)}
     script = {"name": "long", "resources": {"gpus": 8}, "run": "#" * LARGE_BYTES}
     return {

@@ -4,6 +4,12 @@ python -m muster.main serve --home DIR …     what `muster up` runs
 python -m muster.main down --home DIR        ends the supervisors of a home with everything that they run
 """
 
+import gc
+
+if __name__ == "__main__":
+    # What is imported and read at the start stays: looking for garbage among it would take a tenth of the start.
+    gc.disable()
+
 import argparse
 import json
 import logging
@@ -18,6 +24,7 @@ from pathlib import Path
 from muster.access.local_token import local_token
 from muster.access.shared_account import shared_account_warning
 from muster.api.app import create_app
+from muster.api.concealing import concealing
 from muster.api.deps import Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
 from muster.api.server import Listening, bound, serve
@@ -28,7 +35,7 @@ from muster.backends.local.output import LocalOutput
 from muster.backends.local.ownership import Traces, fence, this_owner, traces
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
-from muster.formats.database_url import refuse_password
+from muster.formats.database_url import database_files, refuse_password
 from muster.formats.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.announcement import announced
@@ -163,6 +170,8 @@ def _serve(options: Options) -> int:
     ):
         local_token(options.home, store.tokens, deps.clock.now_ms())
         _warn(shared_account_warning(store.tokens.all(), deps.clock.now_ms()))
+        gc.freeze()
+        gc.enable()
         control.start()
 
         def say(url: str) -> None:
@@ -252,6 +261,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             settings=Settings(
                 hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
                 metrics=Audience(options.settings.metrics),
+                conceal=concealing(options.home, database_files(options.database)),
             ),
         )
         try:

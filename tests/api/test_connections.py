@@ -11,7 +11,7 @@ import websockets
 
 from muster.api import server
 from muster.api.front.connections import BoundedHttp, Connections, bounded
-from muster.model.limits import HEAD_BYTES, HEAD_LINES
+from muster.model.client_limits import HEAD_BYTES, HEAD_LINES
 from tests.api.listening import caller, listening
 from tests.api.world import DEADLINE_S, World, a_world, submitted
 

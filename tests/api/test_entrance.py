@@ -9,8 +9,9 @@ from muster.api.deps import Settings
 from muster.api.front.rates import Rates
 from muster.api.front.turns import Turns
 from muster.api.places import Places
+from muster.model.access import Token
+from muster.model.client_limits import BODY_BYTES, BODY_ERRORS, DENIED_REQUESTS, JOB_BODY_BYTES, STRANGERS_AT_ONCE
 from muster.model.errors import TooMany
-from muster.model.limits import BODY_BYTES, BODY_ERRORS, DENIED_REQUESTS, JOB_BODY_BYTES, STRANGERS_AT_ONCE
 from tests.api.listening import listening
 from tests.api.world import DEADLINE_S, World, a_world, job_file, played, submitted
 
@@ -145,14 +146,21 @@ def test_a_long_body_and_a_denial_count_as_several_requests() -> None:
     played(scenario, settings=Settings(requests_per_s=1, requests_at_once=2_000))
 
 
-def test_who_guesses_tokens_is_slowed_and_others_at_the_same_address_are_not() -> None:
+def test_who_guesses_tokens_is_slowed_and_others_at_the_same_address_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         async with world.client("member") as member:
             assert (await member.get("/v1/whoami")).status_code == 200
             world.app.state.services.strangers.charge("127.0.0.1", 2 * STRANGERS_AT_ONCE)
             lookups: list[str] = []
             find = world.deps.tokens.find
-            world.deps.tokens.find = lambda digest: lookups.append(digest) or find(digest)  # type: ignore[func-returns-value,method-assign]
+
+            def noting(digest: str) -> Token | None:
+                lookups.append(digest)
+                return find(digest)
+
+            monkeypatch.setattr(world.deps.tokens, "find", noting)
             guess = {"Authorization": "Bearer muster_000000000000_" + "a" * 43}
             assert (await client.get("/v1/whoami", headers=guess)).status_code == 429
             assert not lookups

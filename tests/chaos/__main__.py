@@ -65,16 +65,22 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _one(seed: int, mark: str, only: tuple[str, ...]) -> int:
     """Run a trial in this process, and print its result."""
 
+    _leave_on_signals()
+    result = run_trial(seed, mark, only)
+    sys.stdout.write(json.dumps(asdict(result)) + "\n")
+    return 0
+
+
+def _leave_on_signals() -> None:
+    """Leave at the first signal, and tidy up undisturbed by a second. A shell may have left one of the two ignored."""
+
     def leave(*_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):  # what is being tidied up is tidied up
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
-    result = run_trial(seed, mark, only)
-    sys.stdout.write(json.dumps(asdict(result)) + "\n")
-    return 0
 
 
 class _Campaign:
@@ -93,6 +99,7 @@ class _Campaign:
 
     def run(self) -> int:
         """Until it is over; whatever happens, what was begun is ended."""
+        _leave_on_signals()
         seeds = self._seeds()
         try:
             while self._begin(seeds) or self._running:

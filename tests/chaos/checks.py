@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
-from muster.model.limits import ABSENCE_MARGIN_MS, FAILED_GANG_GRACE_MS
+from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, FAILED_GANG_GRACE_MS
 from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Struck, Violation, overlap_s
 from tests.chaos.ledger import Run
 
@@ -13,8 +13,8 @@ Check = Callable[[Evidence], Iterator[Violation]]
 TICK_S = 0.011
 """The kernel gives start times in hundredths of a second."""
 ABSENCE_S = ABSENCE_MARGIN_MS / 1000
-HANG_S = 5.0
-"""How much later than when it is known to be away a supervisor may act when the control plane hangs."""
+HANG_S = CONTROL_SILENCE_MS / 1000
+"""How much later a supervisor may act when the control plane is not dead but hangs."""
 LOAD_S = 3.0
 """What a busy machine may add to any time."""
 PIPE_S = 1.0
@@ -22,6 +22,8 @@ PIPE_S = 1.0
 REPLACED_S = 8.0
 """A supervisor that hangs for longer may be taken for lost."""
 LINE = re.compile(r"^line (\d+) of ")
+HOLDS_UP = ("control-kill", "control-stop", "supervisor-stop", "database-kill", "database-stop", "disk-full")
+"""Faults that may come between the moment at which a job is to start and its start."""
 DISTURBS_OUTPUT = ("disk-full",)
 
 
@@ -119,7 +121,7 @@ def _problem(evidence: Evidence, asked: Asked, label: str, answer: Answer, runs:
         case "cancelled":
             return "" if asked.cancel_asked_s is not None else "nobody asked for it"
         case "timed_out":
-            return _untimely(asked, runs)
+            return _untimely(evidence, asked, runs)
         case _ if is_done and not evidence.was_hit(label):
             return f"all of its last attempt ended well: {_codes(runs)}"
         case _ if asked.ends == "failed" or evidence.was_hit(label):
@@ -137,15 +139,20 @@ def _is_done(asked: Asked | None, runs: list[Run]) -> bool:
     return bool(stayed) and all(run.code == 0 for run in stayed) and (is_elastic or len(stayed) >= runs[0].world)
 
 
-def _untimely(asked: Asked, runs: list[Run]) -> str:
+def _untimely(evidence: Evidence, asked: Asked, runs: list[Run]) -> str:
+    """Why a job cannot have run out of time; its limit counts from when it was to start, which faults may delay."""
     if asked.limit_s is None:
         return "it has no limit that could have passed"
-    if not runs:
-        return "it never ran"
-    ran_s = max(run.gone_s for run in runs) - min(run.started_s for run in runs)
     # It is told to leave early enough to be gone by then.
     least_s = asked.limit_s - min(asked.grace_s, asked.limit_s / 2) - 0.2
-    return "" if ran_s >= least_s else f"it had run for {ran_s:.1f} s of {asked.limit_s:g} s"
+    held_up = [(struck.from_s, struck.until_s) for struck in evidence.struck if struck.kind in HOLDS_UP]
+    if not runs:
+        is_excused = any(until_s - from_s >= least_s for from_s, until_s in held_up)
+        return "" if is_excused else "it never ran"
+    from_s, until_s = min(run.started_s for run in runs), max(run.gone_s for run in runs)
+    delayed_s = overlap_s(held_up, from_s - asked.limit_s, from_s)
+    is_timely = until_s - from_s + delayed_s >= least_s
+    return "" if is_timely else f"it had run for {until_s - from_s:.1f} s of {asked.limit_s:g} s"
 
 
 def _codes(runs: list[Run]) -> str:
@@ -191,9 +198,9 @@ def retries_are_counted(evidence: Evidence) -> Iterator[Violation]:
         if asked.ends != "failed" or answer.state != "failed" or evidence.is_rewritten(asked):
             continue
         failures = sum(run.label == label and run.code not in (None, 0, 143) for run in evidence.runs)
-        allowed = 2 if asked.label == "retried" else 1
-        if failures > allowed or (failures < allowed and not evidence.was_hit(label)):
-            yield Violation(rule="retries", told=f"{label} failed {failures} times by itself, {allowed} were asked for")
+        due = 2 if asked.label == "retried" else 1
+        if failures > due or (failures < due and not evidence.was_hit(label)):
+            yield Violation(rule="retries", told=f"{label} failed {failures} times by itself, and {due} were due")
 
 
 def output_is_whole(evidence: Evidence) -> Iterator[Violation]:

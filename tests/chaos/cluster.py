@@ -10,9 +10,10 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ START_S = 45.0
 """How long a server may take until it answers or gives up, on a machine that is busy with other trials."""
 COMMAND_S = 100.0
 ANSWER_S = 3.0
+TURN_S = 0.05
 DISK_BYTES = 48 << 20
 """Room for a trial; the output of workers may take a tenth of it."""
 
@@ -64,6 +66,8 @@ class Cluster:
         self.database = database or f"sqlite:///{self.home}/muster.db"
         self.output = folder / "control.out"
         self.control: subprocess.Popen[bytes] | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What is done again and again while somebody waits here: faults that are over are mended."""
         self._nodes = nodes
         self._clock = folder / "clock"
         self._library = _clock_library(folder) if has_clock else None
@@ -116,7 +120,7 @@ class Cluster:
                 return Started(is_up=False, code=self.control.returncode, said=self.said(begin))
             if self.health() is not None:
                 return Started(is_up=True, code=None, said="")
-            time.sleep(0.05)
+            self.pause(TURN_S)
         return Started(is_up=False, code=None, said=f"no answer after {START_S:.0f} s: {self.said(begin)}")
 
     def said(self, begin: int = 0) -> str:
@@ -160,15 +164,26 @@ class Cluster:
     def run(self, *words: str, home: Path | None = None) -> "subprocess.CompletedProcess[str]":
         """Run a command of Muster against a home, until it ends."""
         variables = {**self._environment(), "MUSTER_HOME": str(home or self.home)}
-        return subprocess.run(
-            [*MUSTER, *words],
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=COMMAND_S,
-        )
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as trouble:
+            running = subprocess.Popen(
+                [*MUSTER, *words], env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=trouble
+            )
+            until_s = time.monotonic() + COMMAND_S
+            while running.poll() is None and time.monotonic() < until_s:
+                self.pause(TURN_S)
+            if running.poll() is None:
+                running.kill()
+            code = running.wait()
+            output.seek(0)
+            trouble.seek(0)
+            return subprocess.CompletedProcess(words, code, output.read(), trouble.read())
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass, in which other faults may end."""
+        until_s = time.monotonic() + seconds
+        while (left_s := until_s - time.monotonic()) > 0:
+            self.meanwhile()
+            time.sleep(min(TURN_S, left_s))
 
     def close(self) -> None:
         """Let go of all connections; a control plane that still runs is ended."""

@@ -152,7 +152,7 @@ class Worker:
         return os.path.exists(os.environ.get("MUSTER_CHECKPOINT_ASK", ""))
 
 
-def main() -> int:
+def main() -> None:
     """Claim, write down the start, work, write down the end."""
     worker = Worker(json.loads(sys.argv[1]))
 
@@ -164,8 +164,8 @@ def main() -> int:
     worker.write("start")
     code = worker.work()
     worker.write("end", code=code, printed=worker.printed)
-    return code
+    os._exit(code)  # at once: who is killed after it wrote its end has not ended by itself
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -18,7 +18,7 @@ PAIR = 0.45
 FIRST_S, GAP_S = 0.2, 4.0
 SUBMITTED_S = 9.0
 """Jobs are submitted over this long, most of them at the beginning."""
-LIMIT_S = 3
+LIMIT_S = 6
 GRACE_S = 2
 NEVER_S = 600
 """How long a job works that only a limit or a cancel ends."""

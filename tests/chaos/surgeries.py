@@ -74,7 +74,7 @@ def old_backup(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     copy = _copied(stage)
     if copy is None:
         return None
-    time.sleep(hold_s)
+    stage.cluster.pause(hold_s)
     stage.cluster.kill_control()
     _restore(stage, copy)
     stage.evidence.rollbacks.append((began_s, now_s()))
@@ -115,7 +115,8 @@ def take_over(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 def empty_database(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     """The server is started on an empty database beside nodes that run things: it must be refused."""
-    if not stage.watcher.living() or not stage.cluster.supervisors():
+    is_full = (stage.cluster.home / "ballast").exists()  # it would be refused for that
+    if is_full or not stage.watcher.living() or not stage.cluster.supervisors():
         return None
     stage.cluster.kill_control()
     if not stage.watcher.living():
@@ -123,7 +124,14 @@ def empty_database(stage: Stage, pick: int, hold_s: float) -> Hit | None:
         return None
     empty = f"sqlite:///{stage.folder}/empty-{next(_numbers)}.db"
     home = stage.cluster.home
-    said = _must_be_refused(stage, lambda: stage.cluster.spawn(database=empty), home, "empty-database")
+    running = {run.pid for run in stage.watcher.living()}
+    said = _must_be_refused(
+        stage,
+        lambda: stage.cluster.spawn(database=empty),
+        home,
+        "empty-database",
+        is_due=lambda: any(run.pid in running for run in stage.watcher.living()),
+    )
     if said and "--new-database" not in said:
         stage.found("empty-database", f"the refusal does not say what to do: {said[-300:].strip()}")
     _bring_up(stage, "after an empty database")
@@ -226,7 +234,7 @@ def _probe(stage: Stage, what: str, hold_s: float) -> None:
                 f"and /healthz says {health}",
             )
             return
-        time.sleep(PROBED_S)
+        stage.cluster.pause(PROBED_S)
 
 
 def _is_acknowledged(stage: Stage) -> bool:
@@ -240,18 +248,33 @@ def _is_acknowledged(stage: Stage) -> bool:
     return False
 
 
-def _must_be_refused(stage: Stage, spawn: Callable[[], "subprocess.Popen[bytes]"], home: Path, rule: str) -> str:
-    """Wait for a start to be refused, and say how it was; one that serves is ended after a while, and written down."""
+def _must_be_refused(
+    stage: Stage,
+    spawn: Callable[[], "subprocess.Popen[bytes]"],
+    home: Path,
+    rule: str,
+    is_due: Callable[[], bool] = lambda: True,
+) -> str:
+    """Wait for a start to be refused, and say how it was; one that serves is ended after a while, and written down.
+
+    What made it wrong may be over when the server looks; `is_due` says whether it still is.
+    """
     begin = stage.cluster.output.stat().st_size
     announced = home / "server.json"
     announced.unlink(missing_ok=True)
     process = spawn()
     until_s = time.monotonic() + REFUSED_S
     while process.poll() is None and time.monotonic() < until_s and not announced.exists():
-        time.sleep(0.05)
+        stage.cluster.pause(0.05)
+    if process.poll() is None and not is_due():
+        process.kill()
+        process.wait()
+        announced.unlink(missing_ok=True)
+        return ""
     if process.poll() is None:
-        stage.found(rule, "a server was let in that must be refused")
-        time.sleep(HARM_S)
+        told = "a server was let in that must be refused" if announced.exists() else f"no refusal in {REFUSED_S:.0f} s"
+        stage.found(rule, told)
+        stage.cluster.pause(HARM_S)
         process.kill()
         process.wait()
         announced.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ class _Trial:
             has_clock=any(kind.needs_clock for kind in planned.kinds),
         )
         stack.callback(self.cluster.close)
+        self.cluster.meanwhile = self._mend_due
         self.watcher = Watcher(folder)
         self.stage = Stage(
             folder=folder, cluster=self.cluster, watcher=self.watcher, evidence=self.evidence, postgres=postgres
@@ -98,6 +100,7 @@ class _Trial:
         self.restarts = 0
         self.notes: list[str] = []
         self._restart_s = 0.0
+        self._numbers = count()
         self._mends: list[tuple[float, int, Callable[[], None]]] = []
 
     def run(self) -> None:
@@ -146,7 +149,9 @@ class _Trial:
         began_s = now_s()
         for blow in self.plan.blows:
             self._wait(began_s + blow.at_s)
+            struck_s = now_s()
             self._strike(blow)
+            began_s += now_s() - struck_s
         while self._mends:
             self._wait(self._mends[0][0])
 
@@ -175,7 +180,7 @@ class _Trial:
 
         # A surgery has taken its time already.
         until_s = max(from_s + blow.hold_s, now_s())
-        heapq.heappush(self._mends, (until_s, len(self.evidence.struck) * 1000 + len(self._mends), mended))
+        heapq.heappush(self._mends, (until_s, next(self._numbers), mended))
 
     def _note(self, blow: Blow, hit: Hit, from_s: float) -> None:
         self.evidence.struck.append(
@@ -193,13 +198,16 @@ class _Trial:
     def _wait(self, until_s: float) -> None:
         """Let time pass; meanwhile what is due is mended, and a control plane that ended is started again."""
         while True:
-            while self._mends and self._mends[0][0] <= now_s():
-                heapq.heappop(self._mends)[2]()
+            self._mend_due()
             self._look_after_control()
             left_s = until_s - now_s()
             if left_s <= 0:
                 return
             time.sleep(min(TURN_S, left_s))
+
+    def _mend_due(self) -> None:
+        while self._mends and self._mends[0][0] <= now_s():
+            heapq.heappop(self._mends)[2]()
 
     def _look_after_control(self) -> None:
         control = self.cluster.control
@@ -295,7 +303,7 @@ class _Trial:
         for who, path in logs.items():
             text = path.read_text("utf-8", "replace") if path.exists() else ""
             for block in text.split("Traceback (most recent call last)")[1:]:
-                last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "?")
+                last = next((line for line in block.splitlines()[1:] if line and not line.startswith(" ")), "")
                 self._found("traceback", f"{who}: {last[:300]}")
 
 

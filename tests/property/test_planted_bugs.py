@@ -10,9 +10,9 @@ from hypothesis.errors import HypothesisWarning
 
 from muster.core import aftermath, explain, forecast, gang, plan_lint, queueing, snapshot
 from muster.core.cluster import capacity, tree
-from muster.core.planning import deciding, horizons, keeping, placing, search
+from muster.core.planning import deciding, horizons, keeping, last_resort, placing, preemption, search, victims
 from muster.core.quota import Ledger
-from muster.model.plan import Reason, ReasonCode
+from muster.model.plan import Reason, ReasonCode, Why
 from muster.model.policy import Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
@@ -28,7 +28,7 @@ from tests.property.test_explaining import (
 from tests.property.test_linting import check_spoiled_plans_are_found, spoiled_gangs, spoiled_holds, spoiled_jobs
 from tests.property.test_no_starvation import check_big_gang_starts
 from tests.property.test_promised_starts import check_promises_over_cycles
-from tests.property.test_yielding import check_guarantee_comes_back
+from tests.property.test_yielding import check_guarantee_comes_back, check_guarantee_survives_a_stream
 
 pytestmark = pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
 
@@ -98,6 +98,10 @@ def big_gang_starts_within_its_limit(_: Scenario, seed: int) -> None:
 
 def guarantee_comes_back(_: Scenario, seed: int) -> None:
     check_guarantee_comes_back(1 + seed % 3, seed)
+
+
+def guarantee_survives_a_stream(_: Scenario, seed: int) -> None:
+    check_guarantee_survives_a_stream(1 + seed % 2, seed)
 
 
 def all_that_wait_are_explained(scenario: Scenario, _: int) -> None:
@@ -184,6 +188,29 @@ def guarantees_are_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "within_guarantee", lambda *_: False)
 
 
+def whoever_is_protected_keeps_what_was_lent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deciding, "take_back", lambda *_: False)
+
+
+def urgent_jobs_move_what_a_team_is_owed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deciding, "keep_guaranteed", lambda *_: ({}, {}))
+
+
+def promises_to_borrowers_stand_in_the_way(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(last_resort, "_promised_to_borrowers", lambda *_: [])
+
+
+def a_tier_stops_whom_a_guarantee_shelters(patch: pytest.MonkeyPatch) -> None:
+    honest = victims.Roster.claim
+
+    def shelters_nobody(self: Any, *args: Any) -> Any:
+        return honest(self, *args)._replace(sheltered=())
+
+    patch.setattr(victims.Roster, "claim", shelters_nobody)
+    for module in (search, preemption):
+        patch.setattr(module, "only_as_borrower", lambda *args: args[3].why is Why.RECLAIM)
+
+
 def plans_are_charged_for_good(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "fork", lambda self: self)
 
@@ -260,6 +287,10 @@ PLANTED: tuple[tuple[Plant, Check], ...] = (
     (the_starving_are_forgotten, big_gang_starts),
     (the_starving_are_forgotten, big_gang_starts_within_its_limit),
     (guarantees_are_ignored, guarantee_comes_back),
+    (whoever_is_protected_keeps_what_was_lent, guarantee_comes_back),
+    (urgent_jobs_move_what_a_team_is_owed, guarantee_survives_a_stream),
+    (promises_to_borrowers_stand_in_the_way, guarantee_survives_a_stream),
+    (a_tier_stops_whom_a_guarantee_shelters, nothing_is_violated),
     (plans_are_charged_for_good, planning_changes_nothing),
     (nodes_stand_as_they_are_listed, order_decides_nothing),
     (whoever_ends_leaves_something_behind, check_edits_leave_no_trace),

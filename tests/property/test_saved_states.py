@@ -77,7 +77,7 @@ def test_every_part_of_a_record_is_needed() -> None:
         for event in events:
             fold(state, event)
         met |= filled(recorded(state))
-    wanted = {*StateRecord.__struct_fields__, "usage", "preemptions_ms", "run_times", "entitlements", "line", "due"}
+    wanted = {"patience", "usage", "preemptions_ms", "run_times", "entitlements", "line", "due"}
     assert wanted | {"jobs", "array_specs", "nodes", "node_faults", "node_notes", "lost"} <= met
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from muster import main
 from muster.cli.main import app
 from muster.formats.database_url import has_password
+from muster.processes import root_warning
 
 SECRET = "postgresql://ada:hunter2@db/muster"
 
@@ -31,6 +32,12 @@ def test_the_command_line_refuses_it_before_anything_is_started(tmp_path: Path) 
     done = CliRunner().invoke(app, ["up", "-d", "--home", str(tmp_path / "home"), "--database", SECRET])
     assert done.exit_code == 2
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(("user", "is_warned"), [(0, True), (1000, False)])
+def test_who_starts_it_as_root_is_warned(user: int, is_warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert ("as root" in root_warning()) == is_warned
 
 
 @pytest.mark.parametrize("url", ["postgresql://ada@db/muster", "sqlite:////m/muster.db", "postgresql://[", ""])

@@ -3,22 +3,14 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from muster.api.concealing import Concealing
 from muster.api.front.hosts import AllowedHosts
 from muster.api.ports import LogSource, Terminals
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
-from muster.model.limits import (
-    BODY_BYTES,
-    HEARTBEAT_S,
-    JOB_BODY_BYTES,
-    LOG_POLL_S,
-    REQUESTS_AT_ONCE,
-    REQUESTS_PER_S,
-    SEND_S,
-    STREAM_S,
-    WATCHERS,
-)
+from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
+from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
 from muster.store.base import AuditTrail, EventPages
 from muster.token_store import TokenStore
 
@@ -36,11 +28,13 @@ class Settings:
     """What an operator or a test may choose."""
 
     hosts: AllowedHosts = AllowedHosts()
+    conceal: Concealing = Concealing()
     metrics: Audience = Audience.LOOPBACK
     job_body_bytes: int = JOB_BODY_BYTES
     body_bytes: int = BODY_BYTES
     requests_per_s: int = REQUESTS_PER_S
     requests_at_once: int = REQUESTS_AT_ONCE
+    strangers_at_once: int = STRANGERS_AT_ONCE
     watchers: int = WATCHERS
     heartbeat_s: float = HEARTBEAT_S
     stream_s: float = STREAM_S

@@ -2,7 +2,7 @@
 
 from muster.access.principal import Principal
 from muster.model.audit import AuditEntry
-from muster.model.limits import AUDIT_SUBJECT_CHARS
+from muster.model.client_limits import AUDIT_SUBJECT_CHARS
 from muster.model.printable import one_line
 
 

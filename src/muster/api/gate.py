@@ -78,7 +78,7 @@ class Needs:
             principal = await identify(services, "" if shown is None else shown.credentials)
         caller = Caller(principal=principal, services=services)
         if self.permission is not None and not may_somewhere(principal, self.permission):
-            await services.note_denial(principal, self.permission, request.url.path)
+            await services.note_denial(principal, self.permission, request.scope["path"])
             raise Refused(f"{principal.name} may not do this: it needs {self.permission}")
         return caller
 
@@ -118,7 +118,7 @@ class NeedsTicket:
         principal = await identify(services, _ticket(websocket))
         services.count(principal)
         if not may_somewhere(principal, self.permission):
-            await services.note_denial(principal, self.permission, websocket.url.path)
+            await services.note_denial(principal, self.permission, websocket.scope["path"])
             raise Refused(f"{principal.name} may not do this: it needs {self.permission}")
         return Caller(principal=principal, services=services)
 

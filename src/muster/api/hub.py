@@ -119,7 +119,7 @@ class Hub:
         events = [each for each in events if each[0] <= self._version]
         state = self._deps.control.state
         last = events[-1][0] if events else self._version
-        return last, [sent(number, event, state) for number, event in events]
+        return last, [sent(number, event, state, self._deps.settings.conceal) for number, event in events]
 
     def _begin(self) -> None:
         """Subscribe, the first time that somebody watches."""
@@ -151,7 +151,7 @@ class Hub:
                 return
             self._version = events[-1][0]
             if self._views:
-                self._hand_out([sent(number, event, state) for number, event in events])
+                self._hand_out([sent(number, event, state, self._deps.settings.conceal) for number, event in events])
 
     def _hand_out(self, events: Sequence[Sent]) -> None:
         for view, group in self._views.items():

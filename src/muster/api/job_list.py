@@ -8,8 +8,9 @@ from itertools import islice
 from muster.api.lookup import is_over, spec_of
 from muster.engine.state import State
 from muster.live.control_plane import ControlPlane
+from muster.model.client_limits import PAGE_SPEC_CHARS
 from muster.model.ids import JobId
-from muster.model.limits import DOCUMENTS_KEPT, JOBS_SCANNED, PAGE_SPEC_CHARS, WATCHER_PAGE_EVENTS
+from muster.model.limits import DOCUMENTS_KEPT, JOBS_SCANNED, WATCHER_PAGE_EVENTS
 from muster.model.spec import JobSpec
 from muster.views.job_index import JobIndex, Place
 

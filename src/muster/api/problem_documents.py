@@ -4,20 +4,22 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from muster.api.concealing import Concealing
 from muster.api.schemas.problems import FieldError, Problem
 from muster.formats.document import InvalidDocument
 from muster.formats.units import shown
+from muster.model.client_limits import BODY_ERRORS
 from muster.model.errors import InvalidFile, MusterError
-from muster.model.limits import BODY_ERRORS
 from muster.model.printable import one_line
 
+NOTHING = Concealing()
 PATH_CHARS = 200
 """Of the name of a field that does not exist, which may be as long as whoever sent it likes."""
 
 
-def problem_of(error: MusterError) -> Problem:
+def problem_of(error: MusterError, conceal: Concealing = NOTHING) -> Problem:
     """One of Muster's own errors, without what is for the server's log only."""
-    message = str(error)
+    message = conceal(str(error))
     if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         # The writer's trouble may tell the whole story of a job, which is not for everybody.
         message = message.partition("\n")[0]

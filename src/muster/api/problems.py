@@ -12,6 +12,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from muster.api.concealing import Concealing
 from muster.api.problem_documents import problem, problem_of, problem_of_fields
 from muster.api.schemas.problems import Problem
 from muster.model.errors import MusterError, TooMany
@@ -54,11 +55,11 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_the_framework)
 
 
-def response_to(error: MusterError) -> ProblemResponse:
+def response_to(error: MusterError, conceal: Concealing) -> ProblemResponse:
     """The answer that one of Muster's own errors means."""
     asked = error.retry_s if isinstance(error, TooMany) else None
     headers = {} if asked is None else {"Retry-After": str(asked)}
-    document = error.problem if isinstance(error, Told) else problem_of(error)
+    document = error.problem if isinstance(error, Told) else problem_of(error, conceal)
     return ProblemResponse(document, headers)
 
 
@@ -72,7 +73,7 @@ class Told(MusterError):
 
 async def _of_ours(connection: Request | WebSocket, error: Exception) -> ProblemResponse:
     assert isinstance(error, MusterError)
-    response = response_to(error)
+    response = response_to(error, connection.app.state.services.deps.settings.conceal)
     if isinstance(connection, WebSocket):
         await connection.send_denial_response(response)
     return response

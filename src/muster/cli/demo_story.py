@@ -10,15 +10,16 @@ from muster.client.answers import Job
 
 CONFIGURATION = """
 [teams]
-language = {guaranteed = {"*" = 16}, weight = 2}
-vision = {guaranteed = {"*" = 8}}
-speech = {guaranteed = {"*" = 8}}
+language = {guaranteed = {"*" = 16}, weight = 2, tiers = ["production", "standard"]}
+vision = {}
+speech = {}
 
 [policy]
 min_runtime = "3s"
 stop_grace = "5s"
 """
-"""A job may be preempted after three seconds: nobody wants to watch the usual ten minutes pass."""
+"""A job may be preempted after three seconds: nobody wants to watch the usual ten minutes pass. One team may use the
+highest tier, and the others are guaranteed nothing: so it may have the whole cluster."""
 
 ENOUGH = timedelta(seconds=4)
 

@@ -1,5 +1,6 @@
 """Where a database's password may be written, and where not."""
 
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from muster.model.errors import InvalidInput
@@ -25,3 +26,9 @@ def has_password(url: str) -> bool:
         return bool(parts.password) or any(name in parse_qs(parts.query) for name in _SECRETS)
     except ValueError:
         return False
+
+
+def database_files(url: str) -> tuple[tuple[Path, str], ...]:
+    """The file that a database is, if it is one, and what to call it where its place is not told."""
+    prefix = "sqlite:///"
+    return ((Path(url.removeprefix(prefix)), "the database"),) if url.startswith(prefix) else ()

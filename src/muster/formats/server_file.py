@@ -17,9 +17,9 @@ from muster.formats.document import Document, Problems, read_settings
 from muster.formats.references import read_references, team_at
 from muster.formats.units import BadValue, shown
 from muster.formats.wire import Text, Wire, read_part, text
+from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
-from muster.model.limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.scenario import Rules
 
 _HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")

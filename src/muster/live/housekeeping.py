@@ -12,7 +12,13 @@ from muster.engine.state import State
 from muster.live import saved_states
 from muster.live.published_log import Waiting
 from muster.model.errors import MusterError
-from muster.model.limits import IDLE_STATE_EVENTS, STATE_EVERY_EVENTS, STATES_BETWEEN_LOOKS, YOUNG_OBJECTS
+from muster.model.limits import (
+    IDLE_STATE_EVENTS,
+    JOBS_PER_STATE_EVENT,
+    STATE_EVERY_EVENTS,
+    STATES_BETWEEN_LOOKS,
+    YOUNG_OBJECTS,
+)
 from muster.store.base import StateStore
 
 _NEVER = 1 << 30
@@ -36,11 +42,14 @@ class Housekeeping:
 
     def is_wanted(self, state: State) -> bool:
         """True when there is enough to do that a quiet second should be used for it."""
-        return state.version - self._kept_version >= IDLE_STATE_EVENTS
+        return self._is_due(state, IDLE_STATE_EVENTS)
+
+    def _is_due(self, state: State, events: int) -> bool:
+        return state.version - self._kept_version >= max(events, len(state.jobs) // JOBS_PER_STATE_EVENT)
 
     def after_turn(self, state: State, *, is_idle: bool) -> None:
         """Do what there is time for, or what must be done although there is none."""
-        if state.version - self._kept_version >= (IDLE_STATE_EVENTS if is_idle else STATE_EVERY_EVENTS):
+        if self._is_due(state, IDLE_STATE_EVENTS if is_idle else STATE_EVERY_EVENTS):
             self.keep(state)
             self._kept_since_a_look += 1
             if is_idle or self._kept_since_a_look >= STATES_BETWEEN_LOOKS:

@@ -152,8 +152,11 @@ class WaitingJob(Record, frozen=True, kw_only=True):
     """It gave way to others and then waited too long: now it may ask those whose turn is over."""
 
 
-class Job(Record, frozen=True, kw_only=True):
-    """The whole record of one job, folded from its events by `core.lifecycle`."""
+class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole record of one job, folded from its events by `core.lifecycle`.
+
+    Most of its fields are as they were at first for most of its life: what is stored leaves those out.
+    """
 
     id: JobId
     spec: JobSpec

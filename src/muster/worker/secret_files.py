@@ -19,7 +19,7 @@ class SecretMissing(Exception):
 
 def secrets_of(home: Path, team: TeamPath, names: Iterable[str]) -> dict[str, str]:
     """The values of these secrets for a job of this team."""
-    return {name: _value(_found(Home(home).secrets, team, name), name) for name in names}
+    return {name: _value(_found(Home(home).secrets, team, name), name, home) for name in names}
 
 
 def _found(root: Path, team: TeamPath, name: str) -> Path:
@@ -30,18 +30,25 @@ def _found(root: Path, team: TeamPath, name: str) -> Path:
     for place in places:
         if place.is_file():
             return place
-    raise SecretMissing(f"there is no secret {name}: put its value into {places[0]} or {places[-1]}, with mode 0600")
+    own, shared = (_told(place, root.parent) for place in (places[0], places[-1]))
+    raise SecretMissing(f"there is no secret {name}: put its value into {own} or {shared}, with mode 0600")
 
 
-def _value(path: Path, name: str) -> str:
+def _told(path: Path, home: Path) -> str:
+    """A file of the home as members are told of it: where the home itself is, is not for them to know."""
+    return f"$MUSTER_HOME/{path.relative_to(home)}"
+
+
+def _value(path: Path, name: str, home: Path) -> str:
     """What the file holds without the newline that editors add. The value itself is in no message."""
+    told = _told(path, home)
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         if stat.S_IMODE(status.st_mode) & 0o077:
-            raise SecretMissing(f"the secret {name} can be read by others than its owner: chmod 600 {path}")
+            raise SecretMissing(f"the secret {name} can be read by others than its owner: chmod 600 {told}")
         data = file.read(SECRET_BYTES + 1)
     if len(data) > SECRET_BYTES:
-        raise SecretMissing(f"the secret {name} in {path} is longer than {SECRET_BYTES} bytes")
+        raise SecretMissing(f"the secret {name} in {told} is longer than {SECRET_BYTES} bytes")
     if b"\0" in data:
-        raise SecretMissing(f"the secret {name} in {path} contains a NUL byte, which no environment can hold")
+        raise SecretMissing(f"the secret {name} in {told} contains a NUL byte, which no environment can hold")
     return data.removesuffix(b"\n").removesuffix(b"\r").decode(errors="surrogateescape")

@@ -96,6 +96,23 @@ def test_old_output_is_looked_for_at_once_and_then_once_an_hour(tmp_path: Path) 
     assert [due.due(now_s) is not None for now_s in moments] == [True, False, False, True, False]
 
 
+def test_a_restart_is_no_reason_to_look_again(tmp_path: Path) -> None:
+    roomy = Disk(total_bytes=100 * GIB, free_bytes=50 * GIB)
+    make_room(tmp_path, roomy)
+    again = Pruning(tmp_path, look=lambda _: roomy)
+    assert [again.due(now_s) is not None for now_s in (5.0, 3_000.0, 3_700.0)] == [False, False, True]
+    nearly_full = Pruning(tmp_path, look=lambda _: Disk(total_bytes=100 * GIB, free_bytes=GIB // 2))
+    assert [nearly_full.due(now_s) is not None for now_s in (5.0, 16.0)] == [False, True]
+
+
+@pytest.mark.parametrize("ago_s", [3_601, -60], ids=["long ago", "before the clock was set back"])
+def test_a_look_that_says_nothing_of_now_is_made_again_at_a_restart(tmp_path: Path, ago_s: float) -> None:
+    roomy = Disk(total_bytes=100 * GIB, free_bytes=50 * GIB)
+    make_room(tmp_path, roomy)
+    os.utime(tmp_path / pruning.LOOKED, (time.time() - ago_s,) * 2)
+    assert Pruning(tmp_path, look=lambda _: roomy).due(5.0) is not None
+
+
 def test_it_is_looked_for_sooner_when_much_was_written_since(tmp_path: Path) -> None:
     free = [50, 50, 49, 52, 51, 50]
     due = Pruning(tmp_path, look=lambda _: Disk(total_bytes=100 * GIB, free_bytes=free.pop(0) * GIB))

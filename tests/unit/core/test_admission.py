@@ -28,6 +28,11 @@ def is_admitted(spec: JobSpec, scenario: Scenario) -> bool:
     return admit(spec, Snapshot.of(scenario)) == Admitted(spec=spec)
 
 
+BOUND = a_scenario(
+    flat(1),
+    teams=[a_team("a", tiers=("standard",), max_priority=60, allow_unpreemptible=False), a_team("a/b"), a_team("c")],
+)
+
 REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
     ("never_fits", a_job(tier="vip"), a_scenario(flat(1)), "no tier vip; tiers are production, standard"),
     ("topology", a_job(within="row"), a_scenario(racks(1, 1)), "no level row; its levels are rack, node"),
@@ -51,6 +56,9 @@ REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
     ("never_fits", a_job(gpus=8, workers=3, within="rack"), a_scenario(racks(3, 2)), "does not fit on any one rack"),
     ("never_fits", a_job(cpus=9), a_scenario(flat(1, cpus=8)), "does not fit"),
     ("never_fits", a_job(gpus=1, workers=16, tensor=16), a_scenario(flat(4)), "does not fit"),
+    ("quota_limit", a_job(team="a/b", tier="production"), BOUND, "team a/b may not use tier production; it may use"),
+    ("quota_limit", a_job(team="a/b", priority=61), BOUND, "may not use priority 61; use at most 60, or ask"),
+    ("quota_limit", a_job(team="a/b", preemptible=False), BOUND, "leave preemptible: false out, or ask an operator"),
 ]
 
 
@@ -83,6 +91,8 @@ PATIENCE: list[tuple[str, JobSpec, Scenario]] = [
         a_scenario(racks(2, 1)),
     ),
     ("it can resume", a_job(checkpoint=True), a_scenario(flat(1), pools=[SPOT])),
+    ("a team without bounds", a_job(team="c", tier="production", preemptible=False, priority=100), BOUND),
+    ("a team inside its bounds", a_job(team="a/b", priority=60), BOUND),
     ("it is held", a_job(preemptible=False), a_scenario(flat(1))),
 ]
 

@@ -275,3 +275,10 @@ def test_stops_are_sent_in_the_order_they_were_decided() -> None:
     record(controller, JobCancelRequested(at_ms=2_000, job=SECOND), JobCancelRequested(at_ms=2_000, job=FIRST))
     commands = controller.commit()
     assert [(type(command), command.job) for command in commands] == [(SignalStop, SECOND), (SignalStop, FIRST)]
+
+
+def test_a_loss_that_is_reported_again_leaves_nothing_behind_that_the_log_does_not_tell() -> None:
+    controller = a_controller(MemoryLog())
+    record(controller, NodeChanged(at_ms=1, node=a_node("n1", gpus=2, state="down"), because="on fire"))
+    assert not controller.record(NodeLost(at_ms=2, node=NodeName("n1"), because="switched off"))
+    assert controller.state.lost == {}

@@ -14,6 +14,8 @@ port = 7000
 database = "postgresql://muster@db/muster"
 tls_certificate = "server.crt"
 tls_key = "/etc/muster/server.key"
+allowed_hosts = ["Muster.example.org", "10.0.0.7", "fd00::1"]
+metrics = "token"
 
 [local]
 nodes = "4x8"
@@ -49,10 +51,41 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert settings.database == "postgresql://muster@db/muster"
     assert settings.tls_certificate == tmp_path / "server.crt"
     assert settings.tls_key == Path("/etc/muster/server.key")
+    assert settings.allowed_hosts == ("muster.example.org", "10.0.0.7", "fd00::1")
+    assert settings.metrics == "token"
     assert settings.rules is not None
     assert [team.path for team in settings.rules.teams] == ["nlp", "nlp/eval"]
     assert [tier.name for tier in settings.rules.tiers] == ["urgent", "normal"]
     assert settings.rules.policy.min_runtime_ms == 60_000
+
+
+def test_teams_may_not_what_the_file_does_not_allow_them(tmp_path: Path) -> None:
+    settings = read_server_file(written(tmp_path, FULL))
+    assert settings.rules is not None
+    assert [(team.tiers, team.allow_unpreemptible) for team in settings.rules.teams] == [(("normal",), False)] * 2
+    text = FULL.replace("guaranteed =", 'tiers = ["urgent", "normal"]\nmax_priority = 60\nguaranteed =')
+    allowed = read_server_file(written(tmp_path, text)).rules
+    assert allowed is not None
+    assert [(team.tiers, team.max_priority) for team in allowed.teams] == [
+        (("urgent", "normal"), 60),
+        (("normal",), None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tiers", '["urgent"]', "teams.nlp.teams.eval.tiers: team 'nlp/eval' may use tier 'urgent'"),
+        ("tiers", '["gold"]', "teams.nlp.teams.eval.tiers: there is no tier 'gold'"),
+        ("allow_unpreemptible", "true", "teams.nlp.teams.eval.allow_unpreemptible: team 'nlp/eval' allows it"),
+        ("max_priority", "101", "teams.nlp.teams.eval.max_priority"),
+    ],
+)
+def test_a_team_is_given_no_more_than_those_above_it(tmp_path: Path, key: str, value: str, message: str) -> None:
+    text = FULL.replace("{weight = 2}", f"{{weight = 2, {key} = {value}}}")
+    with pytest.raises(InvalidDocument) as caught:
+        read_server_file(written(tmp_path, text))
+    assert message in str(caught.value)
 
 
 def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path) -> None:
@@ -76,6 +109,9 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
         ("[server]\ntls_key = 'k'", "server: tls_certificate and tls_key belong together"),
         ("[server]\nport = = 1", "not TOML: .*line 2"),
         ("[policy]\norder = 'best'", "policy.order"),
+        ("[server]\nallowed_hosts = ['https://x.example']", r"server.allowed_hosts\[0\]: .*not the name of a host"),
+        ("[server]\nallowed_hosts = 'x.example'", "server.allowed_hosts: must be a list"),
+        ("[server]\nmetrics = 'public'", "server.metrics: must be one of loopback, token, open"),
         ("[pools.main]\ntiers = ['nobody']", "there is no tier 'nobody'"),
     ],
 )

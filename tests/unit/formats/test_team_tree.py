@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from muster.formats.rules_document import teams_document
 from muster.model.team import Team
 from tests.unit.formats.scenarios import scenario, scenario_errors
 
@@ -86,3 +87,13 @@ def test_a_tree_is_bounded_in_depth() -> None:
     for _ in range(9):
         teams = {"a": {"teams": teams}}
     assert "more than 8 levels of teams" in scenario_errors(teams=teams)[0]
+
+
+def test_what_jobs_may_ask_for_is_read_and_written_and_otherwise_left_open() -> None:
+    teams = {"nlp": {"tiers": ["standard"], "max_priority": 60, "allow_unpreemptible": False}, "cv": {}}
+    read = scenario(teams=teams).teams
+    assert [(team.tiers, team.max_priority, team.allow_unpreemptible) for team in read] == [
+        (("standard",), 60, False),
+        (None, None, None),
+    ]
+    assert scenario(teams=teams_document(read)).teams == read

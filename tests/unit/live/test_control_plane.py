@@ -1,102 +1,35 @@
 """The writer's thread: what is asked for is done, written and answered, and what fails loses nothing."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from threading import Event
 from typing import Any
 
 import pytest
 
 from muster.backends.fake import FakeBackend
-from muster.engine.engine import Engine, Submitted
+from muster.engine.engine import Engine
 from muster.live import control_plane, saved_states
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Turn
 from muster.live.feed import Feed
-from muster.model.audit import AuditEntry
 from muster.model.closed_rules import closed
-from muster.model.errors import Corrupted, InvariantViolated, NotFound, Refused, Unavailable
+from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
 from muster.model.events import Event as LogEvent
 from muster.model.events import HoldsSet, JobSubmitted, NodeLost, ObservedEvent, RulesChanged
 from muster.model.ids import JobId, NodeName, TeamPath
-from muster.model.job import Job, JobState
+from muster.model.job import JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.scenario import Rules, Scenario
-from muster.model.spec import JobSpec
 from muster.store.memory import MemoryLog, MemoryStates
 from tests.builders import a_cluster, a_job, a_node, a_team
-
-DEADLINE_S = 10
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self._now_ms = 1_000
-
-    def now_ms(self) -> int:
-        self._now_ms += 1
-        return self._now_ms
-
-    def not_before(self, at_ms: int) -> None:
-        self._now_ms = max(self._now_ms, at_ms)
-
-    def from_wall(self, at_ms: int) -> int:
-        return at_ms
-
-
-class _Backend(FakeBackend):
-    def acknowledge(self) -> None:
-        pass
-
-
-class _FullDisk(MemoryLog):
-    """A store that cannot write while it is full."""
-
-    is_full = False
-
-    def append(
-        self,
-        events: Sequence[LogEvent],
-        expected_version: int,
-        *,
-        jobs: Sequence[Job] = (),
-        audit: Sequence[AuditEntry] = (),
-    ) -> int:
-        if self.is_full:
-            raise Unavailable("the disk is full")
-        return super().append(events, expected_version, jobs=jobs, audit=audit)
-
-
-@contextmanager
-def _running(log: MemoryLog | None = None, states: MemoryStates | None = None, **fields: Any) -> Iterator[ControlPlane]:
-    configuration = fields.pop("configuration", None) or Configuration(cluster=a_cluster(a_node("n1", gpus=8)))
-    control = ControlPlane(
-        log=log or MemoryLog(),
-        states=states or MemoryStates(),
-        backend=fields.pop("backend", None) or _Backend(),
-        clock=fields.pop("clock", None) or _Clock(),
-        configuration=configuration,
-        **fields,
-    )
-    control.start()
-    try:
-        yield control
-    finally:
-        control.stop()
-
-
-def _submit(control: ControlPlane, spec: JobSpec | None = None) -> JobId:
-    answer = control.ask(lambda engine, now_ms: engine.submit(spec or a_job(), now_ms)).result(DEADLINE_S)
-    assert isinstance(answer, Submitted)
-    return answer.job
+from tests.unit.live.writer import DEADLINE_S, FullDisk, QuietBackend, StepClock, retried, running, submitted
 
 
 def test_what_is_asked_for_is_in_the_log_when_it_is_answered() -> None:
     log = MemoryLog()
-    with _running(log) as control:
-        job = _submit(control)
+    with running(log) as control:
+        job = submitted(control)
         assert any(isinstance(event, JobSubmitted) and event.job == job for event in log.read())
 
 
@@ -111,8 +44,8 @@ def test_what_waits_together_is_written_together() -> None:
     control = ControlPlane(
         log=_Counting(),
         states=MemoryStates(),
-        backend=_Backend(),
-        clock=_Clock(),
+        backend=QuietBackend(),
+        clock=StepClock(),
         configuration=Configuration(cluster=a_cluster(a_node("n1"))),
     )
     answers = [control.ask(lambda engine, now_ms: engine.submit(a_job(), now_ms)) for _ in range(50)]
@@ -124,156 +57,53 @@ def test_what_waits_together_is_written_together() -> None:
 
 
 def test_an_error_that_is_meant_is_the_answer_of_one_and_no_matter_to_others() -> None:
-    with _running() as control:
+    with running() as control:
         failing = control.ask(lambda engine, now_ms: engine.cancel(JobId("nobody"), now_ms))
         with pytest.raises(NotFound):
             failing.result(DEADLINE_S)
-        _submit(control)
+        submitted(control)
 
 
 def test_a_restart_goes_on_from_the_saved_state_and_what_came_after() -> None:
     log, states = MemoryLog(), MemoryStates()
-    with _running(log, states) as control:
-        first = _submit(control)
+    with running(log, states) as control:
+        first = submitted(control)
     saved = saved_states.load(states)
     assert saved is not None
     assert saved.version == log.version
-    with _running(log, states) as control:
+    with running(log, states) as control:
         assert first in control.state.jobs
-        assert _submit(control) != first
+        assert submitted(control) != first
 
 
 def test_a_saved_state_of_other_code_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     log, states = MemoryLog(), MemoryStates()
-    with _running(log, states) as control:
-        job = _submit(control)
+    with running(log, states) as control:
+        job = submitted(control)
     monkeypatch.setattr(saved_states, "layout", lambda: "another")
     assert saved_states.load(states) is None
-    with _running(log, states) as control:
+    with running(log, states) as control:
         assert job in control.state.jobs
 
 
 def test_when_writing_fails_nothing_happened_and_the_next_request_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
-    log = _FullDisk()
-    with _running(log) as control:
-        before = _submit(control)
+    log = FullDisk()
+    with running(log) as control:
+        before = submitted(control)
         log.is_full = True
         refused = control.ask(lambda engine, now_ms: engine.submit(a_job("lost"), now_ms))
         with pytest.raises(Unavailable, match="disk is full"):
             refused.result(DEADLINE_S)
         log.is_full = False
-        again = _retried(control)
+        again = retried(control)
         assert [job.spec.name for job in control.state.jobs.values()] == ["train", "again"]
         assert again != before
 
 
-def test_a_start_that_cannot_write_lets_people_read_and_goes_on_once_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
-    log = _FullDisk()
-    with _running(log) as control:
-        job = _submit(control)
-    log.is_full = True
-    more = Configuration(cluster=a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8)))
-    with _running(log, configuration=more) as control:
-        assert "disk is full" in control.trouble
-        assert list(control.state.nodes) == ["n1"]
-        assert job in control.state.jobs
-        with pytest.raises(Unavailable, match="disk is full"):
-            _submit(control)
-        log.is_full = False
-        _retried(control)
-        assert list(control.state.nodes) == ["n1", "n2"]
-        assert not control.trouble
-
-
-class _Hanging(MemoryLog):
-    """A store that answers only when it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answers = Event()
-        self.answers.set()
-
-    def append(self, events: Sequence[LogEvent], expected_version: int, **rest: Any) -> int:
-        self.answers.wait(DEADLINE_S)
-        return super().append(events, expected_version, **rest)
-
-
-def test_a_store_that_hangs_is_told_while_the_writer_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_plane, "STORE_SILENCE_MS", 20)
-    log = _Hanging()
-    with _running(log) as control:
-        before = _submit(control)
-        log.answers.clear()
-        answer = control.ask(lambda engine, now_ms: engine.submit(a_job(), now_ms))
-        _await(lambda: "has not answered" in control.trouble)
-        assert control.brief_trouble == "the store does not answer"
-        with pytest.raises(Unavailable, match="has not answered"):
-            _submit(control)
-        assert before in control.state.jobs
-        log.answers.set()
-        assert isinstance(answer.result(DEADLINE_S), Submitted)
-        assert not control.trouble
-
-
-class _Taken(MemoryLog):
-    """A store that another process writes to, for a while or for good."""
-
-    looks_left = 0
-
-    def check(self) -> None:
-        if self.looks_left:
-            self.looks_left -= 1
-            raise Refused("the store is in use by process 7")
-
-
-def test_a_writer_whose_lock_another_holds_for_good_steps_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
-    monkeypatch.setattr(control_plane, "STORE_LOOK_MS", 1)
-    monkeypatch.setattr(control_plane, "STEP_DOWN_MS", 20)
-    log, stepped_down = _Taken(), Event()
-    with _running(log, on_step_down=stepped_down.set) as control:
-        job = _submit(control)
-        log.looks_left = 1 << 30
-        assert stepped_down.wait(DEADLINE_S)
-        assert control.has_stopped
-        assert "process 7" in str(control.led_by_another)
-        with pytest.raises(Unavailable, match="process 7"):
-            _submit(control)
-        assert job in control.state.jobs
-
-
-def test_a_writer_that_gets_its_lock_back_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
-    monkeypatch.setattr(control_plane, "STORE_LOOK_MS", 1)
-    log = _Taken()
-    with _running(log) as control:
-        log.looks_left = 5
-        _await(lambda: log.looks_left == 0 and not control.trouble)
-        _submit(control)
-        assert control.led_by_another is None
-
-
-def _await(is_so: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + DEADLINE_S
-    while not is_so():
-        assert time.monotonic() < end_s, "it never came to pass"
-
-
-def _retried(control: ControlPlane) -> JobId:
-    """Submit until it is taken: the writer needs a moment to start again."""
-    for _ in range(1_000):
-        try:
-            return _submit(control, a_job("again"))
-        except Unavailable:
-            continue
-    raise AssertionError("the writer did not come back")
-
-
 def test_a_broken_invariant_stops_the_writer_and_lets_people_read() -> None:
-    with _running() as control:
-        job = _submit(control)
+    with running() as control:
+        job = submitted(control)
         answer: Future[None] = control.ask(_break)
         with pytest.raises(Unavailable, match="the writer has stopped"):
             answer.result(DEADLINE_S)
@@ -288,11 +118,11 @@ def _break(_engine: Engine, _now_ms: int) -> None:
 
 
 def test_watchers_are_told_what_was_written_and_nothing_else() -> None:
-    with _running() as control:
+    with running() as control:
         woken: list[int] = []
         version = control.feed.version
         unsubscribe = control.feed.subscribe(lambda: woken.append(control.feed.version))
-        job = _submit(control)
+        job = submitted(control)
         unsubscribe()
         events = control.feed.after(version, 100)
         assert events is not None
@@ -309,10 +139,10 @@ def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed
     changed = Rules(teams=(a_team("nlp", guaranteed={"*": 8}),))
     cluster = a_cluster(a_node("n1", gpus=8))
     configuration = Configuration(cluster=cluster, rules=configured)
-    with _running(log, configuration=configuration) as control:
+    with running(log, configuration=configuration) as control:
         assert control.state.snapshot.rules == closed(configured)
         assert control.ask(lambda engine, now_ms: engine.change_rules(changed, now_ms, by="ada")).result(DEADLINE_S)
-    with _running(log, configuration=configuration) as control:
+    with running(log, configuration=configuration) as control:
         assert control.state.snapshot.rules == closed(changed)
 
 
@@ -321,7 +151,7 @@ def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them
     log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
     kept = Rules(teams=(a_team("nlp"), a_team("nlp/pre"), a_team("ops", tiers=("production", "standard"))))
     log.append([RulesChanged(at_ms=0, rules=kept, by="ada")], 0)
-    with _running(log, configuration=Configuration(cluster=cluster)) as control:
+    with running(log, configuration=Configuration(cluster=cluster)) as control:
         teams = {team.path: team for team in control.state.snapshot.rules.teams}
     assert [teams[TeamPath(path)].tiers for path in ("nlp", "nlp/pre")] == [("standard", "exploratory")] * 2
     assert teams[TeamPath("ops")].tiers == ("production", "standard")
@@ -330,8 +160,8 @@ def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them
 
 def test_turns_are_measured() -> None:
     turns: list[Turn] = []
-    with _running(on_turn=turns.append) as control:
-        _submit(control)
+    with running(on_turn=turns.append) as control:
+        submitted(control)
     assert any(turn.wishes == 1 for turn in turns)
     assert all(turn.write_s >= 0 and turn.plan_s >= 0 for turn in turns)
 
@@ -345,8 +175,8 @@ def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start
     control = ControlPlane(
         log=log,
         states=MemoryStates(),
-        backend=_Backend(),
-        clock=_Clock(),
+        backend=QuietBackend(),
+        clock=StepClock(),
         configuration=Configuration(cluster=cluster),
     )
     started = control.feed.version
@@ -374,21 +204,21 @@ HOUR_MS = 3_600_000
 
 def test_a_restart_after_the_clock_was_set_back_goes_on_where_the_log_ends() -> None:
     log, machine = MemoryLog(), _Set(10 * HOUR_MS)
-    with _running(log, clock=machine.clock()) as control:
-        _submit(control)
+    with running(log, clock=machine.clock()) as control:
+        submitted(control)
     machine.wall_ms -= HOUR_MS
-    with _running(log, clock=machine.clock()) as control:
+    with running(log, clock=machine.clock()) as control:
         before_ms = control.state.now_ms
         machine.steady_ms += 60_000
-        job = control.state.jobs[_submit(control)]
+        job = control.state.jobs[submitted(control)]
         assert job.submitted_ms >= before_ms + 50_000
 
 
 @pytest.mark.parametrize("ahead_ms", [HOUR_MS, -HOUR_MS], ids=["from the future", "from the past"])
 def test_a_report_by_a_clock_that_was_set_meanwhile_neither_hurries_time_nor_comes_early(ahead_ms: int) -> None:
     log, machine, backend = MemoryLog(), _Set(10 * HOUR_MS), _Careful()
-    with _running(log, clock=machine.clock(), backend=backend) as control:
-        _submit(control)
+    with running(log, clock=machine.clock(), backend=backend) as control:
+        submitted(control)
         machine.wall_ms += ahead_ms
         backend.now_ms = machine.wall_ms
         backend.lose_node(NodeName("n1"))
@@ -410,7 +240,7 @@ def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:
     assert feed.after(9, 10) == ()
 
 
-class _Careful(_Backend):
+class _Careful(QuietBackend):
     """A backend that keeps what it reported until it is told that it was recorded."""
 
     def __init__(self) -> None:
@@ -431,12 +261,12 @@ def test_what_was_reported_when_writing_failed_is_written_before_it_is_acknowled
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
-    log, backend = _FullDisk(), _Careful()
+    log, backend = FullDisk(), _Careful()
     control = ControlPlane(
         log=log,
         states=MemoryStates(),
         backend=backend,
-        clock=_Clock(),
+        clock=StepClock(),
         configuration=Configuration(cluster=a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8))),
     )
     told = Event()
@@ -464,9 +294,9 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 def test_a_store_that_is_damaged_when_the_writer_starts_again_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 1)
-    log = _FullDisk()
-    with _running(log) as control:
-        _submit(control)
+    log = FullDisk()
+    with running(log) as control:
+        submitted(control)
 
         def damaged(_from_version: int = 0) -> Iterator[LogEvent]:
             raise Corrupted("a byte has changed")
@@ -474,8 +304,8 @@ def test_a_store_that_is_damaged_when_the_writer_starts_again_stops_it(monkeypat
         monkeypatch.setattr(log, "read", damaged)
         log.is_full = True
         with pytest.raises(Unavailable):
-            _submit(control)
+            submitted(control)
         _until(lambda: control.has_stopped)
         assert "a byte has changed" in control.trouble
         with pytest.raises(Unavailable, match="the writer has stopped"):
-            _submit(control)
+            submitted(control)

@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from muster.api.deps import Settings
 from muster.api.problem_documents import problem
 from muster.api.problems import ProblemResponse
-from muster.model.limits import JOB_BODY_BYTES
+from muster.model.client_limits import JOB_BODY_BYTES
 
 POURED_LIMITS = 2
 """How many times what is allowed is read and thrown away for the sake of a good answer; who sends more is cut off."""

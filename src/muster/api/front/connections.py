@@ -17,7 +17,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from muster.api.problem_documents import problem
 from muster.api.problems import MEDIA_TYPE
-from muster.model.limits import (
+from muster.model.client_limits import (
     BODY_S,
     CONNECTIONS,
     CONNECTIONS_PER_ADDRESS,
@@ -25,8 +25,8 @@ from muster.model.limits import (
     HEAD_BYTES,
     HEAD_LINES,
     HEAD_S,
-    SEND_S,
 )
+from muster.model.limits import SEND_S
 
 _log = logging.getLogger("muster.api")
 
@@ -182,11 +182,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._stop_waiting_to_send()
         super().resume_writing()
 
-    def handle_websocket_upgrade(self) -> None:
-        """Another protocol goes on with the connection, and counts it."""
+    def hand_over(self, to: "BoundedWebSocket") -> None:
+        """Another protocol goes on with the connection, in the same place."""
         self._lose_patience()
         self.book.leave(self)
-        super().handle_websocket_upgrade()
+        self.book.enter(to)
+        self.book.note_busy(to)
 
     def send_400_response(self, msg: str) -> None:
         """What the server says to something that it does not understand."""
@@ -231,9 +232,10 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It takes over from the request that asked for it, whose place is free."""
+        before = transport.get_protocol()
         super().connection_made(transport)
-        self.book.enter(self)
-        self.book.note_busy(self)
+        assert isinstance(before, BoundedHttp)
+        before.hand_over(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """They are gone."""

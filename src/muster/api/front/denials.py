@@ -14,8 +14,8 @@ from muster.api.entries import entry
 from muster.formats.units import time_text
 from muster.live.control_plane import ControlPlane
 from muster.model.audit import AuditEntry
+from muster.model.client_limits import DENIALS_REMEMBERED, DENIALS_S
 from muster.model.errors import Unavailable
-from muster.model.limits import DENIALS_REMEMBERED, DENIALS_S
 
 _log = logging.getLogger("muster.api")
 

@@ -15,8 +15,8 @@ from muster.api.front.body_limit import announced_bytes, body_limit
 from muster.api.gate import PRINCIPAL, bearer, identify
 from muster.api.problems import response_to
 from muster.api.services import Services, subject_of
+from muster.model.client_limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
 from muster.model.errors import MusterError, TooMany, Unauthenticated
-from muster.model.limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
 
 GUARDED = "/v1/"
 """Where nothing is answered without a token; what lies elsewhere is for everybody, or asks for itself."""
@@ -73,7 +73,7 @@ class Entrance:
             raise
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, error: MusterError) -> None:
-        response = response_to(error)
+        response = response_to(error, self._services.deps.settings.conceal)
         if announced_bytes(scope) > body_limit(scope, self._services.deps.settings):
             # What is announced is read and thrown away by the server; what has no end is not.
             response.headers["Connection"] = "close"

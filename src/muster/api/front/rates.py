@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from muster.model.limits import ADDRESSES_REMEMBERED
+from muster.model.client_limits import ADDRESSES_REMEMBERED
 
 
 class Rates:

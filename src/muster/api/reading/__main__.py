@@ -5,6 +5,7 @@ It stands behind everybody else in the line for the processor, and has no more m
 
 import os
 import resource
+import signal
 import sys
 from contextlib import suppress
 
@@ -12,7 +13,7 @@ from muster.api.problem_documents import problem
 from muster.api.reading.frames import encoded, receive, send
 from muster.api.reading.submission import ReadSubmission, read_submission
 from muster.api.schemas.problems import Problem
-from muster.model.limits import JOB_READER_BYTES
+from muster.model.client_limits import JOB_READ_CPU_S, JOB_READER_BYTES
 
 NICENESS = 10
 
@@ -23,7 +24,11 @@ def main() -> None:
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (JOB_READER_BYTES, JOB_READER_BYTES))
     while (body := receive(sys.stdin.buffer)) is not None:
-        send(sys.stdout.buffer, encoded(_answer(body)))
+        # Nobody takes this signal, so it ends the process, also from inside the parser.
+        signal.setitimer(signal.ITIMER_VIRTUAL, JOB_READ_CPU_S)
+        answer = encoded(_answer(body))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        send(sys.stdout.buffer, answer)
 
 
 def _answer(body: bytes) -> ReadSubmission | Problem:

@@ -7,6 +7,7 @@ does not; and one that takes too long can be ended.
 import asyncio
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,14 +21,14 @@ from muster.api.problem_documents import problem
 from muster.api.reading.frames import decoded, receive, send
 from muster.api.reading.submission import ReadSubmission
 from muster.api.schemas.problems import Problem
-from muster.model.errors import Unavailable
-from muster.model.limits import (
+from muster.model.client_limits import (
     JOB_READ_S,
     JOB_READER_FILES,
     JOB_READERS_MAX,
     JOB_READS_PER_CALLER,
     JOB_READS_WAITING,
 )
+from muster.model.errors import Unavailable
 
 _log = logging.getLogger("muster.api")
 
@@ -91,16 +92,9 @@ class Readers:
             watch.cancel()
         if answer is None:
             _end(reader)
-            return self._explained(is_late=is_late.is_set())
+            return _explained(is_late=is_late.is_set() or reader.process.returncode == -signal.SIGVTALRM)
         self._rest(reader)
         return decoded(answer)
-
-    def _explained(self, *, is_late: bool) -> Problem:
-        if not is_late:
-            _log.warning("a process that reads job files has ended by itself")
-            raise Unavailable("the job file could not be read just now; try again")
-        detail = f"reading the job file takes longer than {self._read_s:g} s; no job needs so many entries"
-        return problem(422, "invalid", detail)
 
     def _rested(self) -> _Reader | None:
         try:
@@ -114,6 +108,13 @@ class Readers:
             _end(reader)
         else:
             self._idle.put(reader)
+
+
+def _explained(*, is_late: bool) -> Problem:
+    if not is_late:
+        _log.warning("a process that reads job files has ended by itself")
+        raise Unavailable("the job file could not be read just now; try again")
+    return problem(422, "invalid", "reading the job file takes too long; no job needs so many entries")
 
 
 def _start() -> "subprocess.Popen[bytes]":

@@ -14,8 +14,8 @@ from muster.api.schemas.problems import Problem
 from muster.formats.document import Document, parse_document
 from muster.formats.job_document import job_document
 from muster.formats.job_file import job_from_document
+from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_INLINE_TEXT_CHARS
 from muster.model.errors import MusterError
-from muster.model.limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_INLINE_TEXT_CHARS
 from muster.model.records import Record
 from muster.model.spec import JobSpec
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from muster.api.concealing import Concealing
 from muster.api.lookup import spec_of, user_of
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import worker_bodies
@@ -43,6 +44,8 @@ from muster.model.events import (
 from muster.model.ids import JobId, TeamPath
 
 Body = dict[str, Any]
+_TOLD = ("message", "because")
+"""What the machinery says in its own words, which may name files of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +59,15 @@ class Sent:
     frame: bytes
 
 
-def sent(version: int, event: Event, state: State) -> Sent:
+def sent(version: int, event: Event, state: State, conceal: Concealing) -> Sent:
     """The event as a frame of an event stream."""
-    body = event_body(version, event, state)
+    body = event_body(version, event, state, conceal)
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     frame = f"id: {version}\nevent: {body['kind']}\ndata: {text}\n\n".encode()
     return Sent(version=version, team=body["team"], job=body["job"], frame=frame)
 
 
-def event_body(version: int, event: Event, state: State) -> Body:
+def event_body(version: int, event: Event, state: State, conceal: Concealing) -> Body:
     """The event as plain values."""
     job: JobId | None = getattr(event, "job", None)
     spec = event.spec if isinstance(event, JobSubmitted) else None if job is None else spec_of(state, job)
@@ -77,7 +80,7 @@ def event_body(version: int, event: Event, state: State) -> Body:
         "team": None if spec is None else spec.team,
         "user": user or None,
         "by": getattr(event, "by", "") or None,
-        **_details(event),
+        **{key: conceal(value) if key in _TOLD and value else value for key, value in _details(event).items()},
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from muster.api.concealing import Concealing
 from muster.api.schemas.nodes import Node, NodeUse
 from muster.core.lifecycle import occupied
 from muster.engine.state import State
@@ -38,7 +39,9 @@ def uses(state: State) -> dict[NodeName, Use]:
     return found
 
 
-def node_body(state: State, node: model.Node, use: Use | None, sees: Callable[[TeamPath], bool]) -> Node:
+def node_body(
+    state: State, node: model.Node, use: Use | None, sees: Callable[[TeamPath], bool], conceal: Concealing
+) -> Node:
     """A node as somebody sees it who may see the jobs of some teams."""
     used = use or Use()
     levels = state.snapshot.cluster.levels
@@ -58,7 +61,7 @@ def node_body(state: State, node: model.Node, use: Use | None, sees: Callable[[T
             gpus=plain_number(used.gpu_milli), cpus=plain_number(used.cpu_milli), memory_bytes=used.memory_bytes
         ),
         jobs=[job for job, team in used.jobs.items() if sees(team)],
-        because=state.node_notes.get(node.name) or None,
+        because=conceal(state.node_notes.get(node.name, "")) or None,
     )
 
 

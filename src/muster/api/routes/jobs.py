@@ -99,7 +99,8 @@ async def list_job_events(caller: Sees, job: JobPath, paging: Annotated[Paging, 
     named = [known] if record is None or record.array_parent is None else [known, record.array_parent]
     pages = [await asyncio.to_thread(caller.deps.events.events_after, after, paging.limit + 1, each) for each in named]
     events = list(islice(merge(*pages, key=lambda each: each[0]), paging.limit + 1))
-    items = [LogEvent(**event_body(version, event, state)) for version, event in events[: paging.limit]]
+    conceal = caller.deps.settings.conceal
+    items = [LogEvent(**event_body(version, event, state, conceal)) for version, event in events[: paging.limit]]
     is_last = len(events) <= paging.limit
     return Page(items=items, next=None if is_last else cursor_of("events", items[-1].version))
 

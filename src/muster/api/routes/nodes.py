@@ -36,7 +36,8 @@ async def list_nodes(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[N
     start = _start(nodes, text_place("nodes", paging.cursor))
     shown = nodes[start : start + paging.limit]
     in_use = uses(state)
-    items = [node_body(state, node, in_use.get(node.name), caller.sees) for node in shown]
+    conceal = caller.deps.settings.conceal
+    items = [node_body(state, node, in_use.get(node.name), caller.sees, conceal) for node in shown]
     is_last = start + len(shown) >= len(nodes)
     return Page(items=items, next=None if is_last or not shown else cursor_of("nodes", shown[-1].name))
 
@@ -103,7 +104,7 @@ def _shown(caller: Caller, name: NodeName) -> Node:
     node = state.nodes.get(name)
     if node is None:
         raise NotFound(f"there is no node {name}")
-    return node_body(state, node, uses(state).get(name), caller.sees)
+    return node_body(state, node, uses(state).get(name), caller.sees, caller.deps.settings.conceal)
 
 
 def _start(nodes: list[model.Node], after: str | None) -> int:

@@ -8,8 +8,9 @@ from muster.api.schemas import job_file
 from muster.api.schemas.base import REASON_CHARS, STORABLE, Paging, Schema, Time
 from muster.formats.job_wire import ENTRIES_MAX
 from muster.formats.wire import ID_CHARS
+from muster.model.client_limits import JOB_TEXT_CHARS
 from muster.model.job import Cause, JobState
-from muster.model.limits import JOB_BODY_BYTES, MAX_DURATION_MS, PRIORITY_MAX
+from muster.model.limits import MAX_DURATION_MS, PRIORITY_MAX
 from muster.model.plan import ReasonCode
 from muster.model.spec import DependencyWhen
 
@@ -81,7 +82,7 @@ class Submission(Schema):
 
     job: JobFile | None = Field(default=None, description="The job file as an object.", examples=[EXAMPLE])
     text: str | None = Field(
-        default=None, max_length=JOB_BODY_BYTES, description="The job file as text, in YAML or JSON."
+        default=None, max_length=JOB_TEXT_CHARS, description="The job file as text, in YAML or JSON."
     )
     file: str = Field(
         default="job file", min_length=1, max_length=1000, pattern=STORABLE, description="What messages call the file."

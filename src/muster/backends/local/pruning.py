@@ -21,6 +21,9 @@ from muster.model.limits import (
 from muster.worker.output_budget import Disk, disk_of
 from muster.worker.segments import COMPLETE, SUFFIX
 
+LOOKED = ".looked"
+"""A file whose time says when old output was last looked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempt:
@@ -29,7 +32,7 @@ class _Attempt:
     touched_s: float
     """When anything of it was written last."""
     size_bytes: int
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     is_ended: bool
 
 
@@ -51,6 +54,9 @@ class Pruning:
         disk = self._look(self._logs)
         if disk is None:
             return None
+        if self._looked_s is None and (ago_s := _looked_ago_s(self._logs)) is not None:
+            # A restart is no reason to look through everything again.
+            self._looked_s = now_s - ago_s
         self._free_bytes = max(self._free_bytes, disk.free_bytes)
         has_grown = self._free_bytes - disk.free_bytes >= _bytes_max(disk) // LOGS_GROWTH_PART
         pause_ms = LOGS_TIGHT_MS if disk.is_tight else LOGS_PRUNE_MS
@@ -64,7 +70,19 @@ def make_room(logs: Path, disk: Disk) -> int:
     """Drop old output until no more is left than there may be, and enough of the disk is free. How many bytes went."""
     # Twice the room that has to be left: else the next line that somebody prints would need another look.
     wanted = 2 * disk.floor_bytes - disk.free_bytes if disk.is_tight else 0
-    return prune(logs, _bytes_max(disk), wanted_bytes=wanted, least_bytes=disk.total_bytes // LOGS_LEAST_PART)
+    gone = prune(logs, _bytes_max(disk), wanted_bytes=wanted, least_bytes=disk.total_bytes // LOGS_LEAST_PART)
+    with suppress(OSError):  # the disk is full; then it is looked for again after the next start
+        (logs / LOOKED).touch()
+    return gone
+
+
+def _looked_ago_s(logs: Path) -> float | None:
+    """How long ago old output was last looked for, by this server or one before it; None when that is long ago."""
+    try:
+        ago_s = time.time() - (logs / LOOKED).stat().st_mtime
+    except OSError:
+        return None
+    return ago_s if 0 <= ago_s < LOGS_PRUNE_MS / 1000 else None
 
 
 def _bytes_max(disk: Disk) -> int:
@@ -90,36 +108,38 @@ def prune(
         excess = wanted_bytes if is_young else max(total - bytes_max, wanted_bytes)
         if attempt.is_ended and gone < excess:
             for file in attempt.files:
-                file.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    os.unlink(file)
             gone += attempt.size_bytes
     return gone
 
 
 def _attempts(logs: Path) -> Iterator[_Attempt]:
-    for job in _folders(logs):
+    # Names are put together as texts: with a hundred thousand of them, objects would take longer than the disk does.
+    for job in _folders(str(logs)):
         for attempt in _folders(job):
             with suppress(FileNotFoundError):  # a segment is dropped at any moment
                 yield _attempt(attempt)
 
 
-def _attempt(folder: Path) -> _Attempt:
-    files: list[Path] = []
+def _attempt(folder: str) -> _Attempt:
+    files: list[str] = []
     touched_s, size_bytes, is_ended = 0.0, 0, True
     for rank in _folders(folder):
         names = os.listdir(rank)
         is_ended = is_ended and COMPLETE in names
         for name in names:
-            found = (rank / name).stat()
+            found = os.stat(f"{rank}/{name}")
             touched_s = max(touched_s, found.st_mtime)
             if name.endswith(SUFFIX):
-                files.append(rank / name)
+                files.append(f"{rank}/{name}")
                 size_bytes += found.st_size
     return _Attempt(touched_s=touched_s, size_bytes=size_bytes, files=tuple(files), is_ended=is_ended)
 
 
-def _folders(folder: Path) -> list[Path]:
+def _folders(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return [folder / each.name for each in entries if each.is_dir(follow_symlinks=False)]
+            return [each.path for each in entries if each.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
@@ -73,7 +72,7 @@ def _sqlite_meaning(code: int | None, database: str, cause: BaseException | None
 
 
 def _postgres_meaning(state: str | None, database: str, cause: BaseException | None) -> MusterError | None:
-    if state is None and isinstance(cause, psycopg.DataError):
+    if state is None and any(kind.__name__ == "DataError" for kind in type(cause).__mro__):
         return InvalidInput(f"PostgreSQL cannot keep this text: {_first_line(cause)}")
     if state is None or state.startswith(POSTGRES_NOT_NOW):
         trouble = "the disk is full" if state == POSTGRES_FULL else "it does not answer"

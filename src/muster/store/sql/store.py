@@ -13,7 +13,6 @@ from muster.store.sql.database import Database, Host
 from muster.store.sql.event_log import SqlEventLog
 from muster.store.sql.head import check_head
 from muster.store.sql.job_archive import SqlJobArchive
-from muster.store.sql.postgres import Postgres
 from muster.store.sql.sqlite import Sqlite
 from muster.store.sql.state_store import SqlStateStore
 from muster.store.sql.tokens import SqlTokenStore
@@ -76,6 +75,9 @@ def host_of(url: str, *, write: bool) -> Host:
         case "sqlite":
             return Sqlite(parsed, write=write)
         case "postgresql" | "postgres":
+            # Imported here, because most stores are a file and need not pay for it at every start.
+            from muster.store.sql.postgres import Postgres  # noqa: PLC0415
+
             return Postgres(parsed)
         case other:
             raise InvalidInput(f"a store cannot be kept in {other!r}; write sqlite:////path or postgresql://…")
