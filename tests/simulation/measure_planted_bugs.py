@@ -9,21 +9,23 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from muster.sim.campaign import check_schedule
-from tests.simulation import planted_bugs
+from tests.simulation.planted_bugs import PLANTED
+from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
 
 SCHEDULES = 1_000
+PLANTS = {plant.__name__: plant for plant in (*PLANTED, *PLANTED_ON_NODES)}
 
 
 def plants() -> list[str]:
     """The names of all bugs."""
-    return [plant.__name__ for plant in planted_bugs.PLANTED]
+    return list(PLANTS)
 
 
 def first_found(name: str) -> tuple[str, int | None, str]:
     """The bug, the first schedule that finds it, and what it says."""
     for seed in range(SCHEDULES):
         with pytest.MonkeyPatch.context() as patch:
-            getattr(planted_bugs, name)(patch)
+            PLANTS[name](patch)
             found = check_schedule(seed)
         if found and not check_schedule(seed):
             return name, seed, found.problems[0]

@@ -5,9 +5,11 @@ import pytest
 from muster.sim.campaign import check_schedule
 from muster.sim.campaign.__main__ import main, seeds
 from tests.simulation.planted_bugs import PLANTED, Plant
+from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
 
 SCHEDULES = 300
 AT_ONCE = 10
+BUGS = PLANTED | PLANTED_ON_NODES
 FURTHER = 100
 """Schedules after the known one in which a planted bug is looked for: planning may change which one finds it."""
 
@@ -20,15 +22,15 @@ def test_nothing_is_wrong_whatever_goes_wrong(first: int) -> None:
 
 
 @pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    known = PLANTED[plant]
+    known = BUGS[plant]
     assert any(check_schedule(seed) for seed in range(known, known + FURTHER))
 
 
 def test_there_are_enough_planted_bugs() -> None:
-    assert len(PLANTED) >= 20
+    assert len(BUGS) >= 50
 
 
 def test_a_number_names_one_schedule_for_ever() -> None:

@@ -3,7 +3,7 @@
     circumstances  a small random cluster and its rules
     workload       random jobs, and how their processes behave
     schedule       everything that comes from outside, drawn from one number
-    grounds        the simulated backends, which know the truth
+    grounds        simulated backends that know the truth: `processes`, one by one, and whole `gangs`
     courier        the connection, which loses, repeats and delays
     faulty_log     the log, which refuses, loses its answer or is moved away
     present        what must be true at every moment

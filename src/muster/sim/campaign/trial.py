@@ -29,10 +29,12 @@ from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.courier import Courier
 from muster.sim.campaign.faulty_log import FaultyLog
-from muster.sim.campaign.grounds import Gangs, Ground, Processes
+from muster.sim.campaign.gangs import Gangs
+from muster.sim.campaign.grounds import Ground
 from muster.sim.campaign.history import History
 from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.present import overstays, present_problems
+from muster.sim.campaign.processes import Processes
 from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.violations import Violations
 from muster.store.codec import decode_state, encode_state
