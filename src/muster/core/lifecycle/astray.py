@@ -92,7 +92,7 @@ def adopt(job: Job, event: GangAdopted) -> Step:
         job,
         state=JobState.RUNNING,
         attempt=event.attempt,
-        generation=max(job.generation, event.generation),
+        generation=max(job.generation, event.generation) + 1,
         attempt_generation=event.generation,
         workers=event.workers,
         ready_ranks=ranks,
