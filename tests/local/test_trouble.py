@@ -10,7 +10,7 @@ import pytest
 
 from muster.backends.local.ending import end_supervisors
 from muster.model.errors import InvariantViolated, TimedOut
-from muster.model.events import NodeReturned, NodeUnreachable
+from muster.model.events import NodeReturned, NodeUnreachable, WorkersExited
 from muster.worker import inheritance
 from muster.worker.cgroups import Cgroup
 from tests.local.conftest import MakeMachine
@@ -72,6 +72,10 @@ def test_what_a_supervisor_runs_is_ended_also_when_it_hangs_or_is_dead(machine: 
     os.kill(machine.supervisor().pid, number)
     end_supervisors([machine.home / "nodes" / "n1"], timeout_s=0.05)
     assert not is_alive(pid)
+    machine.backend = machine.connect()
+    machine.exit_of()
+    kinds = [type(event) for event in machine.events]
+    assert kinds.index(NodeUnreachable) < kinds.index(WorkersExited), "the node has lost it, it has not failed"
 
 
 def test_what_does_not_end_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from muster.model.ids import GpuType, JobId, TeamPath, TierName
 from muster.model.job import RunningJob
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, Order, Policy, Tier
+from muster.model.records import changed
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.team import Quota, Team
@@ -48,7 +49,7 @@ def situations(
         now_ms=NOW_MS,
         cluster=cluster,
         pools=pools,
-        teams=_team_tree(chance, cluster) if has_teams else (),
+        teams=_team_tree(chance, cluster, tiers) if has_teams else (),
         tiers=tiers,
         policy=policy or (_policy(chance) if has_own_policy and chance.random() < 0.6 else Policy()),
         usage=((TEAM_PATHS[1], 40 * HOUR_MS),) if has_teams else (),
@@ -76,7 +77,7 @@ def _policy(chance: Random) -> Policy:
     )
 
 
-def _team_tree(chance: Random, cluster: ClusterSpec) -> tuple[Team, ...]:
+def _team_tree(chance: Random, cluster: ClusterSpec, tiers: tuple[Tier, ...]) -> tuple[Team, ...]:
     """A tree whose guarantees add up and lie below the limits."""
     gpus = sum(node.gpus for node in cluster.nodes)
     gpu_type = GpuType(chance.choice(("*", "*", "h100")))
@@ -95,7 +96,10 @@ def _team_tree(chance: Random, cluster: ClusterSpec) -> tuple[Team, ...]:
                 weight=chance.choice((1000, 3000)),
             )
         )
-    return tuple(teams)
+    # Every other tree has tiers that are bound, as on a server: there a guarantee comes before a tier.
+    is_bound = sum(owed.values()) % 2 == 0
+    names = tuple(tier.name for tier in tiers)
+    return tuple(changed(team, tiers=names) for team in teams) if is_bound else tuple(teams)
 
 
 def _quota(gpu_type: GpuType, gpus: int) -> Quota:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.checker import violations
+from muster.model.ids import TierName
 from muster.model.job import WaitingJob
 from muster.model.policy import MINUTE_MS, Policy
 from muster.model.records import changed
@@ -18,6 +19,7 @@ from tests.property.effort import examples
 from tests.property.situations import SEEDS, situations
 
 ROUNDS = 6
+TIERS = tuple(map(TierName, ("production", "standard", "exploratory")))
 STREAM_ROUNDS = 24
 STREAM_STEP_MS = 4 * MINUTE_MS
 
@@ -89,7 +91,11 @@ def check_guarantee_survives_a_stream(nodes: int, seed: int) -> None:
     """
     chance = Random(seed)
     owed, tier = chance.randint(1, 8 * nodes - 1), _rank(chance)["tier"]
-    teams = [a_team("owner", guaranteed={"*": owed}), a_team("taker", guaranteed={"*": 8 * nodes - owed})]
+    taken = 8 * nodes - owed
+    teams = [
+        a_team("owner", guaranteed={"*": owed}, tiers=TIERS),
+        a_team("taker", guaranteed={"*": taken}, tiers=TIERS),
+    ]
     wanted = tuple(waits(f"w{at}", a_job(team="owner", tier=tier)) for at in range(owed))
     scenario = a_scenario(flat(nodes), teams=teams, waiting=_stream(chance, nodes, 0), policy=Policy())
     for number in range(STREAM_ROUNDS):

@@ -228,6 +228,7 @@ def test_a_legal_eviction_passes() -> None:
 STANDARD = a_job(gpus=8, team="b")
 OWNER = a_job(gpus=8, team="a")
 A_OWNS = a_team("a", guaranteed={"*": 8})
+SHELTERED = a_team("b", guaranteed={"*": 8}, tiers=(TierName("exploratory"),))
 
 EVICTIONS: list[tuple[str, Scenario, Plan]] = [
     ("tier is not lower", preemption(a_job(gpus=8)), an_eviction()),
@@ -261,7 +262,7 @@ EVICTIONS: list[tuple[str, Scenario, Plan]] = [
     ),
     (
         "inside its guarantee",
-        preemption(changed(STANDARD, tier=TierName("exploratory")), OWNER, teams=[a_team("b", guaranteed={"*": 8})]),
+        preemption(changed(STANDARD, tier=TierName("exploratory")), OWNER, teams=[SHELTERED]),
         an_eviction(),
     ),
     ("has not outstayed", preemption(), an_eviction(why=Why.HOLD)),

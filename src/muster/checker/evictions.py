@@ -105,10 +105,11 @@ def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -
 
 
 def _sheltered(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """A team that would itself borrow stops nobody whose team is inside its guarantee."""
+    """Where tiers are bound, a team that would itself borrow stops nobody whose team is inside its guarantee."""
     hold = facts.holds.get(eviction.for_job)
     mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
-    if hold is None or mine == theirs:
+    is_closed = any(team.tiers is not None for team in facts.scenario.teams)
+    if hold is None or mine == theirs or not is_closed:
         return
     if not _is_owed(facts, mine, hold) and not _borrows(facts, place, theirs, victim):
         yield f"team {theirs} is inside its guarantee and team {mine} is not"

@@ -170,6 +170,14 @@ class Ledger:
         return named
 
     @property
+    def shelters(self) -> bool:
+        """True where a guarantee comes before a tier: some team is guaranteed something, and tiers are bound to teams.
+
+        Tiers that anybody may use without bounds, as in a bare scenario, come before guarantees.
+        """
+        return self.guarantees_anything and any(team.tiers is not None for team in self.teams.values())
+
+    @property
     def guarantees_anything(self) -> bool:
         """False when no team is guaranteed anything: then all that is used is borrowed, from nobody."""
         return bool(self._guaranteed)

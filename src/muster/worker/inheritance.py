@@ -64,26 +64,34 @@ class Inheritance:
         """True when everything that was left is gone."""
         return not self._left
 
-    @property
-    def left(self) -> tuple[str, ...]:
-        """What is still alive, in words."""
-        return tuple(
-            f"rank {each.rank} of {each.job}, attempt {each.attempt} (process {each.pid})" for each in self._left
-        )
-
     def holds(self, token: str) -> bool:
         """True while a worker that was left may be alive."""
         return any(seat.token == token for seat in self._left)
 
     def settle(self, patience_s: float = PATIENCE_S) -> None:
         """End what was left, and note the ends of all that are gone."""
-        register = self._journal.register
-        is_of_now = register.boot == boot_id()
+        alive = self._end(patience_s)
         self._journal.add("boot", boot_id())
-        alive = frozenset(seat.token for seat in _ended(self._left, patience_s)) if is_of_now else frozenset()
-        self._note_gone([seat for seat in self._left if seat.token in alive or seat.token not in self._codes], _ignored)
-        self.lost_after = register.last_number
+        self._note_finished(alive)
+        self.lost_after = self._journal.register.last_number
         self._note_gone([seat for seat in self._left if seat.token in alive], _ignored)
+
+    def sweep(self, patience_s: float = PATIENCE_S) -> tuple[Seat, ...]:
+        """End what was left, and note the ends of those that had ended by themselves; what is still alive.
+
+        Whom this kills is left for a successor to note: its node has lost them.
+        """
+        alive = self._end(patience_s)
+        self._note_finished(alive)
+        return tuple(seat for seat in self._left if seat.token in alive)
+
+    def _end(self, patience_s: float) -> frozenset[str]:
+        """End what was left; the tokens of those that are still alive."""
+        is_of_now = self._journal.register.boot == boot_id()
+        return frozenset(seat.token for seat in _ended(self._left, patience_s)) if is_of_now else frozenset()
+
+    def _note_finished(self, alive: frozenset[str]) -> None:
+        self._note_gone([seat for seat in self._left if seat.token in alive or seat.token not in self._codes], _ignored)
 
     def look(self, gone: Callable[[Seat], None]) -> None:
         """Try again to end what has not gone; `gone` hears of each that has, after its end is noted."""
@@ -111,8 +119,7 @@ class Inheritance:
 def sweep(folder: Path) -> tuple[str, ...]:
     """End what a dead supervisor of a node left, in the place of a successor. What is still alive, in words.
 
-    Ends are noted in the journal, as a successor would do. A node whose supervisor lives is left to it, and so is what
-    that one runs.
+    A node whose supervisor lives is left to it, and so is what that one runs.
     """
     if not (folder / JOURNAL).is_file():
         return ()  # it has never run anything
@@ -122,9 +129,9 @@ def sweep(folder: Path) -> tuple[str, ...]:
         home = folder.parent.parent
         journal = Journal(folder / JOURNAL)
         inheritance = Inheritance(journal, home, runtime_folder(home) / folder.name)
-        inheritance.settle(PATIENCE_S)
+        alive = inheritance.sweep(PATIENCE_S)
         journal.close()
-    return inheritance.left
+    return tuple(f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
 
 
 @contextmanager

@@ -315,12 +315,13 @@ def _cheapest_first(victim: Victim, number: int) -> tuple[int, bool, JobId, bool
 def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], victim: Victim) -> bool:
     """True when a team may stop this job only as long as the job's own team borrows.
 
-    So it is when the guarantee is all it asks by, and when it is not inside its guarantee itself, whatever its tier.
+    So it is when the guarantee is all it asks by, and, where guarantees come before tiers, when it is not inside its
+    guarantee itself, whatever its tier.
     Who is moved loses nothing of its team's.
     """
     if victim.why in (Why.RECLAIM, Why.CONSOLIDATION):
         return victim.why is Why.RECLAIM
-    branches = ledger.branches(team, victim.job.spec.team) if ledger.guarantees_anything else None
+    branches = ledger.branches(team, victim.job.spec.team) if ledger.shelters else None
     return branches is not None and branches[0] not in entitled
 
 

@@ -168,7 +168,7 @@ class Roster:
                 is_entitled, borrows = branches[0] in entitled, ledger.is_borrowing(branches[1], group[1])
                 if is_entitled and borrows:
                     borrowers.append(group)
-                elif not is_entitled and not borrows:
+                elif not is_entitled and not borrows and ledger.shelters:
                     sheltered.append(group)
         firm = self._firm_borrowers(team, entitled) if entitled else ()
         return Claim(tuple(borrowers), firm, tuple(sheltered))

@@ -80,7 +80,9 @@ def test_a_higher_tier_inside_its_own_guarantee_loses_nothing() -> None:
     assert evicted(scenario) == []
 
 
-UNEQUAL = [a_team("small", guaranteed={"*": 2}), a_team("large", guaranteed={"*": 6})]
+TIERS = tuple(map(TierName, ("production", "standard", "exploratory")))
+UNEQUAL = [a_team("small", guaranteed={"*": 2}, tiers=TIERS), a_team("large", guaranteed={"*": 6}, tiers=TIERS)]
+"""Teams whose tiers are bound, as on every server with teams: there a guarantee comes before a tier."""
 
 
 def seized(*waiting: WaitingJob) -> Scenario:
@@ -129,10 +131,20 @@ def test_a_team_that_borrows_stops_nobody_inside_a_guarantee_whatever_its_tier()
     assert evicted(stranger) == []
 
 
+def test_where_tiers_are_bound_to_nobody_a_tier_comes_before_a_guarantee() -> None:
+    running = [runs(f"l{gpu}", a_job(team="large", tier="exploratory"), [("n1", [gpu])]) for gpu in range(8)]
+    unbound = [changed(team, tiers=None) for team in UNEQUAL]
+    gang = waits("w", a_job(team="small", tier="production", gpus=8))
+    scenario = a_scenario(flat(1), teams=unbound, running=running, waiting=[gang])
+    assert [why for _, _, why in evicted(scenario)] == ["tier"] * 8
+    assert not violations(scenario, planned(scenario))
+    assert evicted(changed(scenario, teams=tuple(UNEQUAL))) == []
+
+
 def test_nobody_whose_turn_is_over_leaves_his_guarantee_to_a_team_that_borrows() -> None:
     spec = a_job(team="large", checkpoint=True)
     running = [runs(f"l{gpu}", spec, [("n1", [gpu])], hours_ago=9, saved_hours_ago=0) for gpu in range(8)]
-    teams = [a_team("large", guaranteed={"*": 8})]
+    teams = [a_team("large", guaranteed={"*": 8}, tiers=TIERS)]
     fresh = [waits("w", a_job(team="small"))]
     scenario = a_scenario(flat(1), teams=teams, running=running, waiting=fresh, turn_ms=HOUR_MS)
     assert evicted(scenario) == []
