@@ -23,3 +23,5 @@ class SeenJob(Record, frozen=True, kw_only=True):
     job: JobId
     attempt: int
     generation: int
+    next_rank: int = 0
+    """Above every rank of that attempt that the node has heard of."""

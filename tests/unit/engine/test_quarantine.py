@@ -7,10 +7,12 @@ from muster.model.events import GangsFound, NodeLost, NodeUnreachable, WorkersEx
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import JobState, Worker
+from muster.model.policy import HOUR_MS
 from muster.model.quarantine import FoundGang, SeenJob
+from muster.model.records import changed
 from muster.model.spec import JobSpec
 from tests.builders import a_job
-from tests.unit.engine.world import FOREVER, World
+from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
 N1 = NodeName("n1")
 OLD = JobId("job-7")
@@ -210,3 +212,37 @@ def test_a_loss_that_says_nothing_new_leaves_no_trace() -> None:
         world.engine.observe(event)
     version, lost = world.engine.state.version, dict(world.engine.state.lost)
     assert (version, lost) == (1, {})
+
+
+def test_nodes_hear_how_long_what_was_adopted_may_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    found(world, a_found_gang(spec=a_job(gpus=2, hours=2)))
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.adopt(OLD, world.now_ms)
+    assert [(each.job, each.max_duration_ms) for each in sent if isinstance(each, StartWorkers)] == [(OLD, 2 * HOUR_MS)]
+
+
+def test_a_new_worker_never_gets_the_rank_of_one_that_a_node_has_heard_of() -> None:
+    """The node would report the old process, or its end, as the new worker's."""
+    world = World(a_small_cluster(nodes=2))
+    job = world.submit(a_job(gpus=1, workers=(1, 4)), FOREVER)
+    world.settle()
+    before = world.engine.job(job)
+    seen = SeenJob(job=job, attempt=1, generation=before.generation, next_rank=before.next_rank + 3)
+    assert found(world, seen=(seen,)) == 1
+    assert found(world, seen=(seen,)) == 0
+    assert world.engine.job(job).next_rank == before.next_rank + 3
+
+
+def test_only_what_is_unknown_of_a_gang_is_in_quarantine() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER)
+    world.settle()
+    record = world.engine.job(job)
+    stray = Worker(rank=record.next_rank, role="worker", node=N1, gpus=(1,))
+    moved = changed(record.workers[0], gpus=(1,))
+    for workers, unknown in (((*record.workers, stray), (stray,)), ((moved,), (moved,)), (record.workers, ())):
+        found(world, FoundGang(job=job, attempt=1, generation=1, workers=workers, spec=record.spec))
+        assert [gang.workers for gang in world.engine.state.quarantine.on(N1)] == ([unknown] if unknown else [])
+        assert [each.rank for each in world.engine.job(job).astray] == [each.rank for each in unknown]
