@@ -8,7 +8,7 @@ from pathlib import Path
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
-from muster.model.limits import WORKER_PROCESSES
+from muster.model.node_limits import WORKER_PROCESSES
 from muster.model.resources import Request
 from muster.model.spec import JobSpec, Role
 from muster.worker.cgroups import find_ground

@@ -44,6 +44,7 @@ from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.model.errors import MusterError, Refused, Unavailable
+from muster.model.events import ObservedEvent
 from muster.model.leadership import Leadership
 from muster.model.node import ClusterSpec, Node
 from muster.model.owner import Owner
@@ -84,6 +85,8 @@ class Charge:
     leadership: Leadership
     traces: Traces
     is_taken_over: bool
+    last_words: tuple[ObservedEvent, ...]
+    """What the nodes before had to say and nobody has recorded."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -241,7 +244,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             configuration=Configuration(
-                cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules, is_fenced=charge.is_taken_over
+                cluster=ClusterSpec(nodes=nodes),
+                rules=options.settings.rules,
+                is_fenced=charge.is_taken_over,
+                last_words=charge.last_words,
             ),
             on_turn=metrics.on_turn,
             on_step_down=_end_this_process,
@@ -284,14 +290,19 @@ def _take_charge(options: Options, store: SqlStore) -> Charge:
         )
     known = store.cluster.owner()
     is_taken_over = known is not None and not known.is_same(owner)
-    if known is not None and is_taken_over and options.take_over:
-        _fence(known, owner, options)
+    is_to_fence = known is not None and is_taken_over and options.take_over
+    last_words = _fence(known, owner, options) if known is not None and is_to_fence else ()
     seen = found.epochs.get(last.cluster, 0) if last.cluster else 0
     if seen > last.epoch:
         _log.warning("the database is older than its nodes: it was restored from a copy", extra={"epoch": seen})
     leadership = _lead(store, owner, seen, take_over=options.take_over)
     # What is asked here was asked above: nodes of this home that obeyed another database obey this one now.
-    return Charge(leadership=changed(leadership, takes_over=True), traces=found, is_taken_over=is_taken_over)
+    return Charge(
+        leadership=changed(leadership, takes_over=True),
+        traces=found,
+        is_taken_over=is_taken_over,
+        last_words=last_words,
+    )
 
 
 def _lead(store: SqlStore, owner: Owner, seen: int, *, take_over: bool) -> Leadership:
@@ -305,15 +316,16 @@ def _lead(store: SqlStore, owner: Owner, seen: int, *, take_over: bool) -> Leade
         return changed(last, epoch=max(last.epoch, seen) + 1)
 
 
-def _fence(known: Owner, owner: Owner, options: Options) -> None:
-    """End what the nodes of the home before this one run, or be told that nothing does."""
+def _fence(known: Owner, owner: Owner, options: Options) -> tuple[ObservedEvent, ...]:
+    """End what the nodes of the home before this one run, or be told that nothing does; what they had still to say."""
     if known.machine == owner.machine:
-        fence(Path(known.home))
-    elif not options.is_fenced:
+        return fence(Path(known.home))
+    if not options.is_fenced:
         raise Refused(
             f"what runs in {known} cannot be ended from here: run `muster down --jobs --home {known.home}` there, "
             "and then `muster up --take-over --fenced` here"
         )
+    return ()
 
 
 def _whereabouts(url: str) -> str:

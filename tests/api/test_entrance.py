@@ -48,7 +48,7 @@ def test_a_dear_request_is_answered_and_those_behind_it_wait() -> None:
 
 def test_turns_are_shared_and_a_newcomer_does_not_wait_behind_a_crowd() -> None:
     async def play() -> None:
-        turns = Turns(2, each=1, waiting=100)
+        turns = Turns(2, each=1, alone=2, waiting=100)
         for _ in range(2):
             await turns.enter("busy")
         crowd = [asyncio.ensure_future(turns.enter("busy")) for _ in range(50)]
@@ -68,9 +68,29 @@ def test_turns_are_shared_and_a_newcomer_does_not_wait_behind_a_crowd() -> None:
     asyncio.run(play())
 
 
+def test_who_is_alone_has_more_turns_until_somebody_comes() -> None:
+    async def play() -> None:
+        turns = Turns(1, each=1, alone=3, waiting=10)
+        for _ in range(3):
+            await turns.enter("busy")
+        await turns.enter("new")
+        more = asyncio.ensure_future(turns.enter("busy"))
+        for _ in range(3):
+            turns.leave("busy")
+            await asyncio.sleep(0)
+        assert more.done()  # It had none left, and one is always its own.
+        second = asyncio.ensure_future(turns.enter("busy"))
+        await asyncio.sleep(0)
+        assert not second.done()
+        turns.leave("new")
+        await asyncio.wait_for(second, DEADLINE_S)
+
+    asyncio.run(play())
+
+
 def test_too_many_that_wait_are_sent_away_and_one_that_leaves_gives_its_turn_on() -> None:
     async def play() -> None:
-        turns = Turns(1, each=1, waiting=2)
+        turns = Turns(1, each=1, alone=1, waiting=2)
         await turns.enter("ada")
         waiting = [asyncio.ensure_future(turns.enter("ada")) for _ in range(2)]
         await asyncio.sleep(0)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
-from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, FAILED_GANG_GRACE_MS
+from muster.model.limits import FAILED_GANG_GRACE_MS
+from muster.model.node_limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS
 from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Struck, Violation, overlap_s
 from tests.chaos.ledger import Run
 
@@ -17,6 +18,8 @@ HANG_S = CONTROL_SILENCE_MS / 1000
 """How much later a supervisor may act when the control plane is not dead but hangs."""
 LOAD_S = 3.0
 """What a busy machine may add to any time."""
+STARTED_S = 1.0
+"""How long after a job is to start its process may be there: a limit counts from the first."""
 PIPE_S = 1.0
 """Output that was printed this long before its supervisor was struck must be there."""
 REPLACED_S = 8.0
@@ -144,7 +147,7 @@ def _untimely(evidence: Evidence, asked: Asked, runs: list[Run]) -> str:
     if asked.limit_s is None:
         return "it has no limit that could have passed"
     # It is told to leave early enough to be gone by then.
-    least_s = asked.limit_s - min(asked.grace_s, asked.limit_s / 2) - 0.2
+    least_s = asked.limit_s - min(asked.grace_s, asked.limit_s / 2) - STARTED_S
     held_up = [(struck.from_s, struck.until_s) for struck in evidence.struck if struck.kind in HOLDS_UP]
     if not runs:
         is_excused = any(until_s - from_s >= least_s for from_s, until_s in held_up)

@@ -217,12 +217,12 @@ def test_a_limit_that_had_not_passed_is_found() -> None:
 
 def test_a_limit_may_pass_before_a_start_that_a_fault_held_up() -> None:
     evidence = honest()
-    evidence.asked = [a_job(ends="timed_out", limit_s=4, grace_s=2)]
+    evidence.asked = [a_job(ends="timed_out", limit_s=6, grace_s=2)]
     evidence.runs = [a_run(started_s=100, gone_s=101, code=143)]
     evidence.answers = an_answer("timed_out")
-    evidence.struck = [Struck(kind="worker-stop", from_s=98, until_s=100)]
+    evidence.struck = [Struck(kind="worker-stop", from_s=97, until_s=100)]
     assert broken(evidence) == ["false-timed_out"]
-    evidence.struck = [Struck(kind="supervisor-stop", from_s=98, until_s=100)]
+    evidence.struck = [Struck(kind="supervisor-stop", from_s=97, until_s=100)]
     assert broken(evidence) == []
     evidence.runs = []
     assert broken(evidence) == []

@@ -15,7 +15,7 @@ from muster.model.events import (
 )
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
-from muster.model.limits import ABSENCE_MARGIN_MS
+from muster.model.node_limits import ABSENCE_MARGIN_MS
 from muster.model.records import changed
 from tests.contract.test_backend import RUNS_ON, gone, heard, kill, start, stop, up
 from tests.unit.core.lifecycle_builders import JOB

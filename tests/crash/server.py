@@ -35,7 +35,6 @@ class Server:
 
         `is_up` is asked with its address where something else than an answer is waited for.
         """
-        (self.home / "server.json").unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
         if failpoint:
             environment[VARIABLE] = failpoint
@@ -56,6 +55,11 @@ class Server:
         """True once the process has ended."""
         assert self._process is not None
         return self._process.poll() is not None
+
+    @property
+    def _pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def await_death(self) -> int:
         """Wait until it has died of itself."""
@@ -89,13 +93,15 @@ class Server:
 
     def cpu_s(self) -> float:
         """How much processor time it has used."""
-        assert self._process is not None
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _answers(self, is_up: Callable[[str], bool] | None) -> bool:
         try:
-            url = json.loads((self.home / "server.json").read_text())["url"]
+            record = json.loads((self.home / "server.json").read_text())
+            if record["pid"] != self._pid:
+                return False  # left by one that was killed
+            url = record["url"]
             if is_up is not None:
                 return is_up(url)
             self._connect(url, (self.home / "token").read_text().strip())

@@ -208,6 +208,15 @@ def test_a_greeting_lists_gangs_with_their_places_and_their_job_files(machine: M
     assert (later.gangs, [each.job for each in later.seen]) == ((), ["job-1"])
 
 
+def test_nobody_looks_after_a_gang_that_the_control_plane_does_not_speak_of(machine: Machine) -> None:
+    machine.start("trap '' TERM; echo $$ ready; sleep 60", max_duration_ms=1_000)
+    pid = int(machine.says("ready").split()[0])
+    machine.backend.close()
+    machine.backend = machine.connect()
+    assert machine.exit_of().timed_out
+    assert not is_alive(pid)
+
+
 def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_nobody(machine: Machine) -> None:
     machine.start(GOES_ON)
     machine.says("ready")

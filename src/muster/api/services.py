@@ -21,7 +21,7 @@ from muster.api.places import Places
 from muster.api.reading.readers import Readers
 from muster.live.census import Counting
 from muster.live.inbox import Wish
-from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_EACH, TURNS_WAITING
+from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
 from muster.model.errors import TooMany
 from muster.model.limits import (
     LOG_FOLLOWERS,
@@ -53,7 +53,7 @@ class Services:
         """Set when the server stops: whatever streams, ends."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
         self.strangers = Rates(STRANGERS_PER_S, deps.settings.strangers_at_once)
-        self.turns = Turns(TURNS, each=TURNS_EACH, waiting=TURNS_WAITING)
+        self.turns = Turns(TURNS, each=TURNS_EACH, alone=TURNS_ALONE, waiting=TURNS_WAITING)
         self.denials = Denials(deps.control, deps.clock.now_ms)
         self.readers = Readers()
         self.followers = Places(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)

@@ -7,12 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isqrt
 
-from muster.model.limits import (
-    CHECKPOINT_EVERY_MAX_MS,
-    CHECKPOINT_EVERY_MIN_MS,
-    CHECKPOINT_EVERY_MS,
-    NODE_MTBF_MS,
-)
+from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
 from muster.model.spec import CheckpointSpec
 
 

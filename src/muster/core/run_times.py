@@ -8,14 +8,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 
 from muster.model.job import RunningJob
-from muster.model.limits import (
-    RUN_TIME_CIRCLES,
-    RUN_TIME_WINDOW,
-    TURN_ENDINGS,
-    TURN_MAX_MS,
-    TURN_MIN_MS,
-    TURN_PERCENT,
-)
+from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW, TURN_ENDINGS, TURN_MAX_MS, TURN_MIN_MS, TURN_PERCENT
 from muster.model.resources import GPU_MILLI
 from muster.model.saved_state import RunTimesRecord
 from muster.model.spec import JobSpec

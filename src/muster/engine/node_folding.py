@@ -76,10 +76,7 @@ def adopt(state: State, event: GangAdopted) -> Outcome:
     """Take a gang out of quarantine, and let its job go on with it."""
     ranks = frozenset(worker.rank for worker in event.workers)
     _plan_without_quarantine(state, state.quarantine.release(event.job, event.attempt, ranks))
-    outcome = move_all(state, event, state.addressed(event.job))
-    # Its nodes know the limit of before, and keep it when nobody else is there.
-    commands = tuple(each for move in outcome.moves for each in standing_commands(move.after, event.at_ms))
-    return Outcome(outcome.moves, commands, is_change=outcome.is_change)
+    return move_all(state, event, state.addressed(event.job))
 
 
 def _plan_without_quarantine(state: State, nodes: Iterable[NodeName]) -> None:

@@ -57,6 +57,8 @@ class Configuration:
     """Put in force when it is different from what was configured last; None leaves the rules as they are."""
     is_fenced: bool = False
     """True when everything that ran on the nodes so far has been ended: other machines have their names now."""
+    last_words: tuple[ObservedEvent, ...] = ()
+    """What those nodes had to say and nobody has recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +215,7 @@ class ControlPlane:
         now_ms, rules = self._clock.now_ms(), self._configuration.rules
         with engine.batch():
             if self._configuration.is_fenced:
+                engine.observe(*(changed(event, at_ms=now_ms) for event in self._configuration.last_words))
                 engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
             configured = engine.state.configured

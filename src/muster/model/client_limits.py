@@ -86,8 +86,10 @@ THROTTLED_S = 0.25
 
 TURNS = 8
 TURNS_EACH = 1
+TURNS_ALONE = 32
 """Requests that are being answered at once: so many of all subjects, and of each subject so many whatever the others
-do. A newcomer waits behind a few requests, not behind everything that a busy neighbour has asked for."""
+do. A newcomer waits behind a few requests, not behind everything that a busy neighbour has asked for. One subject that
+has the server to itself has more: many submissions are made durable with one write."""
 
 TURNS_WAITING = 256
 """Requests of one subject that wait for their turn."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.home import Home
 from muster.model.ids import NodeName
-from muster.model.limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.model.node_limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
@@ -96,7 +96,7 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
     premises.claim_workers()
     keep_from_cleaners(premises.workers.parent)
-    inheritance = Inheritance(journal, premises)
+    inheritance = Inheritance(journal, premises.home, premises.workers)
     inheritance.settle()
     if inheritance.is_settled:
         remove_all(premises.workers)

@@ -59,6 +59,8 @@ class Crew:
         self._by_pid: dict[int, WorkerProcess] = {}
         self._held: dict[JobId, list[_Start]] = {}
         """Starts that wait until an older attempt is gone."""
+        self._claimed: dict[JobId, None] = {}
+        """Jobs of which the present control plane has said anything: the others nobody looks after."""
         self._is_left = is_left
         """True for the token of a worker that a predecessor left and that may be alive."""
         self._may_have_strangers = False
@@ -66,7 +68,7 @@ class Crew:
         self._around = Surroundings(
             loop=loop,
             mains=lambda: frozenset(self._by_pid),
-            is_away=is_away,
+            is_away=lambda process: is_away() or self._seats[process.token].job not in self._claimed,
             saved=self._saved,
             overdue=self._overdue,
             gone=self._gone,
@@ -77,6 +79,10 @@ class Crew:
         """True when no worker has a process."""
         return not self._processes
 
+    def forget_claims(self) -> None:
+        """Another control plane is there: what it does not speak of is not its own."""
+        self._claimed.clear()
+
     def obey(self, command: Command, meeting: Meeting) -> None:
         """Carry a command out, unless it is older than what was heard of its job."""
         gang = self._register.gangs.get(command.job)
@@ -86,6 +92,7 @@ class Crew:
             self._deny_older(command)
             return
         gang = self._fence(gang, command, meeting)
+        self._claimed[command.job] = None
         match command:
             case StartWorkers():
                 if gang.spec is None and command.workers:

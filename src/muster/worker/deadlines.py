@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from muster.model.limits import ABSENCE_MARGIN_MS
+from muster.model.node_limits import ABSENCE_MARGIN_MS
 
 
 @dataclass(slots=True)

@@ -19,13 +19,12 @@ from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
 from muster.worker.environment import TOKEN_VARIABLE
-from muster.worker.journal import JOURNAL, Journal, recorded
+from muster.worker.journal import JOURNAL, Journal
 from muster.worker.marks import mark_of, marks_on
 from muster.worker.messages import encoded
-from muster.worker.outfit import Premises
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Register, Seat
-from muster.worker.runtime_folder import exit_record, remove
+from muster.worker.runtime_folder import exit_record, remove, runtime_folder
 from muster.worker.segments import Segments, log_folder
 
 PATIENCE_S = 5.0
@@ -35,18 +34,23 @@ LOCK = "lock"
 """Its name in the node's folder: held by the node's supervisor, or by whoever sweeps in its place."""
 
 
+LOCK_WAIT_S = 2.0
+"""How long whoever sweeps waits for the lock."""
+
 CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
 
 
 class Inheritance:
     """The workers of a predecessor, until they are gone."""
 
-    def __init__(self, journal: Journal, premises: Premises) -> None:
+    def __init__(self, journal: Journal, home: Path, workers: Path) -> None:
+        """`workers` is where each worker of the node has a folder of its own."""
         self._journal = journal
-        self._premises = premises
+        self._home = home
+        self._workers = workers
         register = journal.register
         self._left = _leftovers(register)
-        self._codes = _exit_codes(self._left, premises)
+        self._codes = _exit_codes(self._left, workers)
         """By token, of workers that had ended by themselves. Read before anything is killed, so that nothing that is
         killed is taken for one of them."""
         lost = [seat for seat in self._left if seat.token not in register.doomed and seat.token not in self._codes]
@@ -59,6 +63,13 @@ class Inheritance:
     def is_settled(self) -> bool:
         """True when everything that was left is gone."""
         return not self._left
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What is still alive, in words."""
+        return tuple(
+            f"rank {each.rank} of {each.job}, attempt {each.attempt} (process {each.pid})" for each in self._left
+        )
 
     def holds(self, token: str) -> bool:
         """True while a worker that was left may be alive."""
@@ -83,7 +94,7 @@ class Inheritance:
         ended, self._left = [seat for seat in self._left if seat.token not in tokens], alive
         for seat in ended:
             self._note(seat)
-            _tidy(seat, self._premises)
+            _tidy(seat, self._home, self._workers)
         self._journal.flush()
         for seat in ended:
             gone(seat)
@@ -100,17 +111,20 @@ class Inheritance:
 def sweep(folder: Path) -> tuple[str, ...]:
     """End what a dead supervisor of a node left, in the place of a successor. What is still alive, in words.
 
-    A node whose supervisor lives is left to it, and so is what that one runs.
+    Ends are noted in the journal, as a successor would do. A node whose supervisor lives is left to it, and so is what
+    that one runs.
     """
     if not (folder / JOURNAL).is_file():
         return ()  # it has never run anything
     with _lock_of(folder) as is_taken:
         if is_taken:
             return ("what its living supervisor runs",)
-        register = recorded(folder / JOURNAL)
-        seats = _leftovers(register) if register.boot == boot_id() else []
-        alive = _ended(seats, PATIENCE_S)
-    return tuple(f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
+        home = folder.parent.parent
+        journal = Journal(folder / JOURNAL)
+        inheritance = Inheritance(journal, home, runtime_folder(home) / folder.name)
+        inheritance.settle(PATIENCE_S)
+        journal.close()
+    return inheritance.left
 
 
 @contextmanager
@@ -118,13 +132,23 @@ def _lock_of(folder: Path) -> Iterator[bool]:
     """Hold the node's lock, so that no supervisor starts meanwhile; True when somebody else has it."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        yield True
-    else:
-        yield False
+        yield not _has_locked(lock)
     finally:
         os.close(lock)
+
+
+def _has_locked(lock: int) -> bool:
+    """Take a lock. A process that was just killed holds its own for a moment longer."""
+    give_up_s = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up_s:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 def _leftovers(register: Register) -> list[Seat]:
@@ -137,8 +161,8 @@ def _ignored(_: Seat) -> None:
     """Nobody waits for it."""
 
 
-def _exit_codes(seats: list[Seat], premises: Premises) -> dict[str, int]:
-    records = ((seat.token, exit_record(premises.workers / seat.token)) for seat in seats)
+def _exit_codes(seats: list[Seat], workers: Path) -> dict[str, int]:
+    records = ((seat.token, exit_record(workers / seat.token)) for seat in seats)
     return {token: code for token, code in records if code is not None}
 
 
@@ -209,9 +233,9 @@ def _token_of(pid: int) -> str:
     return next((each.removeprefix(prefix).decode() for each in variables if each.startswith(prefix)), "")
 
 
-def _tidy(seat: Seat, premises: Premises) -> None:
+def _tidy(seat: Seat, home: Path, workers: Path) -> None:
     Cgroup(seat.folders).remove()
-    remove(premises.workers / seat.token)
-    log = Segments(log_folder(premises.home, seat.job, seat.attempt, seat.rank))
+    remove(workers / seat.token)
+    log = Segments(log_folder(home, seat.job, seat.attempt, seat.rank))
     log.write(CUT_NOTE)
     log.close()

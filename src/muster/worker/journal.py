@@ -9,7 +9,7 @@ import json
 import os
 from pathlib import Path
 
-from muster.model.limits import SUPERVISOR_JOURNAL_BYTES
+from muster.model.node_limits import SUPERVISOR_JOURNAL_BYTES
 from muster.worker.register import Entry, Register
 
 JOURNAL = "journal"

@@ -10,7 +10,8 @@ from muster.model.errors import Refused
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
-from muster.model.limits import SCRIPT_VARIABLE_BYTES, STOP_GRACE_MS
+from muster.model.limits import STOP_GRACE_MS
+from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.cgroups import MEMORY, PIDS, Allowance, Cgroup, Ground, make_cgroup

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from muster.home import Home
 from muster.model.ids import JobId
-from muster.model.limits import (
+from muster.model.node_limits import (
     LOG_SEGMENT_BYTES,
     LOG_TAIL_BYTES,
     LOGS_CHECK_BYTES,

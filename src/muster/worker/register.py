@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.model.ids import JobId
-from muster.model.limits import SUPERVISOR_ENDED_JOBS
+from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited
 
 Entry = Sequence[Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muster.home import Home
 from muster.model.ids import TeamPath
-from muster.model.limits import SECRET_BYTES
+from muster.model.node_limits import SECRET_BYTES
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

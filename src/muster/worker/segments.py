@@ -11,7 +11,7 @@ from pathlib import Path
 
 from muster.home import Home
 from muster.model.ids import JobId
-from muster.model.limits import LOG_SEGMENT_BYTES, LOG_SEGMENTS
+from muster.model.node_limits import LOG_SEGMENT_BYTES, LOG_SEGMENTS
 
 COMPLETE = "complete"
 """A file of this name beside the segments says that nothing more will come."""

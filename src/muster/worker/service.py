@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.model.limits import SUPERVISOR_BUFFER_BYTES, SUPERVISOR_HELLO_MS, SUPERVISOR_LINE_BYTES
+from muster.model.node_limits import SUPERVISOR_BUFFER_BYTES, SUPERVISOR_HELLO_MS, SUPERVISOR_LINE_BYTES
 from muster.worker.loop import Loop
 from muster.worker.messages import BadMessage, line, parsed
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.model.ids import JobId
-from muster.model.limits import CONTROL_SILENCE_MS
+from muster.model.node_limits import CONTROL_SILENCE_MS
 from muster.worker import messages
 from muster.worker.cgroups import CPU, MEMORY, PIDS
 from muster.worker.crew import Crew
@@ -142,6 +142,7 @@ class Supervisor:
     def _greet(self, connection: Connection) -> None:
         """Listen to this one from now on: an older one has been replaced."""
         before, self._control = self._control, connection
+        self._crew.forget_claims()
         self._heard_s = time.monotonic()
         if before is not None:
             before.close()

@@ -7,7 +7,7 @@ import struct
 import termios
 from collections.abc import Callable
 
-from muster.model.limits import PUMP_BYTES, TERMINAL_REPLAY_BYTES
+from muster.model.node_limits import PUMP_BYTES, TERMINAL_REPLAY_BYTES
 
 View = Callable[[bytes | None], None]
 """Shows more of the terminal to somebody; None means that there is no more."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from muster.model.limits import PUMP_BYTES
+from muster.model.node_limits import PUMP_BYTES
 from muster.worker import marks
 from muster.worker.deadlines import Deadlines
 from muster.worker.loop import Loop, Timer
@@ -44,7 +44,7 @@ class Surroundings:
     loop: Loop
     mains: Callable[[], frozenset[int]]
     """The first processes of all workers."""
-    is_away: Callable[[], bool]
+    is_away: Callable[["WorkerProcess"], bool]
     """True while no control plane is there, or it hangs: then limits are kept here."""
     saved: Callable[["WorkerProcess", Saved], None]
     overdue: Callable[["WorkerProcess"], None]
@@ -266,7 +266,7 @@ class WorkerProcess:
 
     def _look_at_clock(self) -> None:
         """Act on what is due, if nobody is there who would have. What was begun alone is seen through."""
-        if self._around.is_away() or self._is_idle or self._is_overdue:
+        if self._around.is_away(self) or self._is_idle or self._is_overdue:
             now_ms = _now_ms()
             has_to_die = self._deadlines.has_to_die(now_ms)
             if not self.is_told and (has_to_die or self._deadlines.has_to_leave(now_ms)):

@@ -6,7 +6,7 @@ from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
-from muster.model.limits import MASTER_PORTS, SUPERVISOR_ENDED_JOBS
+from muster.model.node_limits import MASTER_PORTS, SUPERVISOR_ENDED_JOBS
 from muster.model.records import changed
 from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
 

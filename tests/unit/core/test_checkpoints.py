@@ -13,12 +13,7 @@ from muster.core.checkpoints import (
     save_interval_ms,
     to_delete,
 )
-from muster.model.limits import (
-    CHECKPOINT_EVERY_MAX_MS,
-    CHECKPOINT_EVERY_MIN_MS,
-    CHECKPOINT_EVERY_MS,
-    NODE_MTBF_MS,
-)
+from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
 from muster.model.spec import CheckpointSpec
 
 SECOND_MS, HOUR_MS = 1_000, 3_600_000

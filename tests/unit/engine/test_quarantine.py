@@ -7,7 +7,6 @@ from muster.model.events import GangsFound, NodeLost, NodeUnreachable, WorkersEx
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import JobState, Worker
-from muster.model.policy import HOUR_MS
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import changed
 from muster.model.spec import JobSpec
@@ -214,15 +213,6 @@ def test_a_loss_that_says_nothing_new_leaves_no_trace() -> None:
     assert (version, lost) == (1, {})
 
 
-def test_nodes_hear_how_long_what_was_adopted_may_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    found(world, a_found_gang(spec=a_job(gpus=2, hours=2)))
-    sent: list[Command] = []
-    monkeypatch.setattr(world.backend, "send", sent.append)
-    world.engine.adopt(OLD, world.now_ms)
-    assert [(each.job, each.max_duration_ms) for each in sent if isinstance(each, StartWorkers)] == [(OLD, 2 * HOUR_MS)]
-
-
 def test_a_new_worker_never_gets_the_rank_of_one_that_a_node_has_heard_of() -> None:
     """The node would report the old process, or its end, as the new worker's."""
     world = World(a_small_cluster(nodes=2))
@@ -246,3 +236,37 @@ def test_only_what_is_unknown_of_a_gang_is_in_quarantine() -> None:
         found(world, FoundGang(job=job, attempt=1, generation=1, workers=workers, spec=record.spec))
         assert [gang.workers for gang in world.engine.state.quarantine.on(N1)] == ([unknown] if unknown else [])
         assert [each.rank for each in world.engine.job(job).astray] == [each.rank for each in unknown]
+
+
+def test_a_job_is_not_cancelled_while_something_of_it_lives_in_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    job = world.submit(a_job(gpus=2), FOREVER, held=True)
+    found(world, a_found_gang(job, spec=world.engine.job(job).spec))
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.cancel(job, world.now_ms)
+    assert not world.engine.job(job).state.is_final
+    assert [(type(each), each.attempt) for each in sent] == [(KillWorkers, 1)]
+    with pytest.raises(Conflict, match="was cancelled"):
+        world.engine.adopt(job, world.now_ms)
+    ended(world, job)
+    assert world.engine.job(job).state is JobState.CANCELLED
+
+
+def test_what_is_adopted_has_all_its_time_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    found(world, a_found_gang(spec=a_job(gpus=2)))
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.adopt(OLD, world.now_ms)
+    (start,) = sent
+    assert isinstance(start, StartWorkers)
+    record = world.engine.job(OLD)
+    assert start.max_duration_ms == (record.ends_by_ms or 0) - world.now_ms
+
+
+def test_what_is_adopted_grows_by_ranks_that_its_nodes_have_not_heard_of() -> None:
+    world = World()
+    found(world, changed(a_found_gang(spec=a_job(gpus=2)), next_rank=5))
+    world.engine.adopt(OLD, world.now_ms)
+    assert world.engine.job(OLD).next_rank == 5

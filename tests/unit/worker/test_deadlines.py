@@ -1,6 +1,6 @@
 """A supervisor that is alone acts a little later than a control plane would have."""
 
-from muster.model.limits import ABSENCE_MARGIN_MS
+from muster.model.node_limits import ABSENCE_MARGIN_MS
 from muster.worker.deadlines import Deadlines
 
 

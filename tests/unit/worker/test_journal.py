@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muster.model.ids import JobId
-from muster.model.limits import SUPERVISOR_ENDED_JOBS
+from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.worker.journal import Journal
 from muster.worker.register import Register
 

@@ -6,7 +6,7 @@ import pytest
 
 from muster.backends.local.logs import read_log
 from muster.model.ids import JobId
-from muster.model.limits import LOG_SEGMENT_BYTES, LOG_TAIL_BYTES, LOGS_CHECK_BYTES
+from muster.model.node_limits import LOG_SEGMENT_BYTES, LOG_TAIL_BYTES, LOGS_CHECK_BYTES
 from muster.worker import output_budget
 from muster.worker.output_budget import Disk, OutputBudget, disk_of
 from muster.worker.segments import Segments

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.model.ids import TeamPath
-from muster.model.limits import SECRET_BYTES
+from muster.model.node_limits import SECRET_BYTES
 from muster.worker.secret_files import SecretMissing, secrets_of
 
 TEAM = TeamPath("nlp/pretraining")

@@ -14,8 +14,10 @@ from muster.model.errors import TooMany
 class Turns:
     """Counts the requests that are being answered, and lines up those that wait."""
 
-    def __init__(self, most: int, *, each: int, waiting: int) -> None:
+    def __init__(self, most: int, *, each: int, alone: int, waiting: int) -> None:
+        """So many of all subjects, of each at least so many; and so many of one that has the server to itself."""
         self._most = most
+        self._alone = alone
         self._each = each
         self._waiting_most = waiting
         self._taken: Counter[str] = Counter()
@@ -59,4 +61,6 @@ class Turns:
             place.set_result(None)
 
     def _may(self, subject: str) -> bool:
-        return self._taken[subject] < self._each or self._taken.total() < self._most
+        others = len(self._taken) - (subject in self._taken) or len(self._waiting) - (subject in self._waiting)
+        most = self._most if others else self._alone
+        return self._taken[subject] < self._each or self._taken.total() < most

@@ -3,7 +3,8 @@
 from pydantic import Field
 
 from muster.api.schemas.base import Schema
-from muster.model.limits import GANG_WORKERS, LOG_CHUNK_BYTES, LOG_READ_BYTES
+from muster.model.limits import GANG_WORKERS, LOG_CHUNK_BYTES
+from muster.model.node_limits import LOG_READ_BYTES
 
 
 class LogRange(Schema):

@@ -119,7 +119,12 @@ class SupervisedBackend(FakeBackend):
             workers = tuple(each.worker for each in alive)
             if workers:
                 yield FoundGang(
-                    job=job, attempt=gang.attempt, generation=gang.generation, workers=workers, spec=gang.spec
+                    job=job,
+                    attempt=gang.attempt,
+                    generation=gang.generation,
+                    workers=workers,
+                    spec=gang.spec,
+                    next_rank=max(gang.processes) + 1,
                 )
 
     def end_everything(self) -> None:

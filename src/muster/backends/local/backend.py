@@ -15,7 +15,7 @@ from pathlib import Path
 
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
-from muster.backends.local.ending import end_supervisors, node_folders
+from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.greeting import found_gangs
 from muster.backends.local.link import Link, Listener, whereabouts
 from muster.backends.local.ports import free_port
@@ -34,8 +34,8 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, ranks_named
 from muster.model.leadership import Leadership
-from muster.model.limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.node import Node
+from muster.model.node_limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
 from muster.worker.output_budget import Disk
@@ -271,6 +271,9 @@ class LocalBackend:
         self._ring()  # what waited for it to greet waits no longer
 
     def _swept(self, link: Link) -> None:
+        """Nothing of it is left. What ended by itself before is told first: it need not be done again."""
+        for event in last_words(Home(self._home).node(link.node.name)):
+            self._tell(event)
         self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
 
     def _refused(self, link: Link, because: str) -> None:

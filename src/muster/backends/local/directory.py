@@ -11,7 +11,7 @@ from typing import assert_never
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
-from muster.model.limits import SUPERVISOR_ENDED_JOBS
+from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.model.records import changed
 
 

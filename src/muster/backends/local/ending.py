@@ -11,9 +11,13 @@ from pathlib import Path
 from muster.backends.local.link import Whereabouts, whereabouts
 from muster.home import Home
 from muster.model.errors import TimedOut
-from muster.model.limits import SUPERVISOR_END_S
+from muster.model.node_limits import SUPERVISOR_END_S
+from muster.model.reports import CheckpointSaved, WorkersExited
 from muster.processes import is_same
+from muster.worker.crew import KILLED
 from muster.worker.inheritance import sweep
+from muster.worker.journal import JOURNAL, recorded
+from muster.worker.messages import WorkerReport, report
 
 KILL_WAIT_S = 5.0
 """How long a killed supervisor may take to be gone: what waits for a disk may take for ever."""
@@ -42,6 +46,21 @@ def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S
     left = [f"{what} on {folder.name}" for folder in known for what in sweep(folder)]
     if left:
         raise TimedOut(f"these processes do not end: {', '.join(left)}; do they wait for a disk? Try again later")
+
+
+def last_words(folder: Path) -> tuple[WorkerReport, ...]:
+    """What workers did by themselves and nobody has acknowledged, from a supervisor that is gone, in order."""
+    if not (folder / JOURNAL).is_file():
+        return ()
+    unheard = (report(body) for _, body in sorted(recorded(folder / JOURNAL).reports.items()))
+    return tuple(event for event in unheard if _is_of_itself(event))
+
+
+def _is_of_itself(event: WorkerReport) -> bool:
+    """False for workers that were told to leave or killed: those are lost with the node."""
+    if isinstance(event, WorkersExited):
+        return not event.told and event.exit_code != KILLED
+    return isinstance(event, CheckpointSaved)
 
 
 def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:

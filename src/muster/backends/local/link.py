@@ -27,14 +27,14 @@ from pathlib import Path
 
 from muster.home import Home
 from muster.model.leadership import Leadership
-from muster.model.limits import (
+from muster.model.node import Node
+from muster.model.node_limits import (
     CONTROL_PING_MS,
     SUPERVISOR_BACKLOG,
     SUPERVISOR_HELLO_MS,
     SUPERVISOR_PAUSE_MAX_MS,
     SUPERVISOR_SILENCE_MS,
 )
-from muster.model.node import Node
 from muster.private_files import open_private
 from muster.processes import is_same
 from muster.worker.inheritance import sweep

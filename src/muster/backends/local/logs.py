@@ -5,7 +5,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from muster.model.ids import JobId
-from muster.model.limits import LOG_READ_BYTES
+from muster.model.node_limits import LOG_READ_BYTES
 from muster.worker.segments import COMPLETE, log_folder, segment_name, segments_in
 
 

@@ -8,10 +8,11 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.backends.local.ending import end_supervisors, node_folders
+from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.home import Home
 from muster.model.owner import Owner
 from muster.worker.journal import JOURNAL, recorded
+from muster.worker.messages import WorkerReport
 from muster.worker.processes import boot_id
 from muster.worker.register import Register
 
@@ -61,9 +62,10 @@ def traces(home: Path) -> Traces:
     )
 
 
-def fence(home: Path) -> None:
-    """End everything that the supervisors of another home of this machine run, and the supervisors themselves."""
+def fence(home: Path) -> tuple[WorkerReport, ...]:
+    """End everything that the supervisors of another home of this machine run, and say what nobody has heard of it."""
     end_supervisors(node_folders(home))
+    return tuple(event for folder in node_folders(home) for event in last_words(folder))
 
 
 def _running(node: str, register: Register) -> list[str]:

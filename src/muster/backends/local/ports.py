@@ -9,7 +9,7 @@ import socket
 from hashlib import sha256
 
 from muster.model.ids import JobId
-from muster.model.limits import MASTER_PORTS
+from muster.model.node_limits import MASTER_PORTS
 
 
 def free_port(job: JobId, attempt: int, taken: frozenset[int]) -> int:

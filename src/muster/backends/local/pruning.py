@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.model.limits import (
+from muster.model.node_limits import (
     LOGS_DISK_PART,
     LOGS_GROWTH_PART,
     LOGS_KEPT_S,

@@ -6,12 +6,14 @@ has seen, so that no new worker is taken for an old one.
 """
 
 from muster.core.lifecycle.seats import occupied
+from muster.core.lifecycle.standing import standing_commands
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import grace_ms
 from muster.core.lifecycle.waiting import waiting_state
 from muster.model.events import GangAdopted, GangsFound, NodeLost, StartFailed, WorkersExited
 from muster.model.ids import NodeName
-from muster.model.job import Astray, Job, JobState, Placement, Worker
+from muster.model.instructions import KillWorkers
+from muster.model.job import Astray, Cause, Job, JobState, Placement, Worker
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
 
@@ -55,7 +57,23 @@ def found(job: Job, event: GangsFound) -> Step:
         next_rank=max(job.next_rank, _next_rank(job, gangs, event)),
         attempt_seen=max(job.attempt_seen, attempt) if attempt > job.attempt else job.attempt_seen,
     )
-    return _reconsidered(after), ()
+    return _reconsidered(after, event.at_ms), ()
+
+
+def cancel(job: Job) -> Step:
+    """Give up a job of which workers are in quarantine: it has ended when they have."""
+    generation = job.generation + 1
+    attempts = sorted({each.attempt for each in job.astray})
+    kills = tuple(
+        KillWorkers(
+            job=job.id,
+            attempt=attempt,
+            generation=generation,
+            ranks=tuple(each.rank for each in job.astray if each.attempt == attempt),
+        )
+        for attempt in attempts
+    )
+    return changed(job, cause=Cause.CANCELLED, generation=generation), kills
 
 
 def _next_rank(job: Job, gangs: list[FoundGang], event: GangsFound) -> int:
@@ -69,13 +87,13 @@ def without(job: Job, event: WorkersExited | StartFailed) -> Job:
     """The job after some of its stray workers have ended."""
     ended = frozenset(event.ranks)
     left = tuple(each for each in job.astray if each.attempt != event.attempt or each.rank not in ended)
-    return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left))
+    return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left), event.at_ms)
 
 
 def gone_with_node(job: Job, event: NodeLost) -> Job:
     """The job after a node is lost with all that it ran."""
     left = tuple(each for each in job.astray if each.node != event.node)
-    return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left))
+    return job if len(left) == len(job.astray) else _reconsidered(changed(job, astray=left), event.at_ms)
 
 
 def adopt(job: Job, event: GangAdopted) -> Step:
@@ -87,11 +105,11 @@ def adopt(job: Job, event: GangAdopted) -> Step:
         job,
         state=JobState.RUNNING,
         attempt=event.attempt,
-        generation=max(job.generation, event.generation),
+        generation=max(job.generation, event.generation) + 1,
         attempt_generation=event.generation,
         workers=event.workers,
         ready_ranks=ranks,
-        next_rank=max(ranks, default=-1) + 1,
+        next_rank=max((*(rank + 1 for rank in ranks), event.next_rank)),
         started_ms=event.at_ms,
         first_started_ms=event.at_ms if job.first_started_ms is None else job.first_started_ms,
         billed_ms=event.at_ms,
@@ -101,11 +119,13 @@ def adopt(job: Job, event: GangAdopted) -> Step:
         exit_code=None,
         astray=tuple(each for each in job.astray if each.attempt != event.attempt),
     )
-    return after, ()
+    return after, standing_commands(after, event.at_ms)  # its time begins anew, also where it runs
 
 
-def _reconsidered(job: Job) -> Job:
+def _reconsidered(job: Job, at_ms: int) -> Job:
     if job.state.holds_resources:
         return job
+    if not job.astray and job.cause is Cause.CANCELLED:
+        return changed(job, state=JobState.CANCELLED, ended_ms=at_ms)
     counted = changed(job, attempt=max(job.attempt, job.attempt_seen))
     return changed(counted, state=waiting_state(counted))

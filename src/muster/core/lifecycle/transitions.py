@@ -154,7 +154,8 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
         case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
             return reconsider(job, event), ()
         case JobCancelRequested():
-            return stopping.cancel(job, event)
+            is_only_astray = bool(job.astray) and not job.state.holds_resources
+            return astray.cancel(job) if is_only_astray else stopping.cancel(job, event)
         case EvictionOrdered():
             return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
         case StartFailed():

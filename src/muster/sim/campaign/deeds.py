@@ -5,8 +5,8 @@ from contextlib import suppress
 
 from muster.model.errors import Conflict, Unavailable
 from muster.model.ids import JobId
-from muster.model.limits import CONTROL_SILENCE_MS
 from muster.model.node import Node, NodeState
+from muster.model.node_limits import CONTROL_SILENCE_MS
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.records import changed
 from muster.sim.campaign.circumstances import SPOT

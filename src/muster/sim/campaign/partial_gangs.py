@@ -10,7 +10,8 @@ from muster.core.lifecycle import occupied
 from muster.engine.state import State
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
-from muster.model.limits import ABSENCE_MARGIN_MS, KILL_REPEAT_MS
+from muster.model.limits import KILL_REPEAT_MS
+from muster.model.node_limits import ABSENCE_MARGIN_MS
 from muster.sim.campaign.grounds import Ground, Seat
 
 LEAVING = (JobState.CHECKPOINTING, JobState.STOPPING)

@@ -7,8 +7,9 @@ from muster.backends.fake.process import Process
 from muster.backends.fake.supervised import SupervisedBackend
 from muster.model.events import NodeChanged
 from muster.model.ids import JobId, NodeName
-from muster.model.limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS, KILL_REPEAT_MS
+from muster.model.limits import KILL_REPEAT_MS
 from muster.model.node import Node, NodeState
+from muster.model.node_limits import ABSENCE_MARGIN_MS, CONTROL_SILENCE_MS
 from muster.sim.campaign.grounds import Absence, Seat
 from muster.sim.campaign.workload import Submission
 
