@@ -121,6 +121,15 @@ def test_supervisors_that_hear_the_control_plane_leave_limits_to_it() -> None:
     assert backend.alive(JOB) == (0, 1)
 
 
+def test_what_a_supervisor_began_alone_it_sees_through() -> None:
+    backend = a_backend(Script(run_ms=None, stop_ms=None), changed(start(), max_duration_ms=100_000))
+    backend.fall_silent()
+    backend.advance(100_000)
+    backend.hear_again()
+    backend.advance(100_000 + ABSENCE_MARGIN_MS)
+    assert backend.alive(JOB) == ()
+
+
 def test_supervisors_that_are_alone_end_grace_periods() -> None:
     backend = a_backend(Script(run_ms=None, stop_ms=None))
     backend.send(stop())

@@ -33,6 +33,7 @@ def adoption(state: State, job: JobId, now_ms: int, *, by: str) -> tuple[Event, 
         workers=gang.workers,
         max_duration_ms=setting.limit_ms(spec),
         stop_grace_ms=setting.policy.stop_grace_ms,
+        next_rank=gang.next_rank,
         by=by,
     )
     return (adopted,) if known is not None else (JobSubmitted(at_ms=now_ms, job=job, spec=spec, by=by), adopted)
@@ -68,7 +69,8 @@ def _whole_gang(state: State, job: JobId) -> FoundGang:
     workers = sorted((worker for part in parts for worker in part.workers), key=lambda worker: worker.rank)
     generation = max(part.generation for part in parts)
     spec = next((part.spec for part in parts if part.spec is not None), None)
-    return changed(parts[0], workers=tuple(workers), generation=generation, spec=spec)
+    next_rank = max(part.next_rank for part in parts)
+    return changed(parts[0], workers=tuple(workers), generation=generation, spec=spec, next_rank=next_rank)
 
 
 def _check_job(job: JobId, known: Job | None) -> None:

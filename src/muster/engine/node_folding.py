@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from muster.core.lifecycle import is_known, occupied, standing_commands
+from muster.core.lifecycle import occupied, standing_commands, unknown_workers
 from muster.engine.state import NOTHING, Outcome, State, move_all
 from muster.model.events import (
     ENGINE,
@@ -46,7 +46,8 @@ def fold_node_event(state: State, event: NodeEvent) -> Outcome:
 
 def _take_stock(state: State, event: GangsFound) -> Outcome:
     """Compare what a node runs with what the records say, and quarantine the rest."""
-    unknown = tuple(gang for gang in event.gangs if not _is_known(state, gang, event.node))
+    parts = (_unknown_part(state, gang, event.node) for gang in event.gangs)
+    unknown = tuple(part for part in parts if part.workers)
     jobs = [gang.job for gang in (*state.quarantine.on(event.node), *event.gangs)]
     concerned = dict.fromkeys((*jobs, *(each.job for each in event.seen)))
     moves = move_all(state, event, [job for job in concerned if job in state.jobs]).moves
@@ -59,9 +60,9 @@ def _take_stock(state: State, event: GangsFound) -> Outcome:
     return Outcome(moves, commands, is_change=is_news or bool(moves))
 
 
-def _is_known(state: State, gang: FoundGang, node: NodeName) -> bool:
+def _unknown_part(state: State, gang: FoundGang, node: NodeName) -> FoundGang:
     job = state.jobs.get(gang.job)
-    return job is not None and is_known(job, gang, node)
+    return gang if job is None else changed(gang, workers=unknown_workers(job, gang, node))
 
 
 def release(state: State, event: WorkersExited | StartFailed, outcome: Outcome) -> Outcome:
@@ -202,4 +203,7 @@ def of_interest(event: GangsFound, state: State) -> GangsFound:
 
 def _is_behind(job: Job, seen: SeenJob) -> bool:
     """True when a node has heard more of a job than its record knows."""
-    return not job.state.is_final and (seen.attempt > job.attempt or seen.generation > job.generation)
+    if job.state.is_final:
+        return False
+    has_other_ranks = job.state.holds_resources and seen.attempt == job.attempt and seen.next_rank > job.next_rank
+    return has_other_ranks or seen.attempt > job.attempt or seen.generation > job.generation

@@ -253,6 +253,8 @@ class GangAdopted(Record, frozen=True, kw_only=True):
     max_duration_ms: int
     """How long it may run from now on: when it was started is not known."""
     stop_grace_ms: int
+    next_rank: int = 0
+    """Above every rank of the attempt that a node has heard of."""
     by: str = ""
 
 

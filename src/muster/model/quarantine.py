@@ -15,6 +15,8 @@ class FoundGang(Record, frozen=True, kw_only=True):
     workers: Placement
     spec: JobSpec | None = None
     """What it was started from; None where the node does not remember."""
+    next_rank: int = 0
+    """Above every rank of the attempt that the node has heard of, also of workers that have ended."""
 
 
 class SeenJob(Record, frozen=True, kw_only=True):
@@ -23,3 +25,5 @@ class SeenJob(Record, frozen=True, kw_only=True):
     job: JobId
     attempt: int
     generation: int
+    next_rank: int = 0
+    """Above every rank of that attempt that the node has heard of."""

@@ -70,6 +70,7 @@ class WorkerProcess:
         self._clearing: Timer | None = None
         self._is_killed = False
         self._is_idle = False
+        self._is_overdue = False
         self._kills = 0
         self._listener: int | None = None
         self._saved: Saved | None = None
@@ -264,12 +265,13 @@ class WorkerProcess:
         self._clock = None if delay_ms is None else self._around.loop.after(delay_ms, self._look_at_clock)
 
     def _look_at_clock(self) -> None:
-        """Act on what is due, if nobody is there who would have."""
-        if self._around.is_away(self) or self._is_idle:
+        """Act on what is due, if nobody is there who would have. What was begun alone is seen through."""
+        if self._around.is_away(self) or self._is_idle or self._is_overdue:
             now_ms = _now_ms()
             has_to_die = self._deadlines.has_to_die(now_ms)
             if not self.is_told and (has_to_die or self._deadlines.has_to_leave(now_ms)):
                 self._note(LIMIT_NOTE)
+                self._is_overdue = True
                 self._around.overdue(self)
                 self.stop(self._outfit.grace_ms)
             if has_to_die:

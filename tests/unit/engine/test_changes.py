@@ -11,6 +11,7 @@ from muster.engine.state import State
 from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.events import JobSubmitted, NodeChanged, RulesChanged
 from muster.model.ids import JobId, NodeName, TierName
+from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Cause, Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.policy import DEFAULT_TIERS, MINUTE_MS, Policy, Tier
@@ -59,6 +60,20 @@ def test_a_running_job_may_be_given_more_or_less_time() -> None:
     world.run(until_ms=2 * HOUR_MS)
     assert world.state_of(longer) is JobState.RUNNING
     assert world.state_of(shorter) is JobState.TIMED_OUT
+
+
+def test_nodes_hear_of_a_new_limit_because_they_keep_it_when_nobody_else_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    job = world.submit(a_job(hours=1), FOREVER)
+    world.settle()
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.update(job, world.now_ms, JobChanges(priority=90))
+    assert sent == []
+    world.engine.update(job, world.now_ms, JobChanges(max_duration_ms=3 * HOUR_MS))
+    assert [each.max_duration_ms for each in sent if isinstance(each, StartWorkers)] == [3 * HOUR_MS]
 
 
 def test_a_running_job_that_moves_down_a_tier_can_be_preempted_by_the_one_it_left() -> None:

@@ -8,9 +8,10 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import JobState, Worker
 from muster.model.quarantine import FoundGang, SeenJob
+from muster.model.records import changed
 from muster.model.spec import JobSpec
 from tests.builders import a_job
-from tests.unit.engine.world import FOREVER, World
+from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
 N1 = NodeName("n1")
 OLD = JobId("job-7")
@@ -212,6 +213,31 @@ def test_a_loss_that_says_nothing_new_leaves_no_trace() -> None:
     assert (version, lost) == (1, {})
 
 
+def test_a_new_worker_never_gets_the_rank_of_one_that_a_node_has_heard_of() -> None:
+    """The node would report the old process, or its end, as the new worker's."""
+    world = World(a_small_cluster(nodes=2))
+    job = world.submit(a_job(gpus=1, workers=(1, 4)), FOREVER)
+    world.settle()
+    before = world.engine.job(job)
+    seen = SeenJob(job=job, attempt=1, generation=before.generation, next_rank=before.next_rank + 3)
+    assert found(world, seen=(seen,)) == 1
+    assert found(world, seen=(seen,)) == 0
+    assert world.engine.job(job).next_rank == before.next_rank + 3
+
+
+def test_only_what_is_unknown_of_a_gang_is_in_quarantine() -> None:
+    world = World()
+    job = world.submit(a_job(gpus=1), FOREVER)
+    world.settle()
+    record = world.engine.job(job)
+    stray = Worker(rank=record.next_rank, role="worker", node=N1, gpus=(1,))
+    moved = changed(record.workers[0], gpus=(1,))
+    for workers, unknown in (((*record.workers, stray), (stray,)), ((moved,), (moved,)), (record.workers, ())):
+        found(world, FoundGang(job=job, attempt=1, generation=1, workers=workers, spec=record.spec))
+        assert [gang.workers for gang in world.engine.state.quarantine.on(N1)] == ([unknown] if unknown else [])
+        assert [each.rank for each in world.engine.job(job).astray] == [each.rank for each in unknown]
+
+
 def test_a_job_is_not_cancelled_while_something_of_it_lives_in_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     job = world.submit(a_job(gpus=2), FOREVER, held=True)
@@ -237,3 +263,10 @@ def test_what_is_adopted_has_all_its_time_from_then_on(monkeypatch: pytest.Monke
     assert isinstance(start, StartWorkers)
     record = world.engine.job(OLD)
     assert start.max_duration_ms == (record.ends_by_ms or 0) - world.now_ms
+
+
+def test_what_is_adopted_grows_by_ranks_that_its_nodes_have_not_heard_of() -> None:
+    world = World()
+    found(world, changed(a_found_gang(spec=a_job(gpus=2)), next_rank=5))
+    world.engine.adopt(OLD, world.now_ms)
+    assert world.engine.job(OLD).next_rank == 5

@@ -100,7 +100,13 @@ class SupervisedBackend(FakeBackend):
     def greet(self, nodes: Iterable[NodeName]) -> None:
         """Every node that has a supervisor says what it runs, and what it has heard of, to whoever asks."""
         seen = tuple(
-            SeenJob(job=job, attempt=gang.attempt, generation=gang.generation) for job, gang in self._gangs.items()
+            SeenJob(
+                job=job,
+                attempt=gang.attempt,
+                generation=gang.generation,
+                next_rank=max(gang.processes, default=-1) + 1,
+            )
+            for job, gang in self._gangs.items()
         )
         for node in nodes:
             if self.is_attended(node) and node not in self._lost_nodes:
@@ -113,7 +119,12 @@ class SupervisedBackend(FakeBackend):
             workers = tuple(each.worker for each in alive)
             if workers:
                 yield FoundGang(
-                    job=job, attempt=gang.attempt, generation=gang.generation, workers=workers, spec=gang.spec
+                    job=job,
+                    attempt=gang.attempt,
+                    generation=gang.generation,
+                    workers=workers,
+                    spec=gang.spec,
+                    next_rank=max(gang.processes) + 1,
                 )
 
     def end_everything(self) -> None:
@@ -196,8 +207,9 @@ class SupervisedBackend(FakeBackend):
             self._plan(int(delay_ms), partial(self._look_at_clock, process))
 
     def _look_at_clock(self, process: Process) -> None:
-        """Act on what is due, as a supervisor that is alone does."""
-        if not self.supervision.is_alone or not process.is_alive or not self._reaches(process.worker.node):
+        """Act on what is due, as a supervisor that is alone does. What it began alone it sees through."""
+        may_act = self.supervision.is_alone or process.is_overdue
+        if not may_act or not process.is_alive or not self._reaches(process.worker.node):
             return
         has_to_die = process.deadlines.has_to_die(self.now_ms)
         if not process.is_told and (has_to_die or process.deadlines.has_to_leave(self.now_ms)):

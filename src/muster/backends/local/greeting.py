@@ -10,6 +10,7 @@ from muster.worker.service import Message
 
 def found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
     """What a node runs, and the newest that it has heard of every job."""
+    heard = {job: max(ranks, default=-1) + 1 for job, _, _, _, ranks in hello["gangs"]}
     gangs = tuple(
         FoundGang(
             job=JobId(said["job"]),
@@ -17,11 +18,12 @@ def found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
             generation=said["generation"],
             workers=tuple(_placed(node, worker) for worker in said["workers"]),
             spec=None if said["spec"] is None else spec_from(said["spec"]),
+            next_rank=heard.get(said["job"], 0),
         )
         for said in hello["alive"]
     )
     seen = tuple(
-        SeenJob(job=JobId(job), attempt=attempt, generation=generation)
+        SeenJob(job=JobId(job), attempt=attempt, generation=generation, next_rank=heard[job])
         for job, attempt, generation, _, _ in hello["gangs"]
     )
     return GangsFound(at_ms=at_ms, node=node, gangs=gangs, seen=seen)

@@ -14,10 +14,10 @@
 changes. Nothing here knows a clock, a backend or another job.
 """
 
-from muster.core.lifecycle.astray import is_known
+from muster.core.lifecycle.astray import unknown_workers
 from muster.core.lifecycle.seats import occupied
 from muster.core.lifecycle.standing import standing_commands, standing_kill
 from muster.core.lifecycle.timing import due_ms
 from muster.core.lifecycle.transitions import created, transition
 
-__all__ = ["created", "due_ms", "is_known", "occupied", "standing_commands", "standing_kill", "transition"]
+__all__ = ["created", "due_ms", "occupied", "standing_commands", "standing_kill", "transition", "unknown_workers"]

@@ -13,16 +13,22 @@ from muster.core.lifecycle.waiting import waiting_state
 from muster.model.events import GangAdopted, GangsFound, NodeLost, StartFailed, WorkersExited
 from muster.model.ids import NodeName
 from muster.model.instructions import KillWorkers
-from muster.model.job import Astray, Cause, Job, JobState
+from muster.model.job import Astray, Cause, Job, JobState, Placement, Worker
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
 
 
-def is_known(job: Job, gang: FoundGang, node: NodeName) -> bool:
-    """True when what a node runs is what the job's record says it runs."""
-    seated = frozenset((worker.rank, worker.node) for worker in occupied(job))
-    is_there = all((worker.rank, node) in seated for worker in gang.workers)
-    return job.attempt == gang.attempt and is_there and _is_same_work(job, gang)
+def unknown_workers(job: Job, gang: FoundGang, node: NodeName) -> Placement:
+    """Those of the workers that a node runs of which the job's record does not say that it runs them there."""
+    if job.attempt != gang.attempt or not _is_same_work(job, gang):
+        return gang.workers
+    seated = {(worker.rank, worker.node): worker.gpus for worker in occupied(job)}
+    return tuple(each for each in gang.workers if not _is_seated(each, seated.get((each.rank, node))))
+
+
+def _is_seated(worker: Worker, gpus: tuple[int, ...] | None) -> bool:
+    """True when a worker has the GPUs that the record says. An older supervisor remembers its rank and nothing else."""
+    return gpus is not None and (not worker.gpus or worker.gpus == gpus)
 
 
 def _is_same_work(job: Job, gang: FoundGang) -> bool:
@@ -37,8 +43,7 @@ def found(job: Job, event: GangsFound) -> Step:
     unknown = tuple(
         Astray(attempt=gang.attempt, rank=worker.rank, node=event.node)
         for gang in gangs
-        if not is_known(job, gang, event.node)
-        for worker in gang.workers
+        for worker in unknown_workers(job, gang, event.node)
     )
     elsewhere = tuple(each for each in job.astray if each.node != event.node)
     numbers = [(gang.attempt, gang.generation) for gang in gangs]
@@ -49,6 +54,7 @@ def found(job: Job, event: GangsFound) -> Step:
         job,
         astray=(*elsewhere, *unknown),
         generation=max(job.generation, generation),
+        next_rank=max(job.next_rank, _next_rank(job, gangs, event)),
         attempt_seen=max(job.attempt_seen, attempt) if attempt > job.attempt else job.attempt_seen,
     )
     return _reconsidered(after, event.at_ms), ()
@@ -68,6 +74,13 @@ def cancel(job: Job) -> Step:
         for attempt in attempts
     )
     return changed(job, cause=Cause.CANCELLED, generation=generation), kills
+
+
+def _next_rank(job: Job, gangs: list[FoundGang], event: GangsFound) -> int:
+    """Above every rank that the node has heard of in the job's present attempt, so that none is used again."""
+    seen = [each.next_rank for each in event.seen if (each.job, each.attempt) == (job.id, job.attempt)]
+    found = [worker.rank + 1 for gang in gangs if gang.attempt == job.attempt for worker in gang.workers]
+    return max((*seen, *found), default=0)
 
 
 def without(job: Job, event: WorkersExited | StartFailed) -> Job:
@@ -96,7 +109,7 @@ def adopt(job: Job, event: GangAdopted) -> Step:
         attempt_generation=event.generation,
         workers=event.workers,
         ready_ranks=ranks,
-        next_rank=max(ranks, default=-1) + 1,
+        next_rank=max((*(rank + 1 for rank in ranks), event.next_rank)),
         started_ms=event.at_ms,
         first_started_ms=event.at_ms if job.first_started_ms is None else job.first_started_ms,
         billed_ms=event.at_ms,

@@ -166,7 +166,7 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
         case ResizeOrdered():
             return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():
-            return updating.update(job, event), ()
+            return updating.update(job, event)
         case JobSubmitted():
             return job, ()
         case _:

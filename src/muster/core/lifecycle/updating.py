@@ -1,21 +1,27 @@
 """What a job asked for is different from now on. Only what changes nothing about its size or place can change."""
 
+from muster.core.lifecycle.standing import standing_commands
+from muster.core.lifecycle.stopping import Step
 from muster.model.events import JobUpdated
 from muster.model.job import Job
 from muster.model.records import changed
 from muster.model.spec import JobChanges, JobSpec
 
 
-def update(job: Job, event: JobUpdated) -> Job:
-    """The job under its new terms; one that runs under a new limit has that long from when it started."""
+def update(job: Job, event: JobUpdated) -> Step:
+    """The job under its new terms; one that runs under a new limit has that long from when it started.
+
+    Its nodes are told: they keep the limit when nobody else is there.
+    """
     changes = event.changes
     spec = updated_spec(job.spec, changes)
     if spec == job.spec:
-        return job
+        return job, ()
     after = changed(job, spec=spec)
     if changes.max_duration_ms is None or job.started_ms is None or job.ends_by_ms is None:
-        return after
-    return changed(after, ends_by_ms=max(job.started_ms + changes.max_duration_ms, event.at_ms))
+        return after, ()
+    limited = changed(after, ends_by_ms=max(job.started_ms + changes.max_duration_ms, event.at_ms))
+    return limited, standing_commands(limited, event.at_ms)
 
 
 def updated_spec(spec: JobSpec, changes: JobChanges) -> JobSpec:

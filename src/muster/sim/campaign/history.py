@@ -113,7 +113,7 @@ class History:
         yield from self._count(state, account, job)
         if job.state.holds_resources and not before.state.holds_resources:
             yield from self._start(state, job)
-        newcomers = [worker for worker in job.workers if worker not in occupied(before)]
+        newcomers = [] if self.is_adopting else [each for each in job.workers if each not in occupied(before)]
         for worker in newcomers:
             yield from self._place(state, job, worker)
         if job.state is JobState.SUCCEEDED:
@@ -147,7 +147,7 @@ class History:
     def _place(self, state: State, job: Job, worker: Worker) -> Iterator[str]:
         node = state.nodes[worker.node]
         strange = (other for gang in state.quarantine.on(node.name) for other in gang.workers)
-        if any(gpu in worker.gpus for other in strange for gpu in other.gpus) and not self.is_adopting:
+        if any(gpu in worker.gpus for other in strange for gpu in other.gpus):
             yield f"is placed on a GPU of {node.name} that something in quarantine uses"
         if not node.state.takes_work:
             yield f"is placed on {node.name}, which is {node.state}"

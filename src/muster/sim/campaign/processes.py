@@ -26,6 +26,8 @@ class Processes(SupervisedBackend):
         super().__init__()
         self._failed: dict[tuple[JobId, int], None] = {}
         """Attempts of which a process failed by itself."""
+        self._forgotten: dict[JobId, int] = {}
+        """The newest attempts that were there when the log was replaced by an older one."""
         self._codes: dict[tuple[JobId, int, int], int] = {}
         """How processes ended, whatever is said of them."""
         self._finished: dict[tuple[JobId, int, int], Process] = {}
@@ -107,12 +109,11 @@ class Processes(SupervisedBackend):
     def forgive(self) -> None:
         """What runs now is not held to its limits: nobody who could keep them remembers it.
 
-        Nor does anybody remember why a process was told to leave.
+        Nor does anybody remember why a process was told to leave, or what became of its supervisor.
         """
+        self._forgotten = {job: gang.attempt for job, gang in self._gangs.items()}
         for process in self._processes():
             process.must_end_ms = None
-            if process.is_told:
-                self._failed[process.job, process.attempt] = None
 
     def overdue(self) -> tuple[str, ...]:
         """Processes that were alive long after their time, although somebody could reach them."""
@@ -121,7 +122,7 @@ class Processes(SupervisedBackend):
 
     def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:
         """True when a process of this attempt failed without having been told to leave."""
-        return (job, attempt) in self._failed
+        return (job, attempt) in self._failed or attempt <= self._forgotten.get(job, 0)
 
     def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
         """True when these processes ended well without having been told to leave, and their nodes can say so."""
