@@ -288,6 +288,11 @@ def _take_charge(options: Options, store: SqlStore) -> Charge:
             "database, end it with `muster down --jobs`, or go on with `muster up --new-database`, which keeps its "
             "GPUs busy until `muster quarantine` is told what to do with it"
         )
+    if not store.log.version and found.has_obeyed and not options.new_database:
+        raise Refused(
+            f"{store.name} is empty, and the nodes of {options.home} have obeyed another one: was it moved? Put it "
+            "back or name the right one; `muster up --new-database` begins anew without it"
+        )
     known = store.cluster.owner()
     is_taken_over = known is not None and not known.is_same(owner)
     is_to_fence = known is not None and is_taken_over and options.take_over

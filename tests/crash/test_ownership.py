@@ -118,6 +118,15 @@ def test_an_empty_database_beside_nodes_that_run_things_is_refused(server: Serve
     assert len([line for line in ledger(tmp_path) if line.startswith(f"{job} ")]) == 1
 
 
+def test_an_empty_database_where_there_was_another_is_refused_also_when_nothing_runs(server: Server) -> None:
+    server.stop()
+    for path in server.home.glob("muster.db*"):
+        path.unlink()
+    assert "was it moved?" in refused(server.home, "--nodes", "2x2")
+    server.arguments = ("--new-database",)
+    assert list(server.start().jobs()) == []
+
+
 def test_a_restored_backup_finds_what_it_forgot_and_starts_it_once(server: Server, tmp_path: Path) -> None:
     job = server.client.submit(a_job(tmp_path), held=True).id
     server.stop()

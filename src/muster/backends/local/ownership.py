@@ -32,6 +32,11 @@ class Traces:
     highest_number: int
     """Of a job that ever ran here, as far as it is known."""
 
+    @property
+    def has_obeyed(self) -> bool:
+        """True when some database has governed these nodes before."""
+        return any(self.epochs)
+
     def strangers(self, cluster: str) -> tuple[str, ...]:
         """What runs here by the word of another database than this one."""
         obeys_other = any(name and name != cluster for name in self.epochs)
