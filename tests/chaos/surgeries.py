@@ -156,7 +156,8 @@ def new_database(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     """Supervisors are dead, and somebody ends everything: nothing may be left, or what is left is named."""
-    labels = tuple(dict.fromkeys(run.label for run in stage.watcher.living()))
+    struck = stage.watcher.living()
+    before = len(stage.watcher.runs())
     if pick % 2:
         stage.cluster.kill_control()
     for each in stage.cluster.supervisors():
@@ -172,6 +173,9 @@ def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
             stage.found("down-jobs", f"does not name what is left: {ended.stderr.strip()[-300:]}")
     else:
         stage.found("down-jobs", f"cannot end everything in {TRIES} tries: {ended.stderr.strip()[-300:]}")
+    # A control plane that was there until it was told to go has started others meanwhile.
+    struck += stage.watcher.runs()[before:]
+    labels = tuple(dict.fromkeys(run.label for run in struck))
     _bring_up(stage, "after down --jobs")
     return Hit(detail=f"{len(labels)} jobs ran", labels=labels)
 
