@@ -238,11 +238,12 @@ def tidy_up(folder: Path, mark: str) -> None:
     """End everything that a trial started, and remove what it leaves: files and control groups."""
     homes = [path.stat().st_ino for path in (folder / "home", *folder.glob("second-*")) if path.exists()]
     processes.sweep(mark)
-    for inode in homes:
-        for group in sorted(Path("/sys/fs/cgroup").glob(f"**/muster-{inode:x}-*"), key=str, reverse=True):
-            for below in (*sorted(group.glob("**/"), key=str, reverse=True), group):
-                with suppress(OSError):
-                    below.rmdir()
+    names = tuple(f"muster-{inode:x}-" for inode in homes)
+    # From the bottom up; what others remove meanwhile is passed over.
+    for place, _, _ in os.walk("/sys/fs/cgroup", topdown=False):
+        if any(part.startswith(names) for part in Path(place).parts):
+            with suppress(OSError):
+                os.rmdir(place)
     shutil.rmtree(folder, ignore_errors=True)
 
 
