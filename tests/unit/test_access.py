@@ -161,12 +161,20 @@ def test_that_jobs_of_several_subjects_share_one_account_is_said() -> None:
     "other",
     [
         a_token("ada"),
+        a_token("ci", subject="ada"),
         a_token("ben", Role.VIEWER),
         a_token("ben", scopes=("jobs.see",)),
         a_token("ben", revoked_ms=1),
         a_token("ben", expires_ms=5),
     ],
-    ids=["the same subject", "a viewer", "narrowed to looking", "revoked", "expired"],
+    ids=[
+        "the same subject",
+        "the same subject by another name",
+        "a viewer",
+        "narrowed to looking",
+        "revoked",
+        "expired",
+    ],
 )
 def test_nothing_is_said_while_only_one_subject_may_submit(other: Token) -> None:
     assert shared_account_warning([a_token("ada"), other], 5) == ""

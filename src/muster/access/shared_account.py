@@ -12,7 +12,7 @@ SHOWN = 5
 
 def shared_account_warning(tokens: Iterable[Token], now_ms: int) -> str:
     """What an operator has to know when more than one subject may submit; empty while it is only one."""
-    names = sorted({token.name for token in tokens if _lets_in(token, now_ms)})
+    names = sorted({principal_of(token).name for token in tokens if _lets_in(token, now_ms)})
     if len(names) < 2:
         return ""
     shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
