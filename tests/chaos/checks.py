@@ -196,13 +196,16 @@ def nothing_is_taken_back(evidence: Evidence) -> Iterator[Violation]:
 
 
 def retries_are_counted(evidence: Evidence) -> Iterator[Violation]:
-    """A job that fails by itself runs as often as it asked for; attempts that faults ended do not count."""
+    """A job that fails by itself runs as often as it asked for; attempts that faults ended do not count.
+
+    A failure that comes while the supervisor of its node is dead is taken for the node's, and costs no retry.
+    """
     for asked, label, answer in _ended(evidence):
         if asked.ends != "failed" or answer.state != "failed" or evidence.is_rewritten(asked):
             continue
         failures = sum(run.label == label and run.code not in (None, 0, 143) for run in evidence.runs)
-        due = 2 if asked.label == "retried" else 1
-        if failures > due or (failures < due and not evidence.was_hit(label)):
+        due, excused = 2 if asked.label == "retried" else 1, evidence.faults_upon(label)
+        if failures > due + excused or (failures < due and not evidence.was_hit(label)):
             yield Violation(rule="retries", told=f"{label} failed {failures} times by itself, and {due} were due")
 
 

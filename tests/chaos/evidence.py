@@ -108,6 +108,11 @@ class Evidence:
         """True when a fault struck workers of this job themselves."""
         return any(label in struck.labels for struck in self.struck)
 
+    def faults_upon(self, label: str) -> int:
+        """How many faults struck workers of this job, or the supervisor of a node that they ran on."""
+        nodes = {run.node for run in self.runs if run.label == label}
+        return sum(label in struck.labels or not nodes.isdisjoint(struck.nodes) for struck in self.struck)
+
     def runs_by_attempt(self) -> dict[tuple[str, int], list[Run]]:
         """The processes of each attempt of each job."""
         found: dict[tuple[str, int], list[Run]] = {}
