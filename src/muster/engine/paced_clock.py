@@ -14,11 +14,13 @@ Which clocks these are is for the caller to say; nothing here asks the operating
 import threading
 from collections.abc import Callable
 
+from muster.model.compiling import mypyc_attr
 from muster.model.limits import CLOCK_DRAW_PART
 
 _NS_PER_MS = 1_000_000
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PacedClock:
     """The time, whatever is done to the wall clock. Any thread may ask."""
 
