@@ -14,7 +14,7 @@ from muster.model.errors import MusterError
 from tests.chaos.cluster import command
 from tests.chaos.evidence import Asked
 from tests.chaos.faults import SQLITE, Hit, Kind, Stage, register
-from tests.chaos.ledger import now_s
+from tests.chaos.ledger import Run, now_s
 
 NOTICED_S = 5.0
 """How long a control plane may take to notice that its database is not there any more."""
@@ -164,7 +164,7 @@ def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
         stage.send(each.pid, each.ticks, signal.SIGKILL)
     for _ in range(TRIES):
         ended = stage.cluster.run("down", "--jobs")
-        left = stage.watcher.living()
+        left = _still_living(stage)
         if ended.returncode == 0:
             for run in left:
                 stage.found("down-jobs", f"exit code 0 although this lives: {run.name}; it said {ended.stdout.strip()}")
@@ -178,6 +178,15 @@ def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     labels = tuple(dict.fromkeys(run.label for run in struck))
     _bring_up(stage, "after down --jobs")
     return Hit(detail=f"{len(labels)} jobs ran", labels=labels)
+
+
+def _still_living(stage: Stage) -> list[Run]:
+    """Who lives; the watcher hears of a process that has just begun and ended a moment after both."""
+    for _ in range(20):
+        if not stage.watcher.living():
+            return []
+        time.sleep(0.05)
+    return stage.watcher.living()
 
 
 def _aside(stage: Stage) -> Path:
