@@ -45,13 +45,6 @@ TRIVIAL_JOBS = 2_000
 IDLE_JOBS = 40
 
 
-class QuietBackend(FakeBackend):
-    """Workers that run for ever and never say anything."""
-
-    def acknowledge(self) -> None:
-        """Nothing is kept that could be forgotten."""
-
-
 def quantile(values: Iterable[float], percent: int) -> float:
     """The nearest-rank quantile."""
     ordered = sorted(values)
@@ -242,7 +235,7 @@ def saves(jobs: Iterable[JobId], now_ms: int) -> list[ObservedEvent]:
 
 def a_control_plane(store: SqlStore) -> ControlPlane:
     """On a cluster where all the jobs fit."""
-    backend = QuietBackend({JobId(f"job-{number}"): [Script(run_ms=None)] for number in range(1, LIVE_JOBS + 1)})
+    backend = FakeBackend({JobId(f"job-{number}"): [Script(run_ms=None)] for number in range(1, LIVE_JOBS + 1)})
     return ControlPlane(
         log=store.log,
         states=store.states,
@@ -301,7 +294,7 @@ def lived(folder: Path) -> int:
         control = ControlPlane(
             log=store.log,
             states=states,
-            backend=QuietBackend({}),
+            backend=FakeBackend({}),
             clock=SystemClock(),
             configuration=Configuration(cluster=cluster),
         )

@@ -43,6 +43,7 @@ from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
+from muster.locks import alone_in
 from muster.model.errors import MusterError, Refused, Unavailable
 from muster.model.events import ObservedEvent
 from muster.model.leadership import Leadership
@@ -50,7 +51,7 @@ from muster.model.node import ClusterSpec, Node
 from muster.model.owner import Owner
 from muster.model.printable import printable
 from muster.model.records import changed
-from muster.private_files import alone_in, claim_folder
+from muster.private_files import claim_folder
 from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
 
@@ -356,8 +357,9 @@ def _warn(text: str) -> None:
 
 
 def _down(home: Path) -> int:
-    """End every supervisor of a home with everything that it runs."""
-    end_supervisors(node_folders(home))
+    """End every supervisor of a home with everything that it runs; no control plane may start others meanwhile."""
+    with alone_in(home, "a control plane runs here and would start jobs again; end it first"):
+        end_supervisors(node_folders(home))
     return 0
 
 

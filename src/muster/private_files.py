@@ -1,9 +1,7 @@
 """Files and folders that nobody else may read, whatever was there before and whatever the umask is."""
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from muster.model.errors import InvalidInput, Refused
@@ -54,17 +52,3 @@ def claim_folder(path: Path) -> None:
             path.chmod(_FOLDER_MODE)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be Muster's home: {error.strerror}; --home names another folder") from None
-
-
-@contextmanager
-def alone_in(folder: Path, otherwise: str) -> Iterator[None]:
-    """Be the only process that has this folder, as long as this lasts. The folder is the lock: it needs no room."""
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise Refused(f"{folder}: {otherwise}") from None
-    else:
-        yield
-    finally:
-        os.close(lock)

@@ -10,10 +10,11 @@ import httpx
 from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
+from muster.backends.fake import FakeBackend
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.store.sql.store import open_store
 from tests.api.ports_in_memory import Logs, Terminals
-from tests.api.world import CLUSTER, DEADLINE_S, RULES, Backend, TestClock, job_file
+from tests.api.world import CLUSTER, DEADLINE_S, RULES, TestClock, job_file
 
 KEY = {"Idempotency-Key": "once"}
 
@@ -26,7 +27,7 @@ def _up(home: Path) -> Iterator[httpx.AsyncClient]:
         control = ControlPlane(
             log=store.log,
             states=store.states,
-            backend=Backend(now_ms=clock.now_ms()),
+            backend=FakeBackend(now_ms=clock.now_ms()),
             clock=clock,
             configuration=Configuration(cluster=CLUSTER, rules=RULES),
         )

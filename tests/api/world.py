@@ -70,20 +70,13 @@ class TestClock:
         self._now_ms += by_ms
 
 
-class Backend(FakeBackend):
-    """Jobs run until they are told otherwise."""
-
-    def acknowledge(self) -> None:
-        pass
-
-
 @dataclass
 class World:
     """Everything a test may look at."""
 
     control: ControlPlane
     store: Store
-    backend: Backend
+    backend: FakeBackend
     tokens: Tokens
     logs: Logs
     terminals: Terminals
@@ -146,7 +139,7 @@ def _lived(
     kept: Kept, store: Kept | SqlStore, configuration: Configuration, settings: Settings, starts: bool
 ) -> Iterator[World]:
     clock, logs, terminals = TestClock(), Logs(), Terminals()
-    backend, metrics = Backend(now_ms=NOW_MS), Metrics()
+    backend, metrics = FakeBackend(now_ms=NOW_MS), Metrics()
     control = ControlPlane(
         log=store.log,
         states=store.states,

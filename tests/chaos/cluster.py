@@ -83,6 +83,11 @@ class Cluster:
         return f"http://127.0.0.1:{self._port}"
 
     @property
+    def is_up(self) -> bool:
+        """True when the process of a control plane is there."""
+        return self.control is not None and self.control.poll() is None
+
+    @property
     def database_file(self) -> Path:
         """The file of a SQLite database."""
         return Path(self.database.removeprefix("sqlite:///"))
@@ -108,7 +113,7 @@ class Cluster:
 
     def start(self, *flags: str, home: Path | None = None) -> Started:
         """Have a control plane that answers; one that lives is left alone."""
-        if self.control is not None and self.control.poll() is None:
+        if self.is_up:
             return Started(is_up=True, code=None, said="")
         if home is not None:
             self.home = home
@@ -142,7 +147,7 @@ class Cluster:
 
     def kill_control(self) -> bool:
         """End the control plane at once; True if there was one."""
-        if self.control is None or self.control.poll() is not None:
+        if self.control is None or not self.is_up:
             return False
         self.control.kill()
         self.control.wait()
@@ -150,7 +155,7 @@ class Cluster:
 
     def signal_control(self, number: int) -> bool:
         """Signal the control plane; True if there is one."""
-        if self.control is None or self.control.poll() is not None:
+        if self.control is None or not self.is_up:
             return False
         self.control.send_signal(number)
         return True

@@ -165,6 +165,8 @@ def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     for _ in range(TRIES):
         ended = stage.cluster.run("down", "--jobs")
         left = _still_living(stage)
+        if stage.cluster.is_up:
+            break  # an `up` that had only just begun took its turn afterwards, and started what waited
         if ended.returncode == 0:
             for run in left:
                 stage.found("down-jobs", f"exit code 0 although this lives: {run.name}; it said {ended.stdout.strip()}")

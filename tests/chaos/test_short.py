@@ -8,14 +8,13 @@ from tests.chaos.faults import KINDS
 from tests.chaos.trial import run_trial
 
 TRIALS = {
-    101: ("supervisor-kill", "control-kill", "worker-kill"),
+    101: ("supervisor-kill", "control-kill", "worker-kill", "down-jobs"),
     102: ("supervisor-stop", "control-stop", "worker-stop", "empty-database"),
     103: ("database-kill", "backend-kill", "database-stop", "second-home"),
     104: ("disk-full", "database-moved", "take-over"),
     105: ("clock-step", "old-backup"),
     106: ("database-deleted", "new-database"),
     107: ("database-truncated",),
-    108: ("down-jobs",),  # alone: what mends a killed control plane would start it again meanwhile
 }
 """By seed, what strikes one after another."""
 

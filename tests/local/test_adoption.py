@@ -137,6 +137,23 @@ def test_what_happened_while_nobody_listened_is_told_until_it_is_recorded(machin
     assert len(reported(machine)) == 4
 
 
+def test_it_is_known_when_every_node_has_told_what_it_kept(machine: Machine) -> None:
+    machine.start(GOES_ON)
+    machine.says("ready")
+    machine.backend.close()
+    let_go_on(machine)
+    machine.says("done")
+    supervisor = machine.supervisor()
+    os.kill(supervisor.pid, signal.SIGSTOP)
+    machine.backend = machine.connect()
+    machine.start("true", job="job-2")
+    assert not machine.backend.has_caught_up
+    os.kill(supervisor.pid, signal.SIGCONT)
+    eventually(lambda: machine.backend.has_caught_up)
+    heard = [event for event in machine.backend.poll() if isinstance(event, WorkersExited)]
+    assert [event.job for event in heard][:1] == ["job-1"]
+
+
 def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> None:
     machine.start("trap '' TERM HUP; setsid sh -c 'echo $$; sleep 60' & echo $$ ready; sleep 60")
     log = machine.says("ready")

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from muster import main
+from muster import locks, main
 from muster.cli.main import app
 from muster.formats.database_url import has_password
+from muster.locks import alone_in
+from muster.model.errors import Refused
 from muster.processes import root_warning
 
 SECRET = "postgresql://ada:hunter2@db/muster"
@@ -55,3 +57,13 @@ def test_a_database_is_named_by_the_environment_too(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("MUSTER_DATABASE", SECRET)
     assert database_of(tmp_path, "--database", "postgresql://said/muster") == "postgresql://said/muster"
     assert database_of(tmp_path) == f"sqlite:///{tmp_path}/muster.db"
+
+
+def test_nothing_is_ended_under_a_control_plane_that_would_start_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(locks, "MOMENT_S", 0.0)
+    with alone_in(tmp_path, "busy"):
+        assert main.main(["down", "--home", str(tmp_path)]) == Refused.exit_code
+    assert "would start jobs again" in capsys.readouterr().err
+    assert main.main(["down", "--home", str(tmp_path)]) == 0

@@ -55,9 +55,8 @@ def demo(stay: Stay = None) -> None:
 def _server(home: Path) -> "Iterator[Client]":
     """A server of its own, with everything that it started ended afterwards."""
     from muster.cli.demo_story import CONFIGURATION
-    from muster.cli.server_process import run_down, start_detached, stop
+    from muster.cli.server_process import end_server, run_down, start_detached
     from muster.client import Client
-    from muster.client.address import find_server
 
     (home / "checkpoints").mkdir()
     (home / "muster.toml").write_text(CONFIGURATION, "utf-8")
@@ -68,8 +67,7 @@ def _server(home: Path) -> "Iterator[Client]":
         with Client(server.url, Home(home).token.read_text("utf-8").strip()) as client:
             yield client
     finally:
-        if (found := find_server(home)) is not None:
-            stop(found)
+        end_server(home)
         run_down([sys.executable, "-m", "muster.main", "down", "--home", str(home)])
 
 

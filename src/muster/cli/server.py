@@ -154,22 +154,19 @@ def _login_elsewhere(folder: Path) -> str:
 
 def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
-    from muster.cli.server_process import run_down, stop
-    from muster.client.address import find_server
+    from muster.cli.server_process import end_server, run_down
 
     folder = (home or home_folder(os.environ)).expanduser().resolve()
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not there; --home says where else")
-    server = find_server(folder)
-    if server is not None:
-        stop(server)
+    was_running = end_server(folder)
     if jobs:
         run_down(_down_command(folder))
     if output is Output.JSON:
-        show_json({"home": str(folder), "stopped": server is not None, "jobs_ended": jobs})
+        show_json({"home": str(folder), "stopped": was_running, "jobs_ended": jobs})
     elif jobs:
         show("Muster is down, and all jobs are ended")
-    elif server is None:
+    elif not was_running:
         note(f"no server is running for {folder}")
     else:
         show("Muster is down; jobs go on, and `muster up` finds them again")

@@ -17,6 +17,7 @@ from typing import TypeVar
 from muster.client import Client
 from muster.client.address import Server, find_server
 from muster.home import Home
+from muster.locks import is_taken
 from muster.model.errors import InvalidInput, MusterError, NotFound, Refused, TimedOut, Unavailable
 from muster.private_files import claim_folder, open_private
 from muster.processes import is_same
@@ -67,7 +68,23 @@ def unheeded(server: Server, options: Mapping[str, str]) -> Sequence[str]:
     return [f"--{name}" for name, value in options.items() if (f"--{name}", value) not in said]
 
 
-def stop(server: Server) -> None:
+def end_server(home: Path) -> bool:
+    """End the server of a home, also one that is just starting; True if there was one."""
+    ended: list[Server] = []
+
+    def nobody_is_there() -> bool | None:
+        server = find_server(home)
+        if server is not None:
+            _stop(server)
+            ended.append(server)
+        return None if is_taken(home) else True
+
+    if _poll(nobody_is_there, START_S) is None:
+        raise TimedOut(f"a server is starting in {home}, and does not come up; try again when it has")
+    return bool(ended)
+
+
+def _stop(server: Server) -> None:
     """Ask a server to leave, and return once it is gone."""
     with suppress(ProcessLookupError):
         os.kill(server.pid, signal.SIGTERM)

@@ -29,7 +29,7 @@ from muster.model.closed_rules import closed
 from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
 from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, ObservedEvent
 from muster.model.ids import NodeName
-from muster.model.limits import QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
+from muster.model.limits import CATCH_UP_MS, QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
@@ -42,6 +42,11 @@ _log = logging.getLogger("muster.live")
 
 class LiveBackend(Backend, Protocol):
     """A backend that keeps what it reported until it is known to be written down."""
+
+    @property
+    def has_caught_up(self) -> bool:
+        """True once everything has been polled or can be that happened while nobody listened."""
+        ...
 
     def acknowledge(self) -> None:
         """Everything that was polled so far is in the log."""
@@ -118,6 +123,8 @@ class ControlPlane:
         self._inbox = Inbox()
         self._looks_s = 0.0
         """When the store is looked at next, by the clock that never jumps."""
+        self._decides_s = 0.0
+        """From when on it decides also without having heard from every node, by the same clock."""
         self._thread: Thread | None = None
         self._is_stopping = False
         self._unrecorded: list[ObservedEvent] = []
@@ -159,6 +166,7 @@ class ControlPlane:
     def start(self) -> None:
         """Begin to turn, with a look at what the backend has reported since it was told again what to do."""
         self.nudge()
+        self._decides_s = time.monotonic() + CATCH_UP_MS / 1000
         self._thread = Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -247,10 +255,17 @@ class ControlPlane:
             self._give_up(letters, error)
 
     def _wait_s(self) -> float | None:
+        if self._hearing_s:
+            return min(self._hearing_s, STORE_LOOK_MS / 1000)  # whatever comes in nudges
         now_ms, next_ms = self._clock.now_ms(), self._engine.next_ms
         quiet_ms = QUIET_MS if self._housekeeping.is_wanted(self._engine.state) else STORE_LOOK_MS
         wait_ms = quiet_ms if next_ms is None else min(next_ms - now_ms, quiet_ms)
         return max(wait_ms, 0) / 1000
+
+    @property
+    def _hearing_s(self) -> float:
+        """How much longer to listen before anything is decided: a job whose limit has passed may have ended before."""
+        return 0.0 if self._backend.has_caught_up else max(self._decides_s - time.monotonic(), 0.0)
 
     def _look_at_store(self) -> None:
         """See now and then that the log is still there and still ours, also while nothing is written."""
@@ -262,6 +277,7 @@ class ControlPlane:
     def _turn(self, letters: Sequence[Letter[Any]]) -> None:
         engine, now_ms = self._engine, self._clock.now_ms()
         began_s = time.perf_counter()
+        may_decide = not self._hearing_s  # asked before the last look at what has come
         with engine.batch():
             for letter in letters:
                 letter.open(engine, now_ms)
@@ -276,7 +292,7 @@ class ControlPlane:
         failpoint("reply.after")
         self._backend.acknowledge()
         failpoint("acknowledge.after")
-        has_planned = engine.tick(now_ms) is not None
+        has_planned = may_decide and engine.tick(now_ms) is not None
         turn = Turn(
             wishes=len(letters),
             reports=len(reports),

@@ -199,6 +199,9 @@ STORE_SILENCE_MS = 3_000
 STORE_LOOK_MS = 2_000
 """How often an idle writer looks whether its database is still there and still its own."""
 
+CATCH_UP_MS = 10_000
+"""After a start nothing is decided, for so long at most, until every node has said what happened meanwhile."""
+
 STEP_DOWN_MS = 15_000
 """How long a writer that lost its lock to another process tries to get it back: a server that was restarted holds the
 lock of a connection that is gone for a moment. After that the other one leads, and this one ends."""

@@ -4,7 +4,6 @@ Exit codes: 0 it serves; 1 it could not be started, its log says why; 3 the node
 """
 
 import argparse
-import fcntl
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import sys
 from pathlib import Path
 
 from muster.home import Home
+from muster.locks import has_locked
 from muster.model.ids import NodeName
 from muster.model.node_limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
@@ -35,9 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     umask = os.umask(0o077)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not has_locked(lock):
         _say(f"node {options.node} has a supervisor already")
         return TAKEN
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")

@@ -6,7 +6,6 @@ A worker that does not go, because it waits for a dead disk, holds its GPUs: it 
 is reported when it is gone and not before.
 """
 
-import fcntl
 import os
 import signal
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from muster.locks import has_locked
 from muster.model.reports import WorkersExited
 from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
@@ -33,9 +33,8 @@ PATIENCE_S = 5.0
 LOCK = "lock"
 """Its name in the node's folder: held by the node's supervisor, or by whoever sweeps in its place."""
 
-
 LOCK_WAIT_S = 2.0
-"""How long whoever sweeps waits for the lock."""
+"""How long whoever sweeps waits for the lock: a process that was just killed holds its own for a moment longer."""
 
 CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
 
@@ -139,23 +138,9 @@ def _lock_of(folder: Path) -> Iterator[bool]:
     """Hold the node's lock, so that no supervisor starts meanwhile; True when somebody else has it."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        yield not _has_locked(lock)
+        yield not has_locked(lock, LOCK_WAIT_S)
     finally:
         os.close(lock)
-
-
-def _has_locked(lock: int) -> bool:
-    """Take a lock. A process that was just killed holds its own for a moment longer."""
-    give_up_s = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= give_up_s:
-                return False
-            time.sleep(0.01)
-        else:
-            return True
 
 
 def _leftovers(register: Register) -> list[Seat]:

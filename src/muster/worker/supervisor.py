@@ -164,6 +164,7 @@ class Supervisor:
             "limits": ground.kind if ground.kind != "none" else "rlimits",
             "unlimited": [each for each in (MEMORY, CPU, PIDS) if not ground.limits(each)],
             "last": self._journal.register.last_number,
+            "unheard": max(self._journal.register.reports, default=0),
             "lost": self._lost,
             "lost_after": self._lost_after,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],

@@ -2,18 +2,56 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from muster.cli.server_process import run_down, start_detached
+from muster.cli import server_process
+from muster.cli.server_process import end_server, run_down, start_detached
 from muster.home import Home
+from muster.locks import alone_in
 from muster.model.errors import InvalidInput, MusterError, Refused, TimedOut, Unavailable
 from muster.processes import entry
 from tests.unit.cli.conftest import Terminal
+
+STARTING = """
+import json, os, sys, time
+from pathlib import Path
+from muster.locks import alone_in
+from muster.processes import entry
+home = Path(sys.argv[1])
+with alone_in(home, "busy"):
+    print("in", flush=True)
+    time.sleep(0.3)
+    ticks = entry(os.getpid()).start_ticks
+    record = {"url": "http://127.0.0.1:1", "pid": os.getpid(), "start_ticks": ticks}
+    (home / "server.json").write_text(json.dumps(record))
+    time.sleep(100)
+"""
+
+
+def test_a_server_that_is_just_starting_is_ended_too(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", STARTING, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"in\n"
+        # Ended from another thread's point of view: whoever waits for it must be there to see it gone.
+        waiting = Thread(target=process.wait)
+        waiting.start()
+        assert end_server(tmp_path)
+        waiting.join()
+    assert process.returncode == -signal.SIGTERM
+    assert not end_server(tmp_path)
+
+
+def test_a_start_that_hangs_is_told_and_not_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_process, "START_S", 0.1)
+    with alone_in(tmp_path, "busy"), pytest.raises(TimedOut, match="a server is starting in"):
+        end_server(tmp_path)
 
 
 @pytest.mark.parametrize(("code", "error"), [(6, TimedOut), (1, Unavailable)])

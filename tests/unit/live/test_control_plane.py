@@ -23,7 +23,7 @@ from muster.model.node import ClusterSpec, NodeState
 from muster.model.scenario import Rules, Scenario
 from muster.store.memory import MemoryLog, MemoryStates
 from tests.builders import a_cluster, a_job, a_node, a_team
-from tests.unit.live.writer import DEADLINE_S, FullDisk, QuietBackend, StepClock, retried, running, submitted
+from tests.unit.live.writer import DEADLINE_S, FullDisk, StepClock, retried, running, submitted
 
 
 def test_what_is_asked_for_is_in_the_log_when_it_is_answered() -> None:
@@ -44,7 +44,7 @@ def test_what_waits_together_is_written_together() -> None:
     control = ControlPlane(
         log=_Counting(),
         states=MemoryStates(),
-        backend=QuietBackend(),
+        backend=FakeBackend(),
         clock=StepClock(),
         configuration=Configuration(cluster=a_cluster(a_node("n1"))),
     )
@@ -175,7 +175,7 @@ def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start
     control = ControlPlane(
         log=log,
         states=MemoryStates(),
-        backend=QuietBackend(),
+        backend=FakeBackend(),
         clock=StepClock(),
         configuration=Configuration(cluster=cluster),
     )
@@ -240,7 +240,7 @@ def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:
     assert feed.after(9, 10) == ()
 
 
-class _Careful(QuietBackend):
+class _Careful(FakeBackend):
     """A backend that keeps what it reported until it is told that it was recorded."""
 
     def __init__(self) -> None:

@@ -35,11 +35,6 @@ class StepClock:
         return at_ms
 
 
-class QuietBackend(FakeBackend):
-    def acknowledge(self) -> None:
-        pass
-
-
 class FullDisk(MemoryLog):
     """A store that cannot write while it is full."""
 
@@ -64,7 +59,7 @@ def running(log: MemoryLog | None = None, states: MemoryStates | None = None, **
     control = ControlPlane(
         log=log or MemoryLog(),
         states=states or MemoryStates(),
-        backend=fields.pop("backend", None) or QuietBackend(),
+        backend=fields.pop("backend", None) or FakeBackend(),
         clock=fields.pop("clock", None) or StepClock(),
         configuration=configuration,
         **fields,

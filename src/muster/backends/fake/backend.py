@@ -42,6 +42,14 @@ class FakeBackend:
         self._lost_nodes: dict[NodeName, None] = {}
         self._unnoticed: dict[NodeName, None] = {}
 
+    @property
+    def has_caught_up(self) -> bool:
+        """Nothing happens here that is not reported at once."""
+        return True
+
+    def acknowledge(self) -> None:
+        """Nothing is kept that could be forgotten."""
+
     def script(self, job: JobId, *scripts: Script) -> None:
         """Say how the attempts of a job behave; the last script goes for all further attempts."""
         self._scripts[job] = scripts

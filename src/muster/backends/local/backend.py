@@ -79,6 +79,8 @@ class LocalBackend:
         self._losses: dict[NodeName, int] = {}
         """By node whose supervisor died unseen, the number of the last report before its workers were lost."""
         self._has_news = False
+        self.has_caught_up = False
+        """True once every node has said what happened while nobody listened to it, or is lost."""
         self._is_closing = False
         self._death = ""
         """What ended the thread, if it was not told to end."""
@@ -205,9 +207,16 @@ class LocalBackend:
     def _settle(self) -> None:
         for link in self._links.values():
             link.flush()
+        if not self.has_caught_up and all(map(self._is_heard_out, self._links.values())):
+            self.has_caught_up = self._has_news = True
         if self._has_news:
             self._has_news = False
             self.on_news()
+
+    def _is_heard_out(self, link: Link) -> bool:
+        """True when all has come that a node had kept for us as it greeted, and when nothing will."""
+        unheard = link.hello.get("unheard", 0)
+        return link.is_lost or (link.has_greeted and self._received.get(link.node.name, 0) >= unheard)
 
     def _dispatch(self, command: Command) -> None:
         """Send a command to the nodes it means."""

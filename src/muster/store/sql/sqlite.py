@@ -1,6 +1,5 @@
 """SQLite: one file, and beside it a lock that the one writer holds as long as it lives."""
 
-import fcntl
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +13,7 @@ from sqlalchemy import URL, Connection, Dialect, Engine, NullPool, QueuePool, cr
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from muster.locks import has_locked
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.limits import STORE_BUSY_MS, STORE_CHECKED_BYTES, STORE_READERS, STORE_WAL_BYTES
 from muster.store.sql.place import Place, is_same, stat_of
@@ -153,13 +153,11 @@ def _read_through(path: Path) -> None:
 def _locked(path: Path, name: str) -> int:
     """A lock that lasts as long as this process, whatever ends it. The number inside is for people only."""
     lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not has_locked(lock):
         holder = os.read(lock, 32).decode("ascii", "replace").strip()
         os.close(lock)
         message = f"{name} is in use by process {holder or 'unknown'}: end that one first, or use another store"
-        raise Refused(message) from None
+        raise Refused(message)
     with suppress(OSError):  # the disk is full
         os.truncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())

@@ -1,0 +1,34 @@
+"""Locks: who has one, who waits for it, and who is told."""
+
+import os
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from muster import locks
+from muster.locks import alone_in, has_locked, is_taken
+from muster.model.errors import InvalidInput, Refused
+
+
+def test_a_folder_is_taken_while_somebody_is_alone_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "MOMENT_S", 0.0)
+    assert not is_taken(tmp_path)
+    with alone_in(tmp_path, "busy"):
+        assert is_taken(tmp_path)
+        with pytest.raises(Refused, match="busy"), alone_in(tmp_path, "busy"):
+            pass
+    assert not is_taken(tmp_path)
+
+
+def test_whoever_only_looked_refuses_nobody(tmp_path: Path) -> None:
+    held = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    assert has_locked(held)
+    Timer(0.05, os.close, (held,)).start()
+    with alone_in(tmp_path, "busy"):
+        assert is_taken(tmp_path)
+
+
+def test_a_folder_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="No such file"):
+        is_taken(tmp_path / "nowhere")
