@@ -6,11 +6,11 @@ from queue import Queue
 from threading import Lock
 
 from muster.model.access import Token
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, NotFound, Unavailable
 from muster.model.events import Event
 from muster.model.ids import JobId, TokenId
-from muster.model.job import Job
 from muster.model.records import changed
 from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
 from muster.store.memory import MemoryLog
@@ -60,7 +60,7 @@ class Store(MemoryLog):
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         if self.is_full:

@@ -11,11 +11,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from muster.access.principal import covers
 from muster.api.deps import Deps
 from muster.api.places import Places
 from muster.api.rendering.events import Sent, sent
-from muster.model.access import EVERY_TEAM
+from muster.model.access import EVERY_TEAM, covers
 from muster.model.events import Event
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import WATCHER_CHUNKS, WATCHER_PAGE_EVENTS, WATCHERS_PER_CALLER

@@ -83,12 +83,11 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
         state.keys[event.by, event.key] = (event.job, event.fingerprint)
     for dependency in event.spec.depends_on:
         state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
-    moves = tuple([Move(None, job) for job in created(event)])
+    moves = tuple([Move(None, job) for job in created(event, state.submissions)])
     tally = None if event.spec.array is None else ArrayTally(event.job, event.spec.array)
     for move in moves:
         place(state, move, event.at_ms, tally)
     if tally is not None:
-        # Last: whoever reads on another thread and finds the array finds its tasks too.
         state.array_specs[event.job] = event.spec
         state.arrays[event.job] = tally
     return Outcome(moves)

@@ -11,6 +11,7 @@ from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
 from muster.engine.quarantine import Quarantine
+from muster.model.array import ArrayRecord
 from muster.model.errors import InvalidInput
 from muster.model.events import JobEvent, NodeEvent
 from muster.model.ids import JobId, NodeName
@@ -105,6 +106,11 @@ class State:
         if job in self.arrays:
             return self.arrays[job].progress().state
         return self.jobs[job].state if job in self.jobs else None
+
+    def array_record(self, array: JobId) -> ArrayRecord:
+        """All tasks of an array together, as they are now."""
+        tally = self.arrays[array]
+        return tally.record(self.array_specs[array], self.jobs[tally.tasks[0]])
 
     def is_taken(self, job: JobId) -> bool:
         """True for the name of a job that is known, or that runs somewhere and is not."""

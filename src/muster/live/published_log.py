@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from muster.live.feed import Feed
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.events import Event
-from muster.model.job import Job
 from muster.store.base import DurableLog
 
 
@@ -51,7 +51,7 @@ class PublishedLog:
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         """Write, then tell."""

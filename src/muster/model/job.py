@@ -228,3 +228,5 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Workers in quarantine: while there are any, the job does not start."""
     attempt_seen: int = 0
     """The highest attempt that any node has heard of; the next one is above it."""
+    number: int = 0
+    """Counts submissions from 1 on; all tasks of an array have its number."""

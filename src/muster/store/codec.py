@@ -15,6 +15,7 @@ from typing import TypeVar, get_args
 import msgspec
 
 from muster.model.access import Binding
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import TooNew
 from muster.model.events import Event
 from muster.model.job import Job
@@ -31,6 +32,7 @@ KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)
 _encode = msgspec.json.Encoder().encode
 _EVENTS = {name: msgspec.json.Decoder(kind) for name, kind in KINDS.items()}
 _JOB = msgspec.json.Decoder(Job)
+_ARRAY = msgspec.json.Decoder(ArrayRecord)
 _BINDINGS = msgspec.json.Decoder(tuple[Binding, ...])
 _PAIRS = msgspec.json.Decoder(Pairs)
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
@@ -45,7 +47,7 @@ def kind_of(event: Event) -> str:
     return type(event).__name__
 
 
-def encode(value: Event | Job | tuple[Binding, ...] | Pairs | tuple[str, ...]) -> bytes:
+def encode(value: Event | JobRecord | tuple[Binding, ...] | Pairs | tuple[str, ...]) -> bytes:
     """The value as JSON. What it is must be known to read it back."""
     return _encode(value)
 
@@ -61,6 +63,11 @@ def decode_event(kind: str, body: bytes) -> Event:
 def decode_job(body: bytes) -> Job:
     """The record that `body` was made from."""
     return _decoded(_JOB, body, "Job")
+
+
+def decode_array(body: bytes) -> ArrayRecord:
+    """The record of an array that `body` was made from."""
+    return _decoded(_ARRAY, body, "array")
 
 
 def decode_bindings(body: bytes) -> tuple[Binding, ...]:

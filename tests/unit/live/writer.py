@@ -8,11 +8,11 @@ from typing import Any
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Submitted
 from muster.live.control_plane import Configuration, ControlPlane
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable
 from muster.model.events import Event as LogEvent
 from muster.model.ids import JobId
-from muster.model.job import Job
 from muster.model.spec import JobSpec
 from muster.store.memory import MemoryLog, MemoryStates
 from tests.builders import a_cluster, a_job, a_node
@@ -45,7 +45,7 @@ class FullDisk(MemoryLog):
         events: Sequence[LogEvent],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         if self.is_full:

@@ -12,6 +12,7 @@ from muster.engine.state import State
 from muster.formats.job_document import job_document
 from muster.formats.units import plain_number
 from muster.model import job as model
+from muster.model.array import ArrayRecord
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
 from muster.model.limits import DOCUMENTS_KEPT
@@ -32,7 +33,7 @@ def job_body(state: State, job: JobId, now_ms: int) -> Job:
     if record is not None:
         return _single(state, record, now_ms)
     if job in state.arrays:
-        return _array(state, job, now_ms)
+        return _array(state.array_record(job), now_ms)
     raise NotFound(f"there is no job {job}")
 
 
@@ -76,39 +77,34 @@ def _single(state: State, job: model.Job, now_ms: int) -> Job:
     )
 
 
-def _array(state: State, array: JobId, now_ms: int) -> Job:
-    """All tasks as one: sums, the first start, and the end once there is one. Looks only at those that run."""
-    spec = state.array_specs[array]
-    tally = state.arrays[array]
-    progress = tally.progress()
-    running = list(tally.running.values())
-    going = sum(count for job_state, count in progress.counts if not job_state.is_final)
-    unbilled_gpu_ms = sum(gpu_ms(task, now_ms) - task.attained_gpu_ms for task in running)
+def _array(array: ArrayRecord, now_ms: int) -> Job:
+    """All tasks as one: sums, the first start, and the end once there is one."""
+    spec = array.spec
     return Job(
-        id=array,
+        id=array.id,
         name=spec.name,
         team=spec.team,
-        user=state.users.get(array, ""),
+        user=array.user,
         tier=spec.tier,
         priority=spec.priority,
-        state=progress.state,
+        state=array.state,
         reason=None,
         attempt=0,
         workers=[],
-        gpus=plain_number(sum(gpus_milli(task.workers) for task in running)),
-        submitted=time_of(state.jobs[tally.tasks[0]].submitted_ms),
+        gpus=plain_number(array.running_milli),
+        submitted=time_of(array.submitted_ms),
         started=None,
-        first_started=time_of(tally.first_started_ms),
-        ended=time_of(tally.last_ended_ms) if progress.state.is_final else None,
+        first_started=time_of(array.first_started_ms),
+        ended=time_of(array.ended_ms),
         exit_code=None,
-        retries=tally.retries,
-        preemptions=tally.preemptions,
-        node_failures=tally.node_failures,
-        gpu_seconds=seconds(tally.attained_gpu_ms + unbilled_gpu_ms),
+        retries=array.retries_used,
+        preemptions=array.preemptions,
+        node_failures=array.node_failures,
+        gpu_seconds=seconds(array.gpu_ms(now_ms)),
         checkpointed=None,
         array=None,
-        tasks=dict(progress.counts),
-        held=0 < going <= tally.held,
+        tasks=dict(array.counts),
+        held=array.held,
         **_wishes(spec),
     )
 

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from muster.access.permissions import Permission
-from muster.access.principal import covers
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
 from muster.api.job_list import Room
@@ -25,6 +24,7 @@ from muster.core.explain import Explanation
 from muster.engine.state import State
 from muster.formats.wire import ID_CHARS
 from muster.model import job as model
+from muster.model.access import covers
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import ESTIMATE_HORIZON_MS
 

@@ -66,8 +66,11 @@ _RareEvent = (
 """What does not happen to most jobs."""
 
 
-def created(event: JobSubmitted) -> tuple[Job, ...]:
-    """The record of a new job, or of every task of a new array, in the order of their indices."""
+def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
+    """The record of a new job, or of every task of a new array, in the order of their indices.
+
+    `number` says how many submissions there have been with this one.
+    """
     asked = changed(
         _BLANK,
         id=event.job,
@@ -76,6 +79,7 @@ def created(event: JobSubmitted) -> tuple[Job, ...]:
         unmet=event.unmet,
         held=event.held,
         user=event.by,
+        number=number,
     )
     if event.spec.array is None:
         return (_waiting(asked),)
