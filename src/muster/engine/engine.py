@@ -11,7 +11,7 @@ from muster.core.admission import Admitted, Rejected
 from muster.core.arrays import ArrayProgress, failed_only
 from muster.core.dependencies import Fate, fate, find_cycle, in_order
 from muster.core.lifecycle import due_ms, standing_commands
-from muster.engine.adoption import adoption, kills
+from muster.engine.adoption import adoption
 from muster.engine.apply import Applied, Dropped
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
@@ -25,6 +25,7 @@ from muster.model.events import (
     ClusterChanged,
     DependencyFailed,
     Event,
+    GangKillOrdered,
     GangsFound,
     JobCancelRequested,
     JobHeld,
@@ -220,10 +221,11 @@ class Engine:
             for event in events:
                 self._record(event)
 
-    def kill_quarantined(self, job: JobId) -> None:
+    def kill_quarantined(self, job: JobId, now_ms: int, *, by: str = "") -> None:
         """Have everything ended that is in quarantine of a job; its GPUs are free when the nodes say so."""
-        for kill in kills(self.state, job):
-            self._backend.send(kill)
+        if not any(True for _ in self.state.quarantine.of(job)):
+            raise NotFound(f"nothing of {job} is in quarantine; `muster quarantine ls` shows what is")
+        self._record(GangKillOrdered(at_ms=now_ms, job=job, by=by))
 
     def tick(self, now_ms: int) -> CycleReport | None:
         """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
@@ -240,11 +242,13 @@ class Engine:
 
     def reconnect(self, now_ms: int) -> None:
         """Tell the backend again what it should be doing, and so have it report again: after a restart of either."""
-        for job in sorted(self.state.occupying):
-            for command in standing_commands(self.state.jobs[job], now_ms):
+        state = self.state
+        strays = (gang.job for gangs in state.quarantine.gangs.values() for gang in gangs if gang.job in state.jobs)
+        for job in sorted({*state.occupying, *strays}):
+            for command in standing_commands(state.jobs[job], now_ms):
                 self._backend.send(command)
-        for node in sorted(self.state.lost):
-            for kill in self.state.kills_on(node):
+        for node in sorted({*state.lost, *state.quarantine.gangs}):
+            for kill in (*state.kills_on(node), *state.quarantine.kills(node, state.jobs)):
                 self._backend.send(kill)
 
     @property

@@ -3,7 +3,7 @@
 from muster.core.arrays import ArrayTally
 from muster.core.lifecycle import created
 from muster.core.lifecycle.updating import updated_spec
-from muster.engine.node_folding import adopt, blame_nodes, fold_node_event, forgive_nodes, release
+from muster.engine.node_folding import adopt, blame_nodes, doom, fold_node_event, forgive_nodes, release
 from muster.engine.patience import Patience
 from muster.engine.state import NOTHING, Move, Outcome, State, draining_among, move_all, new_patience, place
 from muster.model.events import (
@@ -12,6 +12,7 @@ from muster.model.events import (
     ClusterChanged,
     Event,
     GangAdopted,
+    GangKillOrdered,
     GangsFound,
     HoldsSet,
     JobStarted,
@@ -59,6 +60,8 @@ def _fold_rare(state: State, event: Event) -> Outcome:
             return fold_node_event(state, event)
         case GangAdopted():
             return adopt(state, event)
+        case GangKillOrdered():
+            return doom(state, event)
         case RulesChanged():
             return _change_rules(state, event)
         case ClusterChanged(cluster=cluster):

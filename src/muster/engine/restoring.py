@@ -25,6 +25,7 @@ def recorded(state: State) -> StateRecord:
         snapshot=_situation(state.snapshot, state.now_ms),
         patience=None if state.patience is None else state.patience.record(),
         quarantine=tuple(state.quarantine.gangs.items()),
+        doomed=tuple(state.quarantine.doomed),
     )
 
 
@@ -38,6 +39,7 @@ def restored(record: StateRecord) -> State:
     kept = record.patience
     state.patience = None if kept is None else Patience.of(kept, state.snapshot.entitlements)
     state.quarantine.gangs = dict(record.quarantine)
+    state.quarantine.doomed = dict.fromkeys(record.doomed)
     _derive(state)
     return state
 

@@ -124,9 +124,10 @@ class State:
 
     def commands_on(self, node: NodeName, now_ms: int) -> tuple[Command, ...]:
         """What a node that could not be reached is to hear when it is back: it may know less than is thought."""
-        jobs = (self.jobs[job] for job in self.jobs_on(node))
+        strays = (gang.job for gang in self.quarantine.on(node) if gang.job in self.jobs)
+        jobs = (self.jobs[job] for job in dict.fromkeys((*self.jobs_on(node), *strays)))
         standing = (command for job in jobs for command in standing_commands(job, now_ms))
-        return (*self.kills_on(node), *standing)
+        return (*self.kills_on(node), *self.quarantine.kills(node, self.jobs), *standing)
 
     def kills_on(self, node: NodeName) -> tuple[KillWorkers, ...]:
         """Kills of what a lost node was running, for when it may not have heard of them."""

@@ -228,5 +228,7 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Workers in quarantine: while there are any, the job does not start."""
     attempt_seen: int = 0
     """The highest attempt that any node has heard of; the next one is above it."""
+    killed: bool = False
+    """The grace period of the stop that is under way is over: whoever is left is killed."""
     number: int = 0
     """Counts submissions from 1 on; all tasks of an array have its number."""

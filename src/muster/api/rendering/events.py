@@ -20,6 +20,7 @@ from muster.model.events import (
     Event,
     EvictionOrdered,
     GangAdopted,
+    GangKillOrdered,
     GangsFound,
     HoldsSet,
     JobCancelRequested,
@@ -113,7 +114,14 @@ def _details(event: Event) -> Body:
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}
         case (
-            JobHeld() | JobReleased() | JobCancelRequested() | TurnCame() | JobStarved() | TimerFired() | RulesChanged()
+            JobHeld()
+            | JobReleased()
+            | JobCancelRequested()
+            | GangKillOrdered()
+            | TurnCame()
+            | JobStarved()
+            | TimerFired()
+            | RulesChanged()
         ):
             return {}
 

@@ -59,8 +59,8 @@ async def kill_quarantined(caller: MayChange, job: JobPath, body: Because | None
     name = JobId(job)
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="quarantine.kill", subject=name)
 
-    def kill(engine: Engine, _: int) -> None:
-        engine.kill_quarantined(name)
+    def kill(engine: Engine, now_ms: int) -> None:
+        engine.kill_quarantined(name, now_ms, by=caller.name)
 
     await change(caller, "quarantine.kill", name, kill, reason="" if body is None else body.reason)
 
