@@ -239,6 +239,7 @@ def a_control_plane(store: SqlStore) -> ControlPlane:
     return ControlPlane(
         log=store.log,
         states=store.states,
+        archive=store.jobs,
         backend=backend,
         clock=SystemClock(),
         configuration=Configuration(cluster=flat(LIVE_JOBS // 8, gpus=8)),
@@ -294,6 +295,7 @@ def lived(folder: Path) -> int:
         control = ControlPlane(
             log=store.log,
             states=states,
+            archive=store.jobs,
             backend=FakeBackend({}),
             clock=SystemClock(),
             configuration=Configuration(cluster=cluster),

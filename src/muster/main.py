@@ -242,6 +242,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         control = ControlPlane(
             log=store.log,
             states=store.states,
+            archive=store.jobs,
             backend=backend,
             clock=clock,
             configuration=Configuration(
@@ -261,6 +262,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             tokens=store.tokens,
             audit=store.audit,
             events=store.log,
+            jobs=store.jobs,
             logs=LocalOutput(options.home),
             terminals=backend,
             clock=clock,

@@ -42,7 +42,7 @@ def check_alike(one: State, other: State) -> None:
     assert [(name, list(each.items())) for name, each in one.dependents.items() if len(each) > 1] == [
         (name, list(other.dependents[name].items())) for name, each in one.dependents.items() if len(each) > 1
     ]
-    assert (one.draining, one.users, list(one.users)) == (other.draining, other.users, list(other.users))
+    assert (one.draining, one.key_of) == (other.draining, other.key_of)
     assert one.occupying == other.occupying
     for array, tally in one.arrays.items():
         again = other.arrays[array]

@@ -19,7 +19,7 @@ from muster.api.job_list import JobList
 from muster.api.outlook import Outlook
 from muster.api.places import Places
 from muster.api.reading.readers import Readers
-from muster.live.census import Counting
+from muster.api.records import Records
 from muster.live.inbox import Wish
 from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
 from muster.model.errors import TooMany
@@ -30,6 +30,7 @@ from muster.model.limits import (
     TERMINALS,
     TERMINALS_PER_CALLER,
 )
+from muster.views.census import Counting
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -46,9 +47,10 @@ class Services:
     def __init__(self, deps: Deps) -> None:
         self.deps = deps
         self.keyring = Keyring(deps.tokens)
-        self.job_list = JobList(deps.control)
-        self.hub = Hub(deps)
-        self.outlook = Outlook(deps.control)
+        self.records = Records(deps.control, deps.jobs)
+        self.job_list = JobList(deps.control, self.records)
+        self.hub = Hub(deps, self.records)
+        self.outlook = Outlook(deps.control, self.records)
         self.closing = asyncio.Event()
         """Set when the server stops: whatever streams, ends."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
@@ -70,6 +72,7 @@ class Services:
         self.readers.close()
         self.hub.close()
         self.outlook.close()
+        self.records.close()
 
     async def is_closing_within(self, wait_s: float) -> bool:
         """Wait so long; True at once when the server stops meanwhile."""

@@ -46,6 +46,12 @@ def task_id(array: JobId, index: int) -> JobId:
     return JobId(f"{array}.{index}")
 
 
+def tasks_of(array: ArrayRecord) -> tuple[JobId, ...]:
+    """The ids of all tasks, by index."""
+    spec = array.spec.array
+    return () if spec is None else tuple(task_id(array.id, index) for index in spec.indices)
+
+
 def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
     """All tasks of an array in the order of their indices; those beyond the cap await their turn."""
     if spec.array is None:

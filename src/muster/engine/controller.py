@@ -33,6 +33,7 @@ class Controller:
         self._unwritten: list[Event] = []
         self._touched: dict[JobId, Job] = {}
         """Jobs that unwritten events changed, as they are now."""
+        self._ended: list[JobId] = []
         self._unaudited: list[AuditEntry] = []
         self._unsent: list[Command] = []
         self._stopped = ""
@@ -87,6 +88,11 @@ class Controller:
         parents = dict.fromkeys(job.array_parent for job in self._touched.values() if job.array_parent is not None)
         return (*self._touched.values(), *map(self.state.array_record, parents))
 
+    def take_ended(self) -> tuple[JobId, ...]:
+        """Jobs whose end is durable, each told once."""
+        ended, self._ended = tuple(self._ended), []
+        return ended
+
     def story(self, job: JobId) -> str:
         """How a job got where it is, with what is not written yet."""
         return story((*self._log.read(), *self._unwritten), job)
@@ -120,6 +126,8 @@ class Controller:
         self._unsent += outcome.commands
         for move in outcome.moves:
             self._touched[move.after.id] = move.after
+            if move.after.state.is_final:
+                self._ended.append(move.after.id)
             for instruction in move.instructions:
                 if isinstance(instruction, WakeAt):
                     self.timers.set(instruction.job, instruction.at_ms)

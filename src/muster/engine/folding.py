@@ -81,9 +81,9 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     if event.job in state.jobs or event.job in state.arrays:
         return NOTHING
     state.submissions += 1
-    state.users[event.job] = event.by
     if event.key:
         state.keys[event.by, event.key] = (event.job, event.fingerprint)
+        state.key_of[event.job] = (event.by, event.key)
     for dependency in event.spec.depends_on:
         state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
     moves = tuple([Move(None, job) for job in created(event, state.submissions)])

@@ -6,7 +6,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
 from muster.model.node import Node
-from muster.model.quarantine import FoundGang
+from muster.model.quarantine import FoundGang, quarantined_gpus
 from muster.model.records import changed
 
 
@@ -76,12 +76,8 @@ class Quarantine:
         """The node as planning sees it: without the GPUs of what is in quarantine there."""
         if node.name not in self.gangs:
             return node
-        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *self.gpus(node)})))
-
-    def gpus(self, node: Node) -> tuple[int, ...]:
-        """The devices of a node that are used by what is in quarantine there."""
-        workers = (worker for gang in self.on(node.name) for worker in gang.workers)
-        return tuple(sorted({gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}))
+        in_use = quarantined_gpus(self.on(node.name), node)
+        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *in_use})))
 
 
 def _without(gangs: tuple[FoundGang, ...], job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[FoundGang, ...]:

@@ -98,8 +98,8 @@ class State:
         self.submissions = 0
         self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
         """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
-        self.users: dict[JobId, str] = {}
-        """Who submitted each job or array."""
+        self.key_of: dict[JobId, tuple[str, str]] = {}
+        """The same the other way round."""
 
     def state_of(self, job: JobId) -> JobState | None:
         """The state of a job, or of an array as a whole; None when there is no such thing."""

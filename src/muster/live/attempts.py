@@ -52,7 +52,9 @@ class Attempts:
             yield from self._look_at(job, state)
 
     def _look_at(self, job: JobId, state: State) -> Iterator[Ended]:
-        started, now = self._started.get(job), state.jobs[job]
+        started, now = self._started.get(job), state.jobs.get(job)
+        if now is None:
+            return  # it ended long ago
         if started is not None and not now.state.holds_resources:
             del self._started[job]
             if not now.state.is_final:

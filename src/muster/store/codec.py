@@ -7,9 +7,7 @@ What is stored outlives the code that wrote it. A field that a stored body does 
 that is no longer known is ignored; so a new field needs a default, and changing the meaning of one needs a new event.
 """
 
-import hashlib
 import zlib
-from functools import cache
 from typing import TypeVar, get_args
 
 import msgspec
@@ -100,12 +98,6 @@ def decode_state(body: bytes) -> StateRecord:
     if not unpacking.eof:
         raise TooNew(f"a stored state takes more than {STATE_BYTES} bytes; it is not read")
     return _decoded(_STATE, text, "state")
-
-
-@cache
-def shape_of_states() -> str:
-    """Tells the fields and types that a stored state is made of from others."""
-    return hashlib.sha256(repr(msgspec.inspect.type_info(StateRecord)).encode()).hexdigest()[:16]
 
 
 def _decoded(decoder: "msgspec.json.Decoder[T]", body: bytes, what: str) -> T:

@@ -56,9 +56,11 @@ class FullDisk(MemoryLog):
 @contextmanager
 def running(log: MemoryLog | None = None, states: MemoryStates | None = None, **fields: Any) -> Iterator[ControlPlane]:
     configuration = fields.pop("configuration", None) or Configuration(cluster=a_cluster(a_node("n1", gpus=8)))
+    kept = log or MemoryLog()
     control = ControlPlane(
-        log=log or MemoryLog(),
+        log=kept,
         states=states or MemoryStates(),
+        archive=kept,
         backend=fields.pop("backend", None) or FakeBackend(),
         clock=fields.pop("clock", None) or StepClock(),
         configuration=configuration,

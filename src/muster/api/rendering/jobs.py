@@ -3,18 +3,14 @@
 from functools import lru_cache
 from typing import TypedDict
 
-from muster.api.lookup import user_of
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import gpus_milli, worker_bodies
 from muster.api.schemas.jobs import ArrayPlace, Dependency, Job, Worker
 from muster.core.lifecycle import occupied
-from muster.engine.state import State
 from muster.formats.job_document import job_document
 from muster.formats.units import plain_number
 from muster.model import job as model
-from muster.model.array import ArrayRecord
-from muster.model.errors import NotFound
-from muster.model.ids import JobId
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.limits import DOCUMENTS_KEPT
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
@@ -27,14 +23,9 @@ class _Wishes(TypedDict):
     spec: dict[str, object]
 
 
-def job_body(state: State, job: JobId, now_ms: int) -> Job:
+def job_body(record: JobRecord, now_ms: int) -> Job:
     """A job or an array as it is now."""
-    record = state.jobs.get(job)
-    if record is not None:
-        return _single(state, record, now_ms)
-    if job in state.arrays:
-        return _array(state.array_record(job), now_ms)
-    raise NotFound(f"there is no job {job}")
+    return _array(record, now_ms) if isinstance(record, ArrayRecord) else _single(record, now_ms)
 
 
 def gpu_ms(job: model.Job, now_ms: int) -> int:
@@ -44,7 +35,7 @@ def gpu_ms(job: model.Job, now_ms: int) -> int:
     return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
 
 
-def _single(state: State, job: model.Job, now_ms: int) -> Job:
+def _single(job: model.Job, now_ms: int) -> Job:
     spec = job.spec
     array = job.array_parent
     is_placed = job.state.holds_resources
@@ -52,7 +43,7 @@ def _single(state: State, job: model.Job, now_ms: int) -> Job:
         id=job.id,
         name=spec.name,
         team=spec.team,
-        user=user_of(state, job.id),
+        user=job.user,
         tier=spec.tier,
         priority=spec.priority,
         state=job.state,
