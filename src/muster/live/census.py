@@ -76,9 +76,8 @@ def _is_partial(job: Job) -> bool:
 
 def _count_gpus(census: Census, job: RunningJob, types: dict[NodeName, GpuType]) -> None:
     for worker in job.workers:
-        milli = 1000 * len(worker.gpus) if worker.share_milli is None else worker.share_milli
-        if milli:
-            census.gpus_used_milli[types.get(worker.node, GpuType(""))] += milli
+        if worker.gpu_milli:
+            census.gpus_used_milli[types.get(worker.node, GpuType(""))] += worker.gpu_milli
 
 
 def _sum_up(counts: Counter[tuple[TierName, TeamPath]], by_team: Counter[TeamPath]) -> None:
