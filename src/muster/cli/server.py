@@ -12,7 +12,7 @@ from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
 from muster.model.errors import Conflict, InvalidInput
-from muster.processes import root_warning
+from muster.processes import Ending, root_warning
 
 if TYPE_CHECKING:
     from muster.client.address import Server
@@ -154,12 +154,16 @@ def _login_elsewhere(folder: Path) -> str:
 
 def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
-    from muster.cli.server_process import end_server, run_down
+    from muster.cli.server_process import STOP_S, end_server, run_down
 
     folder = (home or home_folder(os.environ)).expanduser().resolve()
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not there; --home says where else")
-    was_running = end_server(folder)
+    # Ending everything is what --jobs asks for: a server that hangs must not keep it from happening.
+    ending = end_server(folder, then_kill=jobs)
+    was_running = ending is not None
+    if ending is Ending.KILLED:
+        note(f"the server had not stopped after {STOP_S:.0f} s, and was killed")
     if jobs:
         run_down(_down_command(folder))
     if output is Output.JSON:
