@@ -121,6 +121,24 @@ def test_a_take_over_that_is_killed_in_the_middle_is_finished_by_the_next_start(
         assert twice(tmp_path) == []
 
 
+def test_a_home_that_was_moved_away_is_not_taken_over_unless_somebody_says_that_nothing_runs(
+    server: Server, tmp_path: Path
+) -> None:
+    job = submitted(server, tmp_path)
+    server.stop()
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(server.home / "muster.db", tmp_path / "copy.db")
+    options = ("--nodes", "2x2", "--database", f"sqlite:///{tmp_path / 'copy.db'}", "--take-over")
+    server.home.rename(tmp_path / "away")
+    said = refused(other, *options)
+    (tmp_path / "away").rename(server.home)
+    assert f"{server.home / 'nodes'} is not there" in said
+    assert "--take-over --fenced" in said
+    assert f"{job} 2 start" not in ledger(tmp_path)
+    assert whereabouts(server.home / "nodes" / "n1") is not None
+
+
 def test_an_empty_database_beside_nodes_that_run_things_is_refused(server: Server, tmp_path: Path) -> None:
     job = submitted(server, tmp_path)
     server.kill()

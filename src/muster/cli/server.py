@@ -36,7 +36,8 @@ TakeOver = Annotated[
     bool, typer.Option("--take-over", help="The database governed the nodes of another home: end what runs there.")
 ]
 Fenced = Annotated[
-    bool, typer.Option("--fenced", help="With --take-over from another machine: nothing runs there any more.")
+    bool,
+    typer.Option("--fenced", help="With --take-over: nothing runs there any more, though it cannot be seen from here."),
 ]
 NewDatabase = Annotated[
     bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")

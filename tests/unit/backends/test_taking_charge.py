@@ -117,6 +117,16 @@ def test_a_take_over_hears_what_the_home_before_had_to_say(tmp_path: Path) -> No
     assert charged(new, record).last_words is None
 
 
+@pytest.mark.parametrize("is_left", [True, False], ids=["an empty home", "no home"])
+def test_a_home_that_is_not_there_counts_as_fenced_only_when_that_is_said(tmp_path: Path, is_left: bool) -> None:
+    owner = this_owner(a_home(tmp_path, "old") if is_left else tmp_path / "old")
+    record = Record(its_owner=owner, led=Leadership(cluster="c1", epoch=3))
+    with pytest.raises(Refused, match=r"old/nodes is not there; .*--take-over --fenced"):
+        charged(a_home(tmp_path), record, take_over=True)
+    assert record.its_owner == owner
+    assert charged(a_home(tmp_path), record, take_over=True, is_fenced=True).last_words == ()
+
+
 def test_a_home_on_another_machine_is_fenced_there(tmp_path: Path) -> None:
     owner = Owner(machine="other", home=str(a_home(tmp_path, "old")), host="node7")
     record = Record(its_owner=owner, led=Leadership(cluster="c1", epoch=3))

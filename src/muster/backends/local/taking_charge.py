@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from muster.backends.local.ownership import Traces, fence, this_owner, traces, unheard
+from muster.home import Home
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import ObservedEvent
 from muster.model.leadership import Leadership
@@ -57,7 +58,7 @@ class Wanted:
     take_over: bool = False
     """The database governed the nodes of another home: end what runs there, and go on here."""
     is_fenced: bool = False
-    """Nothing runs on the other machine any more."""
+    """Nothing runs in the other home any more, although that cannot be seen from here."""
     new_database: bool = False
     """The database is another one than the nodes of this home obeyed."""
 
@@ -114,8 +115,15 @@ def _check_nodes(wanted: Wanted, database: Database, found: Traces) -> None:
 
 def _end_what_runs_in(known: Owner, owner: Owner, *, is_fenced: bool) -> None:
     """End what the nodes of the home before this one run, or be told that nothing does."""
-    if known.machine == owner.machine:
+    nodes, is_this_machine = Home(Path(known.home)).nodes, known.machine == owner.machine
+    if is_this_machine and nodes.is_dir():
         fence(Path(known.home))
+    elif not is_fenced and is_this_machine:
+        raise Refused(
+            f"what runs in {known} cannot be ended: {nodes} is not there; was it moved, is it not mounted, or is it on "
+            "another machine with the same machine-id? Put it back, or see to it that nothing of it runs any more, and "
+            "then say `muster up --take-over --fenced`"
+        )
     elif not is_fenced:
         raise Refused(
             f"what runs in {known} cannot be ended from here: run `muster down --jobs --home {known.home}` there, "
