@@ -138,7 +138,6 @@ def _home(named: str) -> Path:
 def _serve(options: Options) -> int:
     _leave_on_signals()
     nodes = whole(this_machine(options.home)) if options.nodes == WHOLE else _divided(options.nodes)
-    _note_layout(Home(options.home).layout, options.nodes)
     log_to(Home(options.home).server_log)
     if warning := root_warning():
         _log.warning(warning)
@@ -194,7 +193,10 @@ def _last_layout(path: Path) -> str:
 
 
 def _note_layout(path: Path, wanted: str) -> None:
-    """Keep how the machine is used, if it is used otherwise than before: a full disk is no reason not to start."""
+    """Keep how the machine is used, if it is used otherwise than before: a full disk is no reason not to start.
+
+    Only by who is in charge: a start that is refused must not change what the next one does.
+    """
     if not path.exists() or _last_layout(path) != wanted:
         try:
             path.write_text(f"{wanted}\n", "utf-8")
@@ -213,6 +215,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
     charge = take_charge(
         options.wanted, Database(name=store.name, is_empty=not store.log.version, record=store.cluster)
     )
+    _note_layout(Home(options.home).layout, options.nodes)
     clock, metrics = SystemClock(), Metrics()
     backend = LocalBackend(options.home, nodes, leadership=charge.leadership)
     try:

@@ -139,6 +139,16 @@ def test_a_home_that_was_moved_away_is_not_taken_over_unless_somebody_says_that_
     assert whereabouts(server.home / "nodes" / "n1") is not None
 
 
+def test_a_start_that_is_refused_does_not_change_how_the_machine_is_used(server: Server, tmp_path: Path) -> None:
+    assert "another control plane runs here" in refused(server.home, "--nodes", "1x1")
+    assert (server.home / "layout").read_text() == "2x2\n"
+    server.stop()
+    other = tmp_path / "other"
+    other.mkdir()
+    assert "--take-over" in refused(other, "--nodes", "1x1", "--database", f"sqlite:///{server.home / 'muster.db'}")
+    assert not (other / "layout").exists()
+
+
 def test_an_empty_database_beside_nodes_that_run_things_is_refused(server: Server, tmp_path: Path) -> None:
     job = submitted(server, tmp_path)
     server.kill()
