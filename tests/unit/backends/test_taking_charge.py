@@ -61,7 +61,11 @@ def note(home: Path, *entries: tuple[object, ...], node: str = "n1") -> None:
     journal.close()
 
 
-RUNS = (("fence", "job-7", 1, 1, 0), ("seat", "job-7", 0, "token", []), ("alive", "job-7", 0, 1 << 22, 5))
+RUNS: tuple[tuple[object, ...], ...] = (
+    ("fence", "job-7", 1, 1, 0),
+    ("seat", "job-7", 0, "token", []),
+    ("alive", "job-7", 0, 1 << 22, 5),
+)
 
 
 def charged(home: Path, record: Record, *, is_empty: bool = False, **said: bool) -> Charge:
