@@ -14,7 +14,7 @@ from muster.model.ids import JobId, TokenId
 from muster.model.records import changed
 from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
 from muster.store.memory import MemoryLog
-from muster.token_store import made_with
+from muster.token_store import Account, made_with, unaccounted
 
 
 class Tokens:
@@ -36,14 +36,14 @@ class Tokens:
     def all(self) -> Sequence[Token]:
         return tuple(self._tokens.values())
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
         tree = made_with(token, self.all())
         if not tree:
             raise NotFound(f"there is no token {token}")
         for each in tree:
             if each.revoked_ms is None:
                 self._tokens[each.id] = changed(each, revoked_ms=at_ms)
-        self._store.audit.extend(audit)
+        self._store.audit.extend(audit(tree))
         return [self._tokens[each.id] for each in tree]
 
 

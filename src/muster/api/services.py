@@ -1,7 +1,6 @@
 """What the routes share besides the ports: who is known, who watches, what was found out lately."""
 
 import asyncio
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,7 +11,7 @@ from muster.access.permissions import Permission
 from muster.access.principal import Principal
 from muster.api.deps import Deps
 from muster.api.front.denials import Denials
-from muster.api.front.rates import Rates
+from muster.api.front.rates import Rates, refuse_if_too_often
 from muster.api.front.turns import Turns
 from muster.api.hub import Hub
 from muster.api.job_list import JobList
@@ -22,7 +21,6 @@ from muster.api.reading.readers import Readers
 from muster.api.records import Records
 from muster.live.inbox import Wish
 from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
-from muster.model.errors import TooMany
 from muster.model.limits import (
     LOG_FOLLOWERS,
     LOG_FOLLOWERS_PER_CALLER,
@@ -99,9 +97,8 @@ class Services:
 
     def count(self, principal: Principal) -> None:
         """Count a request that did not come through the entrance; raises when there are too many."""
-        wait_s = self.rates.take(subject_of(principal))
-        if wait_s > 0:
-            raise TooMany(f"{principal.name} asks too often; come again later", retry_s=math.ceil(wait_s))
+        subject = subject_of(principal)
+        refuse_if_too_often(self.rates.take(subject), subject)
 
 
 def subject_of(principal: Principal) -> str:

@@ -7,7 +7,7 @@ from muster.engine.state import State
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import Event, GangAdopted, JobSubmitted
 from muster.model.ids import JobId
-from muster.model.job import Job, Worker
+from muster.model.job import Job
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
 from muster.model.resources import GPU_MILLI
@@ -85,18 +85,13 @@ def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> Non
 
 def _holder(state: State, job: JobId, gang: FoundGang) -> JobId | None:
     """Another job that leaves the gang too little of a GPU, as the records say."""
-    wanted = {(worker.node, gpu): _milli(worker) for worker in gang.workers for gpu in worker.gpus}
+    wanted = {(worker.node, gpu): worker.device_milli for worker in gang.workers for gpu in worker.gpus}
     for other in state.occupying:
         for worker in occupied(state.jobs[other]) if other != job else ():
             for gpu in worker.gpus:
                 left = wanted.get((worker.node, gpu))
-                if left is not None and left + _milli(worker) > GPU_MILLI:
+                if left is not None and left + worker.device_milli > GPU_MILLI:
                     return other
                 if left is not None:
-                    wanted[worker.node, gpu] = left + _milli(worker)
+                    wanted[worker.node, gpu] = left + worker.device_milli
     return None
-
-
-def _milli(worker: Worker) -> int:
-    """What a worker takes of each of its GPUs."""
-    return GPU_MILLI if worker.share_milli is None else worker.share_milli

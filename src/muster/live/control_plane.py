@@ -57,16 +57,24 @@ class LiveBackend(Backend, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Everything that ran on the nodes so far has been ended, and the log does not say so yet."""
+
+    last_words: tuple[ObservedEvent, ...] = ()
+    """What those nodes had to say and nobody has recorded."""
+    on_recorded: Callable[[], None] = lambda: None
+    """Called once it is in the log, before anything is sent to the nodes that have their names now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """What an operator has Muster look after, and by which rules at first."""
 
     cluster: ClusterSpec
     rules: Rules | None = None
     """Put in force when it is different from what was configured last; None leaves the rules as they are."""
-    is_fenced: bool = False
-    """True when everything that ran on the nodes so far has been ended: other machines have their names now."""
-    last_words: tuple[ObservedEvent, ...] = ()
-    """What those nodes had to say and nobody has recorded."""
+    fence: Fence | None = None
+    """Set when other machines have the names of the nodes now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,10 +250,10 @@ class ControlPlane:
     def _configure(self) -> None:
         """Give the engine the nodes and rules that are configured, and have its workers told again what to do."""
         engine = self._engine
-        now_ms, rules = self._clock.now_ms(), self._configuration.rules
+        now_ms, rules, fence = self._clock.now_ms(), self._configuration.rules, self._configuration.fence
         with engine.batch():
-            if self._configuration.is_fenced:
-                engine.observe(*(changed(event, at_ms=now_ms) for event in self._configuration.last_words))
+            if fence is not None:
+                engine.observe(*(changed(event, at_ms=now_ms) for event in fence.last_words))
                 engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
             configured = engine.state.configured
@@ -253,7 +261,10 @@ class ControlPlane:
                 engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
             # Rules that were kept before teams had bounds leave open what a server denies.
             engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
-        self._configuration = replace(self._configuration, is_fenced=False)
+        if fence is not None:
+            failpoint("fence.recorded")
+            fence.on_recorded()
+            self._configuration = replace(self._configuration, fence=None)
         engine.reconnect(now_ms)
 
     def _run(self) -> None:

@@ -77,6 +77,11 @@ class Worker(Record, frozen=True, kw_only=True):
     """Set when the worker has only this part of its one GPU."""
 
     @property
+    def device_milli(self) -> int:
+        """What it has of each of its GPUs."""
+        return GPU_MILLI if self.share_milli is None else self.share_milli
+
+    @property
     def gpu_milli(self) -> int:
         """What it has of all its GPUs together."""
         return len(self.gpus) * GPU_MILLI if self.share_milli is None else self.share_milli

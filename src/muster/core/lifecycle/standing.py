@@ -40,7 +40,7 @@ def stray_kills(job: Job) -> tuple[KillWorkers, ...]:
 def standing_kill(job: Job, kill: KillWorkers) -> KillWorkers | None:
     """The kill of workers on a lost node, to be sent again; None once a newer attempt has ended what was left of them.
 
-    Nobody says whether the first one arrived: a node that only hung goes on with what it ran.
+    Nobody says whether the first one arrived, and a command that was on its way may arrive once the node is back.
     """
     return changed(kill, generation=job.generation) if job.attempt == kill.attempt else None
 

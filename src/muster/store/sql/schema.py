@@ -7,14 +7,14 @@ jobs      the newest record of every job, task and array, folded from the log
 keys      what became of requests that were given a key
 states    saved engine states
 tokens    who may come in
-cluster   one row: the cluster's name, whose nodes it has, and the epoch of its leader
+cluster   one row: the cluster's name, whose nodes it has and had before, and the epoch of its leader
 """
 
 from sqlalchemy import Column, Index, MetaData, Table
 
 from muster.store.sql.columns import Bytes, Number, Words
 
-REVISION = "r0004"
+REVISION = "r0005"
 """The newest migration. A database that is there already is opened without looking for others."""
 
 VERSION_TABLE = "muster_version"
@@ -107,6 +107,9 @@ cluster = Table(
     Column("home", Words, nullable=False),
     Column("host", Words, nullable=False),
     Column("epoch", Number, nullable=False),
+    Column("former_machine", Words),
+    Column("former_home", Words),
+    Column("former_host", Words),
 )
 
 tokens = Table(
