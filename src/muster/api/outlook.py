@@ -18,10 +18,11 @@ from muster.api.track_record import TrackRecord
 from muster.core.arrays import tasks_of
 from muster.core.entitlements import Entitlements
 from muster.core.explain import Explanation
-from muster.core.offline import Decision, Rejection, decide
+from muster.core.offline import Decision, Rejection, decide, explain_decided
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
 from muster.core.snapshot import Snapshot
+from muster.engine.engine import Engine
 from muster.engine.state import State
 from muster.live.control_plane import ControlPlane
 from muster.model.array import ArrayRecord, JobRecord
@@ -69,6 +70,8 @@ class Situation:
     """Still learning: copied before it is read at length."""
     entitlements: Entitlements
     """A copy: what was due changes with every job that comes and ends."""
+    decided: Plan | None = None
+    """The plan of the last cycle; None before the first."""
     recent: tuple[Arrival, ...] = ()
 
 
@@ -112,7 +115,7 @@ class Outlook:
             version = self._control.view.version
             if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
                 situation = await self._situation()
-                decision = await self._worked_out(lambda: decide(situation.scenario, situation.entitlements))
+                decision = await self._worked_out(lambda: _explained(situation))
                 self._explained = {each.job: each for each in decision.explanations}
                 self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
                 self._explained_at = (situation.version, now_ms)
@@ -161,7 +164,7 @@ class Outlook:
     async def _situation(self) -> Situation:
         if self._control.has_stopped:  # then nobody changes it any more
             return _handed_over(self._control.state, self._control.view.now_ms)
-        situation = await asyncio.wrap_future(self._control.ask(lambda engine, now: _handed_over(engine.state, now)))
+        situation = await asyncio.wrap_future(self._control.ask(_hand_over))
         return replace(situation, recent=await self._recent(situation.scenario.now_ms))
 
     async def _recent(self, now_ms: int) -> tuple[Arrival, ...]:
@@ -195,6 +198,10 @@ def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
     return is_same or now_ms < explained[1] + EXPLAINED_MS
 
 
+def _hand_over(engine: Engine, now_ms: int) -> Situation:
+    return replace(_handed_over(engine.state, now_ms), decided=engine.last_plan)
+
+
 def _handed_over(state: State, now_ms: int) -> Situation:
     snapshot = state.snapshot
     return Situation(
@@ -211,6 +218,13 @@ def _arrivals(record: JobRecord) -> list[Arrival]:
         return [Arrival(submitted_ms=record.submitted_ms, spec=record.spec)]
     single = changed(record.spec, array=None)
     return [Arrival(submitted_ms=record.submitted_ms, spec=single)] * len(tasks_of(record))
+
+
+def _explained(situation: Situation) -> Decision:
+    """Why jobs wait, by what the last cycle decided."""
+    if situation.decided is None:
+        return decide(situation.scenario, situation.entitlements)
+    return explain_decided(situation.scenario, situation.entitlements, situation.decided)
 
 
 def _trial(situation: Situation) -> Trial:

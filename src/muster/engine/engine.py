@@ -43,6 +43,7 @@ from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec
+from muster.model.plan import Plan
 from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
@@ -87,6 +88,8 @@ class Engine:
         self._planned_news: int | None = None
         """The news for which there is nothing left to plan until time passes."""
         self._wake_ms: int | None = None
+        self.last_plan: Plan | None = None
+        """What the last cycle decided and had done; None before the first."""
         self._batches = 0
         self._batch = _Batch(self)
         self._submissions = Submissions(
@@ -342,6 +345,7 @@ class Engine:
         self._planned_news, self._wake_ms = self.state.snapshot.news, report.plan.wake_ms
         match report.outcome:
             case Applied():
+                self.last_plan = report.plan
                 return
             case Dropped(is_stale=True):
                 self._planned_news = None
