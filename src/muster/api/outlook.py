@@ -24,6 +24,8 @@ from muster.core.run_times import RunTimes
 from muster.core.snapshot import Snapshot
 from muster.engine.engine import Engine
 from muster.engine.state import State
+from muster.estimates.sampling import Arrival
+from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
 from muster.live.control_plane import ControlPlane
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import TooMany
@@ -44,8 +46,6 @@ from muster.model.policy import HOUR_MS
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
-from muster.sim.estimates import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
-from muster.sim.luck import Arrival
 from muster.store.base import JobFilter
 
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from muster.estimates.calibration import Calibration
+from muster.estimates.starts import StartEstimate
 from muster.model.array import JobRecord
 from muster.model.ids import JobId
 from muster.model.limits import ESTIMATES_OPEN
-from muster.sim.calibration import Calibration
-from muster.sim.estimates import StartEstimate
 
 
 class _Given(NamedTuple):

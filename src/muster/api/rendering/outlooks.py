@@ -6,11 +6,11 @@ from muster.api.rendering.workers import worker_bodies
 from muster.api.schemas import jobs as schemas
 from muster.core.explain import Explanation
 from muster.core.pricing import PRICE_MILLI, Cost
+from muster.estimates.starts import StartEstimate
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.plan import Hold, Reason, ReasonCode
 from muster.model.policy import HOUR_MS
 from muster.model.resources import GPU_MILLI
-from muster.sim.estimates import StartEstimate
 
 
 def why_body(
