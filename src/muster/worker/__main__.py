@@ -96,7 +96,7 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     keep_from_cleaners(premises.workers.parent)
     inheritance = Inheritance(journal, premises.home, premises.workers)
     inheritance.settle()
-    if inheritance.is_settled:
+    if inheritance.is_settled and not journal.is_stale:
         remove_all(premises.workers)
     remove(folder / "workers")  # where an older Muster had them
     identity = _identity()

@@ -57,6 +57,8 @@ class Crew:
         self._seats: dict[str, Seat] = {}
         """By token: whom each process belongs to."""
         self._by_pid: dict[int, WorkerProcess] = {}
+        self._noted: list[WorkerProcess] = []
+        """Those that are gone, with their exit records: until their ends are on disk a successor needs these."""
         self._held: dict[JobId, list[_Start]] = {}
         """Starts that wait until an older attempt is gone."""
         self._claimed: dict[JobId, None] = {}
@@ -126,6 +128,12 @@ class Crew:
         self._held.clear()
         for process in tuple(self._processes.values()):
             process.kill()
+
+    def tidy_up(self) -> None:
+        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        gone, self._noted = self._noted, []
+        for process in gone:
+            process.tidy_up()
 
     def left_is_gone(self, seat: Seat) -> None:
         """What a predecessor left of this worker is gone: start what waited for it."""
@@ -228,7 +236,7 @@ class Crew:
         """Note that there is about to be a process, and make it: a successor finds it by its token."""
         folders = [] if outfit.cgroup is None else outfit.cgroup.folders
         self._journal.add("seat", seat.job, seat.rank, seat.token, list(folders))
-        self._journal.flush()
+        self._journal.flush(at_once=True)
         try:
             if self._journal.is_stale:
                 raise CannotStart(f"node {self._premises.node} cannot write its journal: is the disk full?")
@@ -270,6 +278,7 @@ class Crew:
     def _gone(self, process: WorkerProcess) -> None:
         """A worker and all it started are gone: say so, or start what waited for it."""
         del self._processes[process.token]
+        self._noted.append(process)
         seat = self._seats.pop(process.token)
         self._may_have_strangers = True
         self._around.loop.after(0, self.reap)

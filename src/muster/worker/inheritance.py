@@ -39,6 +39,10 @@ LOCK_WAIT_S = 2.0
 CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
 
 
+class Unnoted(OSError):
+    """Nothing that was left is alive, and how some of it ended is known from exit records only."""
+
+
 class Inheritance:
     """The workers of a predecessor, until they are gone."""
 
@@ -55,6 +59,8 @@ class Inheritance:
         lost = [seat for seat in self._left if seat.token not in register.doomed and seat.token not in self._codes]
         self.lost = len(lost)
         """How many workers of present attempts a predecessor left."""
+        self._noted: list[Seat] = []
+        """Those that are gone, with their exit records: until their ends are on disk the next successor needs these."""
         self.lost_after = register.last_number
         """The number of the last report about what ended by itself."""
 
@@ -78,10 +84,12 @@ class Inheritance:
     def sweep(self, patience_s: float = PATIENCE_S) -> tuple[Seat, ...]:
         """End what was left, and note the ends of those that had ended by themselves; what is still alive.
 
-        Whom this kills is left for a successor to note: its node has lost them.
+        Whom this kills is left for a successor to note: its node has lost them. `Unnoted` when the disk takes nothing.
         """
         alive = self._end(patience_s)
         self._note_finished(alive)
+        if self._noted and not alive:
+            raise Unnoted("how workers ended cannot be noted in the journal: is the disk full?")
         return tuple(seat for seat in self._left if seat.token in alive)
 
     def _end(self, patience_s: float) -> frozenset[str]:
@@ -101,10 +109,18 @@ class Inheritance:
         ended, self._left = [seat for seat in self._left if seat.token not in tokens], alive
         for seat in ended:
             self._note(seat)
-            _tidy(seat, self._home, self._workers)
-        self._journal.flush()
+        self._noted += ended
+        self._journal.flush(at_once=bool(ended))
+        if not self._journal.is_stale:
+            self.tidy_up()
         for seat in ended:
             gone(seat)
+
+    def tidy_up(self) -> None:
+        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        noted, self._noted = self._noted, []
+        for seat in noted:
+            _tidy(seat, self._home, self._workers)
 
     def _note(self, seat: Seat) -> None:
         register = self._journal.register
@@ -118,7 +134,8 @@ class Inheritance:
 def sweep(folder: Path) -> tuple[str, ...]:
     """End what a dead supervisor of a node left, in the place of a successor. What is still alive, in words.
 
-    A node whose supervisor lives is left to it, and so is what that one runs.
+    A node whose supervisor lives is left to it, and so is what that one runs. Raises `Unnoted` when nothing is alive
+    and the journal could not be written: exit records are kept, and the next sweep or a successor reads them.
     """
     if not (folder / JOURNAL).is_file():
         return ()  # it has never run anything
@@ -127,9 +144,10 @@ def sweep(folder: Path) -> tuple[str, ...]:
             return ("what its living supervisor runs",)
         home = folder.parent.parent
         journal = Journal(folder / JOURNAL)
-        inheritance = Inheritance(journal, home, runtime_folder(home) / folder.name)
-        alive = inheritance.sweep(PATIENCE_S)
-        journal.close()
+        try:
+            alive = Inheritance(journal, home, runtime_folder(home) / folder.name).sweep(PATIENCE_S)
+        finally:
+            journal.close()
     return tuple(f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
 
 

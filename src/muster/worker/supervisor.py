@@ -4,6 +4,7 @@ What a control plane says                      what it hears
     {"token": …, "as": "control",                  {"hello": {…}}, then every report it has not acknowledged;
      "cluster": …, "epoch": n, "takes_over": …}    {"refused": reason} when another one governs the node
     {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is noted; what became of it is reported
+                                                   {"failed": {…}} while nothing can be noted: a start that failed
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n}                                    {"pong": n}
     {"end": true}                                  nothing: everything is killed and the supervisor ends
@@ -22,12 +23,13 @@ from typing import Any
 
 from muster.model.ids import JobId
 from muster.model.node_limits import CONTROL_SILENCE_MS
+from muster.model.reports import StartFailed
 from muster.worker import messages
 from muster.worker.cgroups import CPU, MEMORY, PIDS
 from muster.worker.crew import Crew
 from muster.worker.inheritance import Inheritance
-from muster.worker.journal import Journal
-from muster.worker.loop import Loop
+from muster.worker.journal import RETRY_MS, Journal
+from muster.worker.loop import Loop, Timer
 from muster.worker.messages import BadMessage
 from muster.worker.outfit import Meeting, Premises
 from muster.worker.register import Gang
@@ -62,7 +64,10 @@ class Supervisor:
         self._heard_s = 0.0
         """When the control plane said something last."""
         self._sent = 0
+        self._hinted = 0
+        """The numbers of the last report that was said, and of the last that was said without its number."""
         self._done: list[int] = []
+        self._retry: Timer | None = None
         self._is_ending = False
         self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, is_left=inheritance.holds)
         self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
@@ -99,18 +104,40 @@ class Supervisor:
     def _settle(self) -> None:
         """After every round: write down, then say. Nothing is said that a successor would not know."""
         self._journal.flush()
-        control = self._control
-        if control is not None:
-            for number in self._done:
-                control.say({"done": number})
-            for number, body in self._journal.register.reports.items():
-                if number > self._sent:
-                    control.say({"report": number, "event": body})
-                    self._sent = number
-            control.flush()
-        self._done.clear()
+        if self._journal.is_stale:
+            self._wait_for_room()
+        else:
+            self._crew.tidy_up()
+            self._inheritance.tidy_up()
+            if self._control is not None:
+                self._say_news(self._control)
+        if self._control is not None:
+            self._control.flush()
         if self._is_ending and self._crew.is_empty and self._inheritance.is_settled:
             self.loop.stop()
+
+    def _say_news(self, control: Connection) -> None:
+        for number in self._done:
+            control.say({"done": number})
+        self._done.clear()
+        for number, body in self._journal.register.reports.items():
+            if number > self._sent:
+                control.say({"report": number, "event": body})
+                self._sent = number
+
+    def _wait_for_room(self) -> None:
+        """Try again to write the journal, also if nothing else happens. Meanwhile only what cannot start is said.
+
+        A successor that does not know of such a start makes nothing worse: there is no process. The report itself has a
+        number, which a successor would give to another one, so it is told without, and again once it is written.
+        """
+        if self._retry is None or self._retry.is_over:
+            self._retry = self.loop.after(RETRY_MS, lambda: None)
+        if self._control is not None:
+            for number, body in self._journal.register.reports.items():
+                if number > max(self._sent, self._hinted) and body["type"] == StartFailed.__name__:
+                    self._control.say({"failed": body})
+                    self._hinted = number
 
     def _hear(self, connection: Connection, message: Message) -> None:
         match message:
@@ -147,7 +174,8 @@ class Supervisor:
         if before is not None:
             before.close()
         connection.closed = self._left
-        self._sent = 0
+        self._sent = self._hinted = 0
+        self._done.clear()
         connection.say({"hello": self._hello()})
 
     def _left(self, connection: Connection) -> None:

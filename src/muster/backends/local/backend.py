@@ -305,6 +305,8 @@ class LocalBackend:
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
                 self._tell(event, name, number)
+            case {"failed": dict(body)}:  # it cannot note this; it is reported again once it can
+                self._tell(report(body))
             case _:
                 pass
 
