@@ -177,6 +177,22 @@ def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
     assert not is_alive(stray)
 
 
+@pytest.mark.parametrize("leads", [True, False], ids=["its leader lives", "its leader is gone"])
+def test_a_successor_knows_who_hides_everything_but_its_session(make_machine: MakeMachine, leads: bool) -> None:
+    machine = make_machine(options=("--without-groups",))
+    hides = "env -i PATH=$PATH prlimit --rttime=1000:1000 sh -c 'echo $$ ready; while :; do sleep 0.05; done'"
+    machine.start(f"({hides} &); sleep 60")
+    stray = int(machine.says("ready").split()[0])
+    first = eventually(lambda: [entry for entry in machine.journal() if entry[0] == "alive"])[0][3]
+    assert isinstance(first, int)
+    os.kill(machine.supervisor().pid, signal.SIGSTOP)
+    if not leads:
+        os.kill(first, signal.SIGKILL)
+    os.kill(machine.supervisor().pid, signal.SIGKILL)
+    machine.exit_of()
+    assert not is_alive(stray)
+
+
 def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) -> None:
     machine.start("echo ready; sleep 60")
     machine.says("ready")

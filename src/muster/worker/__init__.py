@@ -16,6 +16,7 @@
     output_budget  how much of that all workers may keep together
     runtime_folder where workers meet what is laid out for them, outside of the home
     marks          a limit that limits nothing and says whose a process is
+    signs          whose a process is, by anything that it inherited
     terminal       a worker that somebody may type to
     processes      the kernel's table of processes
     trees          everything a worker started, and its end

@@ -18,14 +18,13 @@ from muster.model.reports import WorkersExited
 from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
-from muster.worker.environment import TOKEN_VARIABLE
 from muster.worker.journal import JOURNAL, Journal
-from muster.worker.marks import mark_of, marks_on
 from muster.worker.messages import encoded
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Register, Seat
 from muster.worker.runtime_folder import exit_record, remove, runtime_folder
 from muster.worker.segments import Segments, log_folder
+from muster.worker.signs import Signs, borne_by
 
 PATIENCE_S = 5.0
 """How long a successor waits for what it killed before it serves: nearly everything is gone within milliseconds."""
@@ -217,30 +216,14 @@ def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:
 def _survivors(seats: Iterable[Seat]) -> dict[str, list[ProcessEntry]]:
     """By token, every process that is this worker's or comes from one."""
     table = everybody()
-    signs = {pid: (_token_of(pid), *marks_on(pid)) for pid in table}
+    borne = {pid: borne_by(pid) for pid in table}
     found = {}
     for seat in seats:
-        mark = mark_of(seat.token)
-        roots = {
-            pid for pid, each in table.items() if _is_of(seat, each) or seat.token in signs[pid] or mark in signs[pid]
-        }
+        signs = Signs(token=seat.token, main=seat.pid, start_ticks=seat.start_ticks)
+        roots = {pid for pid, each in table.items() if signs.are_on(each, borne[pid])}
         roots.update(Cgroup(seat.folders).members())
         found[seat.token] = [each for each in descendants(sorted(roots), table) if each.pid != os.getpid()]
     return found
-
-
-def _is_of(seat: Seat, process: ProcessEntry) -> bool:
-    return (process.pid, process.start_ticks) == (seat.pid, seat.start_ticks)
-
-
-def _token_of(pid: int) -> str:
-    prefix = f"{TOKEN_VARIABLE}=".encode()
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = file.read().split(b"\0")
-    except OSError:
-        return ""
-    return next((each.removeprefix(prefix).decode() for each in variables if each.startswith(prefix)), "")
 
 
 def _tidy(seat: Seat, home: Path, workers: Path) -> None:
