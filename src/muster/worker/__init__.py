@@ -8,6 +8,7 @@
     journal        the register's entries on disk
     messages       commands and reports as JSON
     worker_process one worker: its process, output, notices, end
+    held_starts    workers that wait until an older attempt of their job is gone
     environment    what a worker finds in its environment
     launching      the command lines
     secret_files   secrets by name

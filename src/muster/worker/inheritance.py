@@ -68,9 +68,10 @@ class Inheritance:
         """True when everything that was left is gone."""
         return not self._left
 
-    def holds(self, token: str) -> bool:
-        """True while a worker that was left may be alive."""
-        return any(seat.token == token for seat in self._left)
+    @property
+    def left(self) -> tuple[Seat, ...]:
+        """The workers that may be alive."""
+        return tuple(self._left)
 
     def settle(self, patience_s: float = PATIENCE_S) -> None:
         """End what was left, and note the ends of all that are gone."""

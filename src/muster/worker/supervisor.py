@@ -69,7 +69,7 @@ class Supervisor:
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
-        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, is_left=inheritance.holds)
+        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, left=lambda: inheritance.left)
         self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
