@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,8 @@ def is_of(signs: Signs, pid: int) -> bool:
 def test_a_token_or_a_mark_is_enough() -> None:
     for variables, mark in (({TOKEN_VARIABLE: TOKEN}, 0), ({}, mark_of(TOKEN))):
         with inherited(mark or mark_of("1")), subprocess.Popen(["sleep", "60"], env={**os.environ, **variables}) as it:
+            while not Path(f"/proc/{it.pid}/environ").read_bytes():
+                pass  # the kernel has begun the program, and not yet laid out what it finds
             assert is_of(Signs(token=TOKEN, main=None), it.pid)
             assert not is_of(Signs(token="fedcba9876543210", main=None), it.pid)
             it.kill()
