@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.link import Whereabouts, whereabouts
 from muster.backends.local.logs import read_log
+from muster.backends.local.whereabouts import Whereabouts, whereabouts
 from muster.model.events import ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import KillWorkers, SignalStop, StartWorkers

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
     GangsFound,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.events import NodeLost, StartFailed, WorkersExited
 from muster.worker.inheritance import Unnoted, sweep
 from muster.worker.journal import Journal

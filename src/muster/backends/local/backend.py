@@ -17,9 +17,10 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.greeting import found_gangs
-from muster.backends.local.link import Link, Listener, whereabouts
+from muster.backends.local.link import Link, Listener
 from muster.backends.local.ports import free_port
 from muster.backends.local.pruning import Pruning, make_room
+from muster.backends.local.whereabouts import whereabouts
 from muster.failpoints import failpoint
 from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound

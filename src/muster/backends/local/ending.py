@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from muster.backends.local.link import Whereabouts, whereabouts
+from muster.backends.local.whereabouts import Whereabouts, whereabouts
 from muster.home import Home
 from muster.model.errors import TimedOut
 from muster.model.node_limits import SUPERVISOR_END_S
