@@ -123,6 +123,7 @@ class Machine:
         """Everything heard so far; what was polled counts as recorded."""
         self.events += self.backend.poll()
         self.backend.acknowledge()
+        self.backend.decided()
         return self.events
 
     def heard(self, kind: type[EventT], *, job: str = "job-1", count: int = 1) -> EventT:

@@ -52,6 +52,10 @@ class LiveBackend(Backend, Protocol):
         """Everything that was polled so far is in the log."""
         ...
 
+    def decided(self) -> None:
+        """Whatever is due was acted upon; while this is not said, nodes keep limits by themselves."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
@@ -293,6 +297,8 @@ class ControlPlane:
         self._backend.acknowledge()
         failpoint("acknowledge.after")
         has_planned = may_decide and engine.tick(now_ms) is not None
+        if may_decide:
+            self._backend.decided()
         turn = Turn(
             wishes=len(letters),
             reports=len(reports),

@@ -1,6 +1,7 @@
 """The local backend, for this machine: a detached supervisor for each of its nodes, and one thread that talks to them.
 
 backend      the port: commands in, reports out
+news         what was reported and nobody has recorded yet
 link         one node's supervisor: found, started, talked to, replaced
 whereabouts  where it is
 starting     the command that starts it
