@@ -62,10 +62,12 @@ def test_an_end_that_was_not_noted_is_known_to_a_successor(machine: Machine) -> 
     machine.start(ENDS)
     machine.is_up()
     machine.says("ready")
+    machine.backend.close()  # nobody hears it otherwise
     with full_disk(machine):
         pid = let_end(machine)
         eventually(lambda: not os.path.exists(f"/proc/{pid}"), what="the worker is reaped")
         machine.kill_supervisor()
+    machine.backend = machine.connect()
     assert machine.exit_of().exit_code == 5
     assert len([event for event in machine.events if isinstance(event, WorkersExited)]) == 1
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from muster.backends.local.whereabouts import whereabouts
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -52,15 +51,16 @@ def stop_for_long(pid: int) -> None:
 def test_a_control_plane_that_was_stopped_ends_no_supervisor_when_it_goes_on(
     make_machine: MakeMachine, tmp_path: Path
 ) -> None:
+    machine = make_machine()
+    supervisor = machine.supervisor()
+    machine.backend.close()
     with control_plane(tmp_path) as pid:
-        supervisor = eventually(lambda: whereabouts(tmp_path / "nodes" / "n1"))
-        worker = int(eventually(lambda: _printed(tmp_path)).split()[0])
+        worker = int(machine.says("ready").split()[0])
         for _ in range(3):
             stop_for_long(pid)
             time.sleep(LIMIT_S)
-            assert whereabouts(tmp_path / "nodes" / "n1") == supervisor
+            assert machine.supervisor() == supervisor
             assert is_alive(worker)
-    make_machine()
 
 
 def test_nor_when_it_was_stopped_before_it_was_greeted(make_machine: MakeMachine, tmp_path: Path) -> None:
@@ -83,12 +83,13 @@ def test_nor_when_it_was_stopped_before_it_was_greeted(make_machine: MakeMachine
 
 
 def test_a_supervisor_that_hangs_is_replaced_all_the_same(make_machine: MakeMachine, tmp_path: Path) -> None:
+    machine = make_machine()
+    supervisor = machine.supervisor()
+    machine.backend.close()
     with control_plane(tmp_path):
-        supervisor = eventually(lambda: whereabouts(tmp_path / "nodes" / "n1"))
-        eventually(lambda: _printed(tmp_path))
+        machine.says("ready")
         os.kill(supervisor.pid, signal.SIGSTOP)
         eventually(lambda: not is_alive(supervisor.pid))
-    make_machine()
 
 
 def test_limits_are_kept_while_a_control_plane_is_connected_and_decides_nothing(machine: Machine) -> None:
@@ -108,8 +109,3 @@ def test_and_left_to_one_that_decides(machine: Machine) -> None:
     assert "told" not in machine.log()
     machine.kill()
     machine.exit_of()
-
-
-def _printed(home: Path) -> str:
-    found = list((home / "logs").glob("*/*/*/*.log")) if (home / "logs").is_dir() else []
-    return found[0].read_text() if found else ""

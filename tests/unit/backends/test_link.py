@@ -16,6 +16,7 @@ import pytest
 from muster.backends.local import link as link_module
 from muster.backends.local import starting, sweeping
 from muster.backends.local.backlog import Backlog
+from muster.backends.local.greeting import found_gangs
 from muster.backends.local.link import Link, Listener
 from muster.backends.local.patience import Patience
 from muster.backends.local.whereabouts import Whereabouts
@@ -126,7 +127,7 @@ def test_however_long_this_process_stood_still_is_one_round() -> None:
 def test_who_ends_every_connection_before_it_has_greeted_cannot_be_reached(node: Node) -> None:
     node.link.open()
     node.run(lambda: bool(node.said))
-    assert node.said == ["its supervisor ends every connection before it has greeted"]
+    assert node.said == ["connections to its supervisor end before it has greeted"]
     assert link_module.UNGREETED < len(node.connections) <= link_module.UNGREETED + 2
 
 
@@ -172,6 +173,21 @@ def test_a_link_that_fails_while_it_is_greeted_is_opened_again(node: Node) -> No
     node.run(lambda: len(node.said) == 2)
     assert node.said == ["broken", "greeted 0"]
     assert node.link.is_up
+
+
+def test_a_greeting_that_makes_no_sense_is_a_fault_of_its_node(node: Node) -> None:
+    known = node.link._listener
+
+    def greeted(link: Link, said: Message) -> None:
+        found_gangs(link.node.name, said, 0)
+
+    node.link._listener = Listener(
+        greeted=greeted, heard=known.heard, lost=known.lost, swept=known.swept, refused=known.refused
+    )
+    node.met = answering(hello(alive=[{"attempt": "?"}]))
+    node.link.open()
+    node.run(lambda: bool(node.said))
+    assert node.said == ["connections to its supervisor end before it has greeted"]
 
 
 def breaking_once(node: Node) -> Listener:

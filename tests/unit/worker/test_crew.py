@@ -57,6 +57,18 @@ def test_gpus_of_what_a_predecessor_left_are_given_to_nobody(tmp_path: Path) -> 
     assert failed["message"] == "GPU 3 of n1 is in use by job-9"
 
 
+def test_of_an_older_attempt_only_what_is_gone_is_denied(tmp_path: Path) -> None:
+    crew, journal = a_crew(tmp_path)
+    for rank in (0, 1):
+        journal.add("fence", "job-1", 1, 1, 0)
+        journal.add("seat", "job-1", rank, f"older{rank}", [])
+    journal.add("fence", "job-1", 2, 2, 0)
+    journal.add("gone", "older1")
+    crew.obey(KillWorkers(job=JobId("job-1"), attempt=1, generation=3, ranks=(0, 1)), Meeting())
+    (denied,) = journal.register.reports.values()
+    assert (denied["ranks"], denied["message"]) == ([1], "a newer attempt was heard of")
+
+
 def test_a_doomed_worker_keeps_its_place_when_the_journal_is_written_anew() -> None:
     known, worker = Register(), plain(a_worker(0, 3))
     for entry in (

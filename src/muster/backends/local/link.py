@@ -122,7 +122,7 @@ class Link:
         self._tries = 0
         """To reach a supervisor that lives."""
         self._hang_ups = 0
-        """Connections that ended before a greeting was complete."""
+        """Connections that ended since a greeting was complete."""
         self._up_s = 0.0
         self._sweeping: Sweeping | None = None
         self._is_swept = False
@@ -363,10 +363,10 @@ class Link:
         """The other side has closed: it is dying, or did not like something."""
         if connection is not self._connection:
             return
-        self._hang_ups += not self.is_up
+        self._hang_ups += 1
         self._hang_up(Phase.AWAY)
         if self._hang_ups > UNGREETED:
-            self._fail("its supervisor ends every connection before it has greeted")
+            self._fail("connections to its supervisor end before it has greeted")
         else:
             self._later(RECONNECT_MS, self.open)
 
