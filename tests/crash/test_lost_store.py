@@ -59,6 +59,20 @@ def test_a_database_that_is_moved_is_noticed_while_idle_and_used_again_once_it_i
         assert {job.id for job in client.jobs()} >= set(acknowledged)
 
 
+def test_limits_are_kept_while_the_database_is_away(tmp_path: Path) -> None:
+    told, path = tmp_path / "told", tmp_path / "muster.db"
+    run = f"trap 'touch {told}; exit 3' TERM; touch {tmp_path}/begun; while :; do sleep 0.05; done"
+    with ControlPlane(tmp_path) as server:
+        client = server.start()
+        job = client.submit({"name": "long", "run": run, "max_duration": "6s"}).id
+        until((tmp_path / "begun").exists)
+        away = path.rename(tmp_path / "away.db")
+        notices(client, "the database file was moved or deleted")
+        until(told.exists)
+        away.rename(path)
+        until(lambda: client.job(job).state == "timed_out")
+
+
 @pytest.mark.parametrize("wrong", ["deleted", "replaced", "cut", "journal"])
 def test_a_database_that_is_gone_for_good_stops_the_writer(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "muster.db"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.errors import Conflict, NotFound
 from tests.crash.server import Server, until
 

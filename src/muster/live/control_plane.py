@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from muster.backends.base import Backend
+from muster.backends.base import LiveBackend
 from muster.engine.engine import Engine
 from muster.engine.state import State
 from muster.failpoints import failpoint
@@ -41,19 +41,6 @@ from muster.views.view import View
 T = TypeVar("T")
 
 _log = logging.getLogger("muster.live")
-
-
-class LiveBackend(Backend, Protocol):
-    """A backend that keeps what it reported until it is known to be written down."""
-
-    @property
-    def has_caught_up(self) -> bool:
-        """True once everything has been polled or can be that happened while nobody listened."""
-        ...
-
-    def acknowledge(self) -> None:
-        """Everything that was polled so far is in the log."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +312,8 @@ class ControlPlane:
         self._backend.acknowledge()
         failpoint("acknowledge.after")
         has_planned = may_decide and engine.tick(now_ms) is not None
+        if may_decide:
+            self._backend.decided()
         turn = Turn(
             wishes=len(letters),
             reports=len(reports),
