@@ -163,6 +163,7 @@ def test_of_a_node_that_died_before_it_ever_greeted_nothing_is_said_to_be_gone(m
     machine.backend = machine.connect()
     machine.events.clear()
     machine.stop()
+    eventually(lambda: machine.backend._unplaced)
     os.kill(supervisor.pid, signal.SIGKILL)
     machine.heard(NodeUnreachable)
     eventually(lambda: any(isinstance(event, WorkersExited | StartFailed) for event in machine.poll()))
