@@ -16,7 +16,7 @@ from muster.api.routes.answers import CHANGED, SEEN, errors
 from muster.api.schemas.access import FreshToken, Identity, NewToken
 from muster.api.schemas.access import Token as TokenBody
 from muster.api.schemas.base import Page, Paging
-from muster.formats import wire
+from muster.formats import kinds
 from muster.formats.units import BadValue
 from muster.model.access import EVERY_TEAM, Binding, Token, is_reserved
 from muster.model.errors import InvalidInput, NotFound, Refused
@@ -146,6 +146,6 @@ def _team(path: str) -> TeamPath:
     if path == EVERY_TEAM:
         return EVERY_TEAM
     try:
-        return TeamPath(wire.team_path(path))
+        return TeamPath(kinds.team_path(path))
     except BadValue as error:
         raise InvalidInput(f"{error.problem}; {error.hint}") from None

@@ -6,6 +6,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from muster.api.schemas import job_file
 from muster.api.schemas.base import REASON_CHARS, STORABLE, Paging, Schema, Time
+from muster.api.schemas.job_file import EXAMPLE
 from muster.formats.job_wire import ENTRIES_MAX
 from muster.formats.wire import ID_CHARS
 from muster.model.client_limits import JOB_TEXT_CHARS
@@ -14,7 +15,6 @@ from muster.model.limits import MAX_DURATION_MS, PRIORITY_MAX
 from muster.model.plan import ReasonCode
 from muster.model.spec import DependencyWhen
 
-EXAMPLE = {"name": "train", "team": "nlp", "workers": 2, "resources": {"gpus": 8}, "run": "python train.py"}
 JobFile = Annotated[dict[str, Any], WithJsonSchema(job_file.PLACE)]
 Tag = Annotated[str, Field(max_length=1000, pattern=STORABLE)]
 Tags = Annotated[dict[Tag, Tag], Field(max_length=ENTRIES_MAX)]

@@ -1,0 +1,95 @@
+"""A part of a file as JSON Schema, for the OpenAPI document: for people, generated clients and fuzzing.
+
+Files are read by their kinds, which know more than a schema can say; this is what they take in the common spelling.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from muster.formats.kinds import TEXT_SCHEMA, Kind, Spelling
+from muster.formats.parts import Part, without_none
+
+Schema = dict[str, Any]
+
+
+_BOUNDS = {"ge": "minimum", "le": "maximum"}
+_LENGTHS = {list: "maxItems", dict: "maxProperties"}
+_ANY_KEY = ({"type": "string"}, TEXT_SCHEMA)
+
+
+def part_schema(part: type[Part]) -> Schema:
+    """All keys of a part."""
+    told = {name: doc for base in reversed(part.__mro__) for name, doc in field_docs(base).items()}
+    return {
+        "type": "object",
+        "description": " ".join((part.__doc__ or "").split()),
+        "properties": {name: _described(_of(hint), told.get(name)) for name, hint in part.known_keys().items()},
+        "additionalProperties": False,
+        **({"required": list(part.required)} if part.required else {}),
+    }
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """The text below each field of a class, on one line."""
+    if kind is object or not vars(kind).get("__annotations__"):
+        return {}
+    (declared,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(declared, ast.ClassDef)
+    return dict(_told(declared))
+
+
+def _told(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, below in zip(declared.body, declared.body[1:], strict=False):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(doc))):
+                yield name, " ".join(doc.split())
+            case _:
+                pass
+
+
+def _described(schema: Schema, doc: str | None) -> Schema:
+    return schema if doc is None else {**schema, "description": doc}
+
+
+def _of(hint: Any) -> Schema:
+    if get_origin(hint) is not Annotated:
+        return _of_type(hint)
+    bare, *marks = get_args(hint)
+    kind = next((mark for mark in marks if isinstance(mark, Kind)), None)
+    schema = _of_type(bare) if kind is None else dict(kind.schema)
+    for mark in marks:
+        if isinstance(mark, FieldInfo):
+            schema |= _bounds(mark, get_origin(bare))
+        elif isinstance(mark, Spelling):
+            schema |= mark.facts
+    return schema
+
+
+def _of_type(hint: Any) -> Schema:
+    arguments = get_args(hint)
+    if get_origin(hint) is list:
+        return {"type": "array", "items": _of(arguments[0])}
+    if get_origin(hint) is dict:
+        keys = _of(arguments[0])
+        names = {} if keys in _ANY_KEY else {"propertyNames": keys}
+        return {"type": "object", **names, "additionalProperties": _of(without_none(arguments[1]))}
+    if issubclass(hint, Part):
+        return part_schema(hint)
+    if issubclass(hint, Enum):
+        return {"enum": [each.value for each in hint]}
+    return {"type": {bool: "boolean", int: "integer", str: "string"}[hint]}
+
+
+def _bounds(info: FieldInfo, container: Any) -> Schema:
+    found = {}
+    for mark in info.metadata:
+        for name, keyword in (*_BOUNDS.items(), ("max_length", _LENGTHS.get(container, "maxLength"))):
+            if (bound := getattr(mark, name, None)) is not None:
+                found[keyword] = bound
+    return found
