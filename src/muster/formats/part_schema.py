@@ -3,15 +3,12 @@
 Files are read by their kinds, which know more than a schema can say; this is what they take in the common spelling.
 """
 
-import ast
-import inspect
-import textwrap
-from collections.abc import Iterator
 from enum import Enum
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from muster.field_docs import field_docs
 from muster.formats.kinds import TEXT_SCHEMA, Kind, Spelling
 from muster.formats.parts import Part, without_none
 
@@ -25,7 +22,7 @@ _ANY_KEY = ({"type": "string"}, TEXT_SCHEMA)
 
 def part_schema(part: type[Part]) -> Schema:
     """All keys of a part."""
-    told = {name: doc for base in reversed(part.__mro__) for name, doc in field_docs(base).items()}
+    told = field_docs(part)
     return {
         "type": "object",
         "description": " ".join((part.__doc__ or "").split()),
@@ -33,24 +30,6 @@ def part_schema(part: type[Part]) -> Schema:
         "additionalProperties": False,
         **({"required": list(part.required)} if part.required else {}),
     }
-
-
-def field_docs(kind: type) -> dict[str, str]:
-    """The text below each field of a class, on one line."""
-    if kind is object or not vars(kind).get("__annotations__"):
-        return {}
-    (declared,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(declared, ast.ClassDef)
-    return dict(_told(declared))
-
-
-def _told(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for field, below in zip(declared.body, declared.body[1:], strict=False):
-        match field, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(doc))):
-                yield name, " ".join(doc.split())
-            case _:
-                pass
 
 
 def _described(schema: Schema, doc: str | None) -> Schema:

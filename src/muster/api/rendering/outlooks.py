@@ -1,9 +1,9 @@
 """Reasons, estimates and trials as they are sent."""
 
+from muster.answers import jobs as answers
 from muster.api.outlook import CANDIDATE, NO_PLACE, Trial
-from muster.api.rendering.times import time_of
-from muster.api.rendering.workers import worker_bodies
-from muster.api.schemas import jobs as schemas
+from muster.api.rendering.times import moment_of, time_of
+from muster.api.rendering.workers import worker_answers
 from muster.core.explain import Explanation
 from muster.core.setting import Setting
 from muster.model.job import Job
@@ -16,35 +16,35 @@ from muster.sim.estimates import StartEstimate
 THOUSANDTHS = 1000
 
 
-def why_body(job: Job, explained: Explanation | None, estimate: StartEstimate | None, hold: Hold | None) -> schemas.Why:
+def why_body(job: Job, explained: Explanation | None, estimate: StartEstimate | None, hold: Hold | None) -> answers.Why:
     """Why a job waits."""
     reasons = () if explained is None else explained.reasons
-    return schemas.Why(
+    return answers.Why(
         job=job.id,
         state=job.state,
         position=None if explained is None or explained.position == NO_PLACE else explained.position,
-        reasons=[_reason(each) for each in (*reasons, *_not_queued(job))],
+        reasons=tuple(_reason(each) for each in (*reasons, *_not_queued(job))),
         estimate=_estimate(explained, estimate),
-        hold=None if hold is None else schemas.Promise(start=time_of(hold.start_ms), nodes=list(hold.nodes)),
+        hold=None if hold is None else answers.Promise(start=moment_of(hold.start_ms), nodes=hold.nodes),
     )
 
 
-def dry_run_body(spec: JobSpec, trial: Trial, setting: Setting) -> schemas.DryRun:
+def dry_run_body(spec: JobSpec, trial: Trial, setting: Setting) -> answers.DryRun:
     """What would become of a job."""
     decision = trial.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
     explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
     reasons = () if explained is None else explained.reasons
-    return schemas.DryRun(
-        placement=None if start is None else [schemas.Worker(**each) for each in worker_bodies(start.workers)],
-        reasons=[_reason(each) for each in reasons],
+    return answers.DryRun(
+        placement=None if start is None else worker_answers(start.workers),
+        reasons=tuple(_reason(each) for each in reasons),
         estimate=_estimate(explained, trial.estimate),
         cost=_cost(spec, setting),
     )
 
 
-def _reason(reason: Reason) -> schemas.Reason:
-    return schemas.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
+def _reason(reason: Reason) -> answers.Reason:
+    return answers.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
 
 
 def _not_queued(job: Job) -> tuple[Reason, ...]:
@@ -61,22 +61,22 @@ def _not_queued(job: Job) -> tuple[Reason, ...]:
     return ()
 
 
-def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> schemas.Estimate | None:
+def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> answers.Estimate | None:
     """What playing the future forward gave, or else the planner's own rough guess."""
     if estimate is not None:
-        return schemas.Estimate(p50=time_of(estimate.p50_ms), p90=time_of(estimate.p90_ms))
+        return answers.Estimate(p50=moment_of(estimate.p50_ms), p90=moment_of(estimate.p90_ms))
     if explained is None or explained.p50_ms is None:
         return None
-    return schemas.Estimate(p50=time_of(explained.p50_ms), p90=time_of(explained.p90_ms))
+    return answers.Estimate(p50=moment_of(explained.p50_ms), p90=moment_of(explained.p90_ms))
 
 
-def _cost(spec: JobSpec, setting: Setting) -> schemas.Cost:
+def _cost(spec: JobSpec, setting: Setting) -> answers.Cost:
     duration_ms = spec.expected_duration_ms or _limit_ms(spec, setting)
     tasks = 1 if spec.array is None else len(spec.array.indices)
     gpu_hours = tasks * spec.gang_gpu_milli * duration_ms / GPU_MILLI / HOUR_MS
     pools = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
     prices = [setting.pools[pool].price_milli for pool in pools if pool in setting.pools]
-    return schemas.Cost(gpu_hours=gpu_hours, price=gpu_hours * min(prices, default=THOUSANDTHS) / THOUSANDTHS)
+    return answers.Cost(gpu_hours=gpu_hours, price=gpu_hours * min(prices, default=THOUSANDTHS) / THOUSANDTHS)
 
 
 def _limit_ms(spec: JobSpec, setting: Setting) -> int:

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from muster.answers.jobs import EXAMPLE
 from muster.formats.job_wire import JobWire
 from muster.formats.part_schema import part_schema
 
@@ -11,7 +12,6 @@ Part = dict[str, Any]
 NAME = "JobFile"
 PLACE: Part = {"x-job-file": True}
 """Stands where the document is to refer to this."""
-EXAMPLE: Part = {"name": "train", "team": "nlp", "workers": 2, "resources": {"gpus": 8}, "run": "python train.py"}
 
 
 @cache
