@@ -18,53 +18,53 @@ from muster.model.records import Record, defaults
 from muster.model.spec import JobSpec
 
 
-class JobSpecWithImage(JobSpec, frozen=True, kw_only=True):
+class JobSpecWithFlavour(JobSpec, frozen=True, kw_only=True):
     """What a new field takes in `model/spec.py`: its line."""
 
-    image: str = ""
+    flavour: str = ""
 
 
-class JobWireWithImage(JobWire, record=JobSpecWithImage, required=("name",)):
+class JobWireWithFlavour(JobWire, record=JobSpecWithFlavour, required=("name",)):
     """What a new field takes in `formats/job_wire.py`: its line."""
 
-    image: Text
-    """What its workers run in."""
+    flavour: Text
+    """What it tastes of."""
 
 
 @pytest.fixture
-def with_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "JobSpec", JobSpecWithImage)
+def with_flavour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "JobSpec", JobSpecWithFlavour)
     for module in (reading, writing):
-        monkeypatch.setattr(module, "JobWire", JobWireWithImage)
-    validated = TypeAdapter[Given](Annotated[Given, JobWireWithImage]).validate_python
+        monkeypatch.setattr(module, "JobWire", JobWireWithFlavour)
+    validated = TypeAdapter[Given](Annotated[Given, JobWireWithFlavour]).validate_python
     monkeypatch.setattr(reading, "_validated", validated)
 
 
-@pytest.mark.usefixtures("with_image")
+@pytest.mark.usefixtures("with_flavour")
 def test_an_invented_field_is_read_kept_written_and_described() -> None:
-    value = {"name": "a", "run": "x", "image": "registry/name:tag"}
+    value = {"name": "a", "run": "x", "flavour": "vanilla"}
     spec = reading.job_from_document(Document(file="f", value=value))
-    assert isinstance(spec, JobSpecWithImage)
-    assert spec.image == "registry/name:tag"
-    assert writing.job_document(spec) == {"name": "a", "workers": 1, "run": "x", "image": "registry/name:tag"}
-    assert part_schema(JobWireWithImage)["properties"]["image"] == {
+    assert isinstance(spec, JobSpecWithFlavour)
+    assert spec.flavour == "vanilla"
+    assert writing.job_document(spec) == {"name": "a", "workers": 1, "run": "x", "flavour": "vanilla"}
+    assert part_schema(JobWireWithFlavour)["properties"]["flavour"] == {
         "type": "string",
         "maxLength": 1000,
         "pattern": r"^[^\u0000]*$",
-        "description": "What its workers run in.",
+        "description": "What it tastes of.",
     }
 
 
-@pytest.mark.usefixtures("with_image")
+@pytest.mark.usefixtures("with_flavour")
 def test_an_invented_field_has_the_default_of_its_record_and_the_errors_of_its_kind() -> None:
-    spec = reading.job_from_document(Document(file="f", value={"name": "a", "run": "x", "image": None}))
-    assert isinstance(spec, JobSpecWithImage)
-    assert spec.image == ""
-    assert "image" not in writing.job_document(spec)
-    with pytest.raises(Exception, match=r"f: image: must be text, not 1\.5"):
-        reading.job_from_document(Document(file="f", value={"name": "a", "run": "x", "image": 1.5}))
-    with pytest.raises(Exception, match=r"imag: unknown key \(did you mean 'image'\?\)"):
-        reading.job_from_document(Document(file="f", value={"name": "a", "run": "x", "imag": "x"}))
+    spec = reading.job_from_document(Document(file="f", value={"name": "a", "run": "x", "flavour": None}))
+    assert isinstance(spec, JobSpecWithFlavour)
+    assert spec.flavour == ""
+    assert "flavour" not in writing.job_document(spec)
+    with pytest.raises(Exception, match=r"f: flavour: must be text, not 1\.5"):
+        reading.job_from_document(Document(file="f", value={"name": "a", "run": "x", "flavour": 1.5}))
+    with pytest.raises(Exception, match=r"flavor: unknown key \(did you mean 'flavour'\?\)"):
+        reading.job_from_document(Document(file="f", value={"name": "a", "run": "x", "flavor": "x"}))
 
 
 def _parts(part: type[Part]) -> Iterator[type[Part]]:
@@ -91,10 +91,10 @@ def test_every_field_of_a_record_is_a_key_of_the_file(part: type[Part]) -> None:
 
 
 def test_a_key_whose_record_has_no_such_field_is_found_out_at_once() -> None:
-    with pytest.raises(TypeError, match=r"Lost\.image would be kept in JobSpec\.image, which is not there"):
+    with pytest.raises(TypeError, match=r"Lost\.flavour would be kept in JobSpec\.flavour, which is not there"):
 
         class Lost(Part, record=JobSpec):
-            image: Text
+            flavour: Text
 
 
 class Wish(Record, frozen=True, kw_only=True):
