@@ -1,5 +1,6 @@
 """What all answers have in common."""
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -9,13 +10,18 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Base of everything that the server says. The client keeps in `document` what it was made from."""
+    """Base of everything that the server says."""
 
-    __slots__ = ("document",)
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
 
-    document: Document
+    document: Document = field(init=False, repr=False, compare=False)
+    """What the client made it from. pydantic passes over what is neither given nor has a default: it is never sent."""
+
+    def __post_init__(self) -> None:
+        """Of an answer that somebody made by hand there is no document."""
+        object.__setattr__(self, "document", {})
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> Document:

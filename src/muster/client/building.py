@@ -60,7 +60,7 @@ def _built(kind: type[AnswerT], document: object) -> AnswerT:
 def _plan(kind: type[Answer]) -> tuple[_Field, ...]:
     if kind not in _plans:
         hints = get_type_hints(kind, include_extras=True)
-        _plans[kind] = tuple(_field(each.name, hints[each.name]) for each in fields(kind))  # type: ignore[arg-type]
+        _plans[kind] = tuple(_field(each.name, hints[each.name]) for each in fields(kind) if each.init)
     return _plans[kind]
 
 

@@ -1,10 +1,11 @@
 """The API and the client share one definition of every answer: what one sends is what the other gets."""
 
+import copy
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -61,7 +62,7 @@ def an_answer(kind: Any) -> Any:
 
 def _hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
-    return {each.name: hints[each.name] for each in fields(kind)}
+    return {each.name: hints[each.name] for each in fields(kind) if each.init}
 
 
 def _is_items(hint: Any) -> bool:
@@ -99,6 +100,13 @@ def test_what_is_nothing_of_some_fields_is_said_with_them() -> None:
     assert (node.gpu_type, node.used.gpus, node.cpus) == ("", 0, None)
     assert build(Token, {"id": "t"}).secret is None
     assert build(Reason, {"code": "capacity"}).would_help is None
+
+
+def test_an_answer_keeps_its_document_when_it_is_copied_and_is_compared_without_it() -> None:
+    job = build(Job, {"id": "job-1", "name": "a", "state": "queued", "shiny": "new"})
+    assert copy.copy(job).document == job.document
+    assert asdict(job)["document"]["shiny"] == "new"
+    assert replace(job, priority=0) == job == build(Job, {"id": "job-1", "name": "a", "state": "queued"})
 
 
 def test_words_of_a_newer_server_are_kept() -> None:

@@ -42,7 +42,8 @@ def token_body(token: Token) -> answers.Token:
 def fresh_token_body(token: Token, secret: str) -> answers.FreshToken:
     """A token that was just made."""
     body = token_body(token)
-    return answers.FreshToken(**{each.name: getattr(body, each.name) for each in fields(body)}, secret=secret)
+    known = {each.name: getattr(body, each.name) for each in fields(body) if each.init}
+    return answers.FreshToken(**known, secret=secret)
 
 
 def audit_body(record: AuditRecord) -> answers.AuditEntry:
