@@ -57,7 +57,7 @@ def spec_from_given(
     """
     before = problems.count
     fields = JobWire.fields(given)
-    if not fields.get("roles"):
+    if not fields["roles"]:
         fields["roles"] = (RoleWire.named(ONLY_ROLE, given),)
     env: Pairs = fields.get("env", ())
     fields["env"] = _filled(env, environment)

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from muster.field_docs import field_docs
 from muster.formats.kinds import TEXT_SCHEMA, Kind, Spelling
 from muster.formats.parts import Part, without_none
+from muster.model.records import REQUIRED
 
 Schema = dict[str, Any]
 
@@ -23,12 +24,13 @@ _ANY_KEY = ({"type": "string"}, TEXT_SCHEMA)
 def part_schema(part: type[Part]) -> Schema:
     """All keys of a part."""
     told = field_docs(part)
+    required = [*part.required, *(key.name for key in part.keys.values() if key.default is REQUIRED)]
     return {
         "type": "object",
         "description": " ".join((part.__doc__ or "").split()),
         "properties": {name: _described(_of(hint), told.get(name)) for name, hint in part.known_keys().items()},
         "additionalProperties": False,
-        **({"required": list(part.required)} if part.required else {}),
+        **({"required": required} if required else {}),
     }
 
 

@@ -9,8 +9,9 @@ written (`document`) and its JSON Schema (`part_schema`):
         relax_after: Duration
 
 A key is kept in the field of its own name and the unit of its kind, or in those that `Stored` names. One that is left
-out, or has no value, means the default of the record, or the one that stands here where the record has none. What
-agrees with its default is not written. Mappings are kept as sorted pairs and lists as tuples.
+out, or has no value, means the default of the record, or the one that stands here where the record has none; with
+neither it has to be given. What agrees with its default is not written. Mappings are kept as sorted pairs and lists as
+tuples.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +59,7 @@ class Key:
     hint: Any
     stored: tuple[str, ...]
     default: object
-    """What holds when the key is left out; `REQUIRED` when that is for the caller to say."""
+    """What holds when the key is left out; `REQUIRED` when it has to be given."""
     is_always_written: bool
     made: Convert | None
     """What its kind made of it -> what the record keeps; None where that is the same."""
@@ -140,8 +141,8 @@ class Part:
         """A mapping with no unknown keys and no quiet conversions; a key without a value counts as left out."""
         hints = cls.known_keys()
         fields = {
-            name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
-            for name, hint in hints.items()
+            key.name: core_schema.typed_dict_field(handler.generate_schema(key.hint), required=key.default is REQUIRED)
+            for key in cls.keys.values()
         }
         config = core_schema.CoreConfig(strict=True, extra_fields_behavior="forbid")
         mapping = core_schema.typed_dict_schema(fields, config=config)
@@ -182,9 +183,8 @@ def _key(name: str, hint: Any, part: type[Part]) -> Key:
         )
     made, written = _conversions(hint)
     default = part.__dict__.get(name, known[stored[0]])
-    inner = get_args(hint)[0] if marks else hint
-    if default is REQUIRED and isinstance(inner, type) and issubclass(inner, Part):
-        default = inner.value({})  # A part that is left out is one with nothing in it.
+    if default is REQUIRED:
+        default = _nothing_in_it(get_args(hint)[0] if marks else hint)
     return Key(
         name=name,
         hint=hint,
@@ -194,6 +194,13 @@ def _key(name: str, hint: Any, part: type[Part]) -> Key:
         made=made,
         written=written,
     )
+
+
+def _nothing_in_it(hint: Any) -> object:
+    """What a part, a list or a mapping is when it is left out; anything else has to be given."""
+    if isinstance(hint, type) and issubclass(hint, Part):
+        return hint.value({})
+    return () if get_origin(hint) in (dict, list) else REQUIRED
 
 
 def _spread(key: Key, value: Any) -> dict[str, object]:

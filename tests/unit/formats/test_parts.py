@@ -9,11 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 from muster.api.schemas.job_file import job_file_schema
 from muster.formats import job_document as writing
 from muster.formats import job_file as reading
-from muster.formats.document import Document
+from muster.formats.document import Document, Problems
 from muster.formats.job_wire import JobWire
 from muster.formats.kinds import Duration, Name, Text
 from muster.formats.part_schema import part_schema
 from muster.formats.parts import Given, NamedPart, Part, Stored
+from muster.formats.wire import read_by
 from muster.model.records import Record, defaults
 from muster.model.spec import JobSpec
 
@@ -126,6 +127,41 @@ def test_units_pairs_and_mappings_come_back() -> None:
     wish = read({"relax_after": "90s", "size": (2, 4), "weights": {"b": 1, "a": 2}})
     assert wish == Wish(relax_after_ms=90_000, size_min=2, size_max=4, weights=(("a", 2), ("b", 1)))
     assert WishWire.document(wish) == {"relax_after": "90s", "size": (2, 4), "weights": {"a": 2, "b": 1}}
+
+
+class Mount(Record, frozen=True, kw_only=True):
+    source: str
+    target: str = "/"
+
+
+class MountWire(Part, record=Mount):
+    """A folder of the node."""
+
+    source: Text
+    target: Text
+
+
+class Mounts(Record, frozen=True, kw_only=True):
+    mounts: tuple[Mount, ...]
+
+
+class MountsWire(Part, record=Mounts):
+    """Folders of the node."""
+
+    mounts: list[MountWire]
+
+
+def test_parts_stand_in_lists_and_what_neither_side_has_a_default_for_has_to_be_given() -> None:
+    read_mounts = TypeAdapter[Mounts](Annotated[Mounts, MountsWire]).validate_python
+    assert read_mounts({}) == Mounts(mounts=())
+    found = read_mounts({"mounts": [{"source": "/data"}, {"source": "/x", "target": "/y"}]})
+    assert found == Mounts(mounts=(Mount(source="/data"), Mount(source="/x", target="/y")))
+    assert MountsWire.document(found) == {"mounts": [{"source": "/data"}, {"source": "/x", "target": "/y"}]}
+    assert part_schema(MountsWire)["properties"]["mounts"]["items"]["required"] == ["source"]
+    problems = Problems(Document(file="f", value={}))
+    assert read_by(read_mounts, MountsWire, {"mounts": [{"target": "/"}, {"sorce": 1}]}, problems, ()) is None
+    with pytest.raises(Exception, match=r"mounts\[0\]\.source: is required[\s\S]*mounts\[1\]\.sorce: unknown key"):
+        problems.stop_if_any()
 
 
 def test_unknown_keys_and_quiet_conversions_are_refused() -> None:
