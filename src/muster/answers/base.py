@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from muster.annotations import field_docs
+
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
@@ -26,8 +28,6 @@ class Answer:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> Document:
         """The text below a field is what the OpenAPI document says of it."""
-        from muster.field_docs import field_docs  # noqa: PLC0415 (only the API needs it)
-
         described = handler(schema)
         properties = handler.resolve_ref_schema(described)["properties"]
         for name, text in field_docs(cls).items():

@@ -7,8 +7,9 @@ nobody asks.
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.annotations import without_none
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -119,10 +120,3 @@ class Moment:
 
 Time = Annotated[datetime | None, Moment()]
 """A moment that this server always sends; `Time | None` may be null."""
-
-
-def without_none(hint: Any) -> Any:
-    """What a value is, if it is anything."""
-    if get_origin(hint) not in (Union, UnionType):
-        return hint
-    return next(each for each in get_args(hint) if each is not NoneType)

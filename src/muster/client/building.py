@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from muster.annotations import marks, may_be_none, unmarked, without_none
 from muster.answers.base import Answer
-from muster.answers.marks import Needed, Otherwise, without_none
+from muster.answers.marks import Needed, Otherwise
 from muster.model.errors import Unreachable
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
@@ -65,27 +65,20 @@ def _plan(kind: type[Answer]) -> tuple[_Field, ...]:
 
 
 def _field(name: str, hint: Any) -> _Field:
-    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     bare = _bare(hint)
     nothing: Callable[[], object] | None = _nothing(bare)
-    for mark in marks:
+    for mark in marks(hint):
         if isinstance(mark, Needed):
             nothing = None
         elif isinstance(mark, Otherwise):
             nothing = mark.said
-    return _Field(name=name, convert=_conversion(bare), takes_null=_takes_null(hint), nothing=nothing)
+    return _Field(name=name, convert=_conversion(bare), takes_null=may_be_none(hint), nothing=nothing)
 
 
 def _bare(hint: Any) -> Any:
     """The type without marks, and without null."""
-    inner = without_none(get_args(hint)[0] if get_origin(hint) is Annotated else hint)
+    inner = without_none(unmarked(hint))
     return inner if inner is hint else _bare(inner)
-
-
-def _takes_null(hint: Any) -> bool:
-    if get_origin(hint) is Annotated:
-        return _takes_null(get_args(hint)[0])
-    return get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
 
 
 def _conversion(hint: Any) -> Convert | None:

@@ -4,13 +4,13 @@ Files are read by their kinds, which know more than a schema can say; this is wh
 """
 
 from enum import Enum
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from muster.field_docs import field_docs
+from muster.annotations import field_docs, marks, unmarked, without_none
 from muster.formats.kinds import TEXT_SCHEMA, Kind, Spelling
-from muster.formats.parts import Part, without_none
+from muster.formats.parts import Part
 from muster.model.records import REQUIRED
 
 Schema = dict[str, Any]
@@ -39,14 +39,11 @@ def _described(schema: Schema, doc: str | None) -> Schema:
 
 
 def _of(hint: Any) -> Schema:
-    if get_origin(hint) is not Annotated:
-        return _of_type(hint)
-    bare, *marks = get_args(hint)
-    kind = next((mark for mark in marks if isinstance(mark, Kind)), None)
-    schema = _of_type(bare) if kind is None else dict(kind.schema)
-    for mark in marks:
+    kind = next((mark for mark in marks(hint) if isinstance(mark, Kind)), None)
+    schema = _of_type(unmarked(hint)) if kind is None else dict(kind.schema)
+    for mark in marks(hint):
         if isinstance(mark, FieldInfo):
-            schema |= _bounds(mark, get_origin(bare))
+            schema |= _bounds(mark, get_origin(unmarked(hint)))
         elif isinstance(mark, Spelling):
             schema |= mark.facts
     return schema

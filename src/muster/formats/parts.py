@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from enum import Enum
 from inspect import get_annotations
 from operator import attrgetter
-from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from muster.annotations import marks, unmarked, without_none
 from muster.formats.kinds import Kind
 from muster.model.records import REQUIRED, Record, defaults
 
@@ -32,7 +32,6 @@ Given = dict[str, Any]
 """The keys of a part that were given, with the values that their kinds made of them."""
 
 Convert = Callable[[Any], Any]
-_UNIONS = (Union, UnionType)
 
 
 class Stored(tuple[str, ...]):
@@ -171,9 +170,8 @@ class NamedPart(Part, record=Record):
 
 
 def _key(name: str, hint: Any, part: type[Part]) -> Key:
-    marks = _marks(hint)
-    kind = next((mark for mark in marks if isinstance(mark, Kind)), None)
-    named = next((mark for mark in marks if isinstance(mark, Stored)), None)
+    kind = next((mark for mark in marks(hint) if isinstance(mark, Kind)), None)
+    named = next((mark for mark in marks(hint) if isinstance(mark, Stored)), None)
     stored = named or (f"{name}_{kind.unit}" if kind is not None and kind.unit else name,)
     known = dict(defaults(part.record))
     missing = [field for field in stored if field not in known]
@@ -184,13 +182,13 @@ def _key(name: str, hint: Any, part: type[Part]) -> Key:
     made, written = _conversions(hint)
     default = part.__dict__.get(name, known[stored[0]])
     if default is REQUIRED:
-        default = _nothing_in_it(get_args(hint)[0] if marks else hint)
+        default = _nothing_in_it(unmarked(hint))
     return Key(
         name=name,
         hint=hint,
         stored=tuple(stored),
         default=default,
-        is_always_written=ALWAYS in marks,
+        is_always_written=ALWAYS in marks(hint),
         made=made,
         written=written,
     )
@@ -207,33 +205,22 @@ def _spread(key: Key, value: Any) -> dict[str, object]:
     return {key.stored[0]: value} if len(key.stored) == 1 else dict(zip(key.stored, value, strict=True))
 
 
-def _marks(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-
-
 def _conversions(hint: Any) -> tuple[Convert | None, Convert | None]:
     """How what a kind made becomes what a record keeps, and how that is written; None where nothing changes."""
-    marks = _marks(hint)
-    bare = get_args(hint)[0] if marks else hint
-    kind = next((mark for mark in marks if isinstance(mark, Kind)), None)
+    bare = unmarked(hint)
+    kind = next((mark for mark in marks(hint) if isinstance(mark, Kind)), None)
     if kind is not None:
         return None, kind.write
     if get_origin(bare) is dict:
         return _of_mapping(get_args(bare)[1])
     if get_origin(bare) is list:
         _, written = _conversions(get_args(bare)[0])
-        return (_once if ONCE in marks else tuple), (list if written is None else _of_each(written))
+        return (_once if ONCE in marks(hint) else tuple), (list if written is None else _of_each(written))
     if isinstance(bare, type) and issubclass(bare, Part):
         return None, bare.document
     if isinstance(bare, type) and issubclass(bare, Enum):
         return None, _word
     return None, None
-
-
-def without_none(hint: Any) -> Any:
-    """What a value is, if it is anything."""
-    others = [each for each in get_args(hint) if each is not NoneType] if get_origin(hint) in _UNIONS else []
-    return others[0] if others else hint
 
 
 def _of_mapping(hint: Any) -> tuple[Convert, Convert]:

@@ -13,9 +13,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import pytest
 from pydantic import TypeAdapter
 
+from muster.annotations import without_none
 from muster.answers.base import Answer
 from muster.answers.events import Event
-from muster.answers.marks import Items, Needed, Word, without_none
+from muster.answers.marks import Items, Needed, Word
 from muster.api.schemas.events import LogEvent
 from muster.client.answers import Job, Node, Reason, Team, Token, Worker
 from muster.client.building import build
