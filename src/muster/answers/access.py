@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from muster.answers.base import Answer
-from muster.answers.marks import NEEDED, SENT, Items, Time, Word, examples
+from muster.answers.marks import NEEDED, SENT, Example, Items, Time, Word
 from muster.model.access import Role
 
 
@@ -13,7 +13,7 @@ class Binding(Answer):
     """A role on a team and all teams below it."""
 
     role: Annotated[str, Word(Role)]
-    team: Annotated[str, examples("nlp")]
+    team: Annotated[str, Example("nlp")]
     """`*` is the whole cluster."""
 
 
@@ -66,7 +66,7 @@ class AuditEntry(Answer):
     seq: Annotated[int, NEEDED]
     at: Time
     by: str
-    action: Annotated[str, examples("jobs.cancel")]
+    action: Annotated[str, Example("jobs.cancel")]
     subject: str
     detail: dict[str, str]
     """What else is worth knowing; `outcome` is `done` or `denied`."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from muster.answers.base import Answer
-from muster.answers.marks import NEEDED, Time, examples
+from muster.answers.marks import NEEDED, Example, Time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +14,7 @@ class Event(Answer):
     version: Annotated[int, NEEDED]
     """Its number in the log; resume after it."""
     at: Time
-    kind: Annotated[str, examples("job_started")]
+    kind: Annotated[str, Example("job_started")]
     job: str | None
     """The job or the array it is about."""
     team: str | None

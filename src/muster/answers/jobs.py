@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from muster.answers.base import Answer, Document
-from muster.answers.marks import NEEDED, SENT, Items, Otherwise, Time, Word, examples
+from muster.answers.marks import NEEDED, SENT, Example, Items, Otherwise, Time, Word
 from muster.model.job import FINAL_STATES, Cause, JobState
 from muster.model.plan import ReasonCode
 from muster.model.spec import DependencyWhen
@@ -86,7 +86,7 @@ class Job(Answer):
     tags: dict[str, str]
     max_duration_s: float | None
     """Its own limit; null when its tier's holds."""
-    spec: Annotated[Document, examples(EXAMPLE)]
+    spec: Annotated[Document, Example(EXAMPLE)]
     """The job file."""
 
     @property

@@ -56,7 +56,7 @@ class Items:
         return handler(tuple[self.kind, ...])  # type: ignore[name-defined]
 
 
-class Sent:
+class AlwaysSent:
     """A field that the server always sends: only an older one may leave it out."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
@@ -64,7 +64,7 @@ class Sent:
         return handler(without_none(source))
 
 
-SENT = Sent()
+SENT = AlwaysSent()
 
 
 class NullIfEmpty:
@@ -82,19 +82,14 @@ NULL_IF_EMPTY = NullIfEmpty()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """What the OpenAPI document says besides: keywords of JSON Schema."""
+class Example:
+    """What such a value may be, for the OpenAPI document."""
 
-    facts: dict[str, Any]
+    value: object
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
-        """The schema with these keywords."""
-        return {**handler(schema), **self.facts}
-
-
-def examples(*values: object) -> Facts:
-    """What such a value may be."""
-    return Facts({"examples": list(values)})
+        """The schema with the example."""
+        return {**handler(schema), "examples": [self.value]}
 
 
 def time_text(moment: datetime) -> str:

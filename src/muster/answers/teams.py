@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from muster.answers.base import Answer
-from muster.answers.marks import NEEDED, Otherwise, examples
+from muster.answers.marks import NEEDED, Example, Otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team(Answer):
     """A team, what it was given and what it uses."""
 
-    path: Annotated[str, NEEDED, examples("nlp/pretraining")]
+    path: Annotated[str, NEEDED, Example("nlp/pretraining")]
     guaranteed: dict[str, float]
     limit: dict[str, float]
     weight: Annotated[float, Otherwise(1)]

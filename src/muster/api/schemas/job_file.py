@@ -7,14 +7,12 @@ from muster.answers.jobs import EXAMPLE
 from muster.formats.job_wire import JobWire
 from muster.formats.part_schema import part_schema
 
-Part = dict[str, Any]
-
 NAME = "JobFile"
-PLACE: Part = {"x-job-file": True}
+PLACE: dict[str, Any] = {"x-job-file": True}
 """Stands where the document is to refer to this."""
 
 
 @cache
-def job_file_schema() -> Part:
+def job_file_schema() -> dict[str, Any]:
     """What a job file may hold, in the common spelling."""
     return {**part_schema(JobWire), "examples": [EXAMPLE]}
