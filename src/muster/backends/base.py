@@ -13,7 +13,8 @@ The contract that every adapter keeps, and that lets either side forget or repea
   reported before they are known to be gone: one by one when the node is back, or all at once as a lost node.
 - **Lost means gone.** A node is reported as lost when every process on it has ended: the machine is off, or the node
   was swept or fenced.
-- **Told twice.** What ran on a lost node is to be killed, and again once the node is back.
+- **Told twice.** What ran on a lost node is to be killed, and again once the node is back: whatever was
+  on its way there comes too late then.
 """
 
 from typing import Protocol

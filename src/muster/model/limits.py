@@ -241,6 +241,13 @@ PAGE_ITEMS = 100
 PAGE_ITEMS_MAX = 1_000
 """Items in one answer, when nobody says and at most."""
 
+ARCHIVE_THREADS = 4
+ARCHIVE_QUESTIONS = 64
+"""Questions about ended jobs that may wait for the store at once."""
+
+ARCHIVE_S = 10.0
+"""How long one of them waits for its answer."""
+
 JOBS_SCANNED = 20_000
 """Jobs looked at for one page of a listing: few may match, and the answer must still come quickly."""
 

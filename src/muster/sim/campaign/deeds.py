@@ -93,7 +93,7 @@ class Deeds:
         trial.engine.reconnect(trial.now_ms)
         trial.settle()
         for job in self._quarantined():
-            trial.engine.kill_quarantined(job)
+            trial.engine.kill_quarantined(job, trial.now_ms)
         trial.settle()
 
     def _is_done(self, ask: Callable[[], object]) -> bool:
