@@ -9,8 +9,9 @@ import pytest
 from muster.api import outlook
 from muster.api.track_record import TrackRecord
 from muster.core.entitlements import Entitlements
-from muster.core.offline import decide
+from muster.core.offline import decide, explain_decided
 from muster.estimates.starts import StartEstimate, possible_starts
+from muster.model.plan import Plan
 from tests.api.world import World, job_file, played, submitted
 
 
@@ -21,6 +22,10 @@ def test_reasons_and_estimates_know_what_jobs_were_due(question: str, monkeypatc
     def deciding(scenario: Any, entitlements: Entitlements) -> Any:
         handed_over.append(entitlements)
         return decide(scenario, entitlements)
+
+    def explaining(scenario: Any, entitlements: Entitlements, decided: Plan) -> Any:
+        handed_over.append(entitlements)
+        return explain_decided(scenario, entitlements, decided)
 
     def playing(*arguments: Any, entitlements: Entitlements, **options: Any) -> Any:
         handed_over.append(entitlements)
@@ -40,6 +45,7 @@ def test_reasons_and_estimates_know_what_jobs_were_due(question: str, monkeypatc
         assert not kept.knows(outlook.CANDIDATE)
 
     monkeypatch.setattr(outlook, "decide", deciding)
+    monkeypatch.setattr(outlook, "explain_decided", explaining)
     monkeypatch.setattr(outlook, "possible_starts", playing)
     played(scenario)
 

@@ -10,18 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LINTER = Path(sys.executable).with_name("lint-imports")
 PACKAGES = (
-    "model",
-    "answers",
-    "core",
-    "checker",
-    "formats",
-    "store",
-    "backends",
-    "engine",
-    "sim",
-    "live",
-    "api",
-    "cli",
+    *("model", "answers", "core", "checker", "formats", "store", "backends"),
+    *("engine", "sim", "live", "api", "cli"),
 )
 
 

@@ -243,7 +243,8 @@ class LocalBackend:
         if self._directory.is_older(command):
             return
         unplaced = self._directory.unplaced(command)
-        if unplaced and not all(link.is_known for link in self._links.values()):
+        # One that was lost before it ever greeted may run anything.
+        if unplaced and not all(link.has_greeted or link.is_swept for link in self._links.values()):
             self._unplaced.append(command)
             return
         for errand in self._directory.route(command):

@@ -129,11 +129,6 @@ class Link:
         """True while it is lost, and nothing of what it ran is left."""
 
     @property
-    def is_known(self) -> bool:
-        """True when it is known what the node runs. One that was lost before it ever greeted may run anything."""
-        return self.has_greeted or self.is_swept
-
-    @property
     def is_up(self) -> bool:
         """True while the node can be talked to."""
         return self._phase is Phase.UP
