@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from muster.api.entries import recorded
+from muster.access.audit_entries import recorded
 from muster.api.front import denials
 from muster.api.front.denials import Denials
 from muster.model.client_limits import AUDIT_SUBJECT_CHARS

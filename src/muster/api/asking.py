@@ -2,9 +2,9 @@
 
 from typing import TypeVar
 
+from muster.access.audit_entries import entry
 from muster.access.permissions import Permission
 from muster.access.principal import may
-from muster.api.entries import entry
 from muster.api.gate import Caller
 from muster.engine.engine import Engine
 from muster.live.inbox import Wish

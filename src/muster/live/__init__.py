@@ -3,6 +3,7 @@
 clock           what time it is
 inbox           what others want done, in the order they asked
 control_plane   the only thread that calls the engine
+door            what people ask of it: checked, done and audited together
 published_log   tells others what was written, once it is
 publisher       makes the view that readers see of it
 feed            what was written lately, for watchers

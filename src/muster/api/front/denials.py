@@ -10,8 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from muster.access.audit_entries import entry
 from muster.access.principal import Principal
-from muster.api.entries import entry
 from muster.formats.units import time_text
 from muster.live.control_plane import ControlPlane
 from muster.model.audit import AuditEntry

@@ -8,7 +8,6 @@ from starlette.requests import ClientDisconnect
 from muster.access.permissions import Permission
 from muster.answers.jobs import DryRun, Job
 from muster.api.asking import require, visible
-from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
 from muster.api.openapi import schema_of
 from muster.api.outlook import CANDIDATE
@@ -21,18 +20,15 @@ from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import Submission
 from muster.api.schemas.problems import Problem
-from muster.core.admission import Rejected
 from muster.core.dependencies import Fate, fate
 from muster.core.pricing import cost
 from muster.engine.engine import Engine, Submitted
-from muster.formats.wire import closest
-from muster.model.array import ArrayRecord
-from muster.model.errors import Conflict, InvalidInput, NeverRuns
+from muster.live import door
+from muster.model.errors import InvalidInput, NeverRuns
 from muster.model.ids import JobId
 from muster.model.plan import ReasonCode
 from muster.model.records import changed
-from muster.model.scenario import Rules
-from muster.model.spec import DEFAULT_TEAM, JobSpec
+from muster.model.spec import JobSpec
 
 router = APIRouter(tags=["jobs"])
 
@@ -71,9 +67,9 @@ async def submit_job(
         return await _tried(caller, spec)
 
     def submit(engine: Engine, now_ms: int) -> Submitted:
-        _check_team(spec, engine.rules)
-        answer = engine.submit(spec, now_ms, held=read.held, by=caller.name, key=key, fingerprint=read.fingerprint)
-        return _entered(caller, engine, now_ms, answer, "jobs.submit")
+        return door.submit(
+            engine, now_ms, caller.principal, spec, held=read.held, key=key, fingerprint=read.fingerprint
+        )
 
     submitted = await caller.services.ask(submit)
     response.status_code = 201 if submitted.is_new else 200
@@ -95,9 +91,7 @@ async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) 
     await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
 
     def retry(engine: Engine, now_ms: int) -> Submitted:
-        answer = _submitted_again(engine, known, now_ms, caller.name)
-        reason = "" if body is None else body.reason
-        return _entered(caller, engine, now_ms, answer, "jobs.retry", of=known, reason=reason)
+        return door.submit_again(engine, now_ms, caller.principal, known, reason="" if body is None else body.reason)
 
     submitted = await caller.services.ask(retry)
     return await _shown(caller, submitted.job)
@@ -124,14 +118,6 @@ def _is_json(content_type: str) -> bool:
     return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
 
 
-def _check_team(spec: JobSpec, rules: Rules) -> None:
-    known = [team.path for team in rules.teams]
-    if known and spec.team not in known and spec.team != DEFAULT_TEAM:
-        hint = closest(spec.team, known)
-        remedy = f"an operator makes it with `muster quota set {spec.team}`"
-        raise InvalidInput("; ".join(part for part in (f"there is no team {spec.team}", hint, remedy) if part))
-
-
 async def _shown(caller: Caller, job: JobId) -> Job:
     """A job that was submitted just now."""
     record = await caller.services.records.find(job)
@@ -149,40 +135,9 @@ async def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
             raise NeverRuns(ReasonCode.DEPENDENCY, message)
 
 
-def _entered(
-    caller: Caller,
-    engine: Engine,
-    now_ms: int,
-    answer: Submitted | Rejected,
-    action: str,
-    *,
-    reason: str = "",
-    of: str = "",
-) -> Submitted:
-    """What became of it, written down; raises when the job was not let in."""
-    if isinstance(answer, Rejected):
-        raise NeverRuns(answer.code, answer.message)
-    if answer.is_new:
-        more = {"of": of} if of else {}
-        engine.audit(entry(caller.principal, now_ms, action, answer.job, reason=reason, **more))
-    return answer
-
-
-def _submitted_again(engine: Engine, job: JobId, now_ms: int, by: str) -> Submitted | Rejected:
-    record = engine.record(job)
-    if isinstance(record, ArrayRecord):
-        answer = engine.retry_failed(job, now_ms, by=by)
-        if answer is None:
-            raise Conflict(f"no task of {job} has failed, so there is nothing to try again")
-        return answer
-    if not record.state.is_final:
-        raise Conflict(f"{job} has not ended; cancel it first, or wait for its end")
-    return engine.submit(record.spec, now_ms, by=by)
-
-
 async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
     view = caller.deps.control.view
-    _check_team(spec, view.rules)
+    door.check_team(spec, view.rules)
     outlook = caller.services.outlook
     trial = await outlook.trial(changed(spec, array=None, depends_on=()), await _unmet(caller, spec))
     for refusal in trial.decision.rejected:

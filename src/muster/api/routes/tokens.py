@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from muster.access.audit_entries import entry
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, is_sound, may, may_act_as, may_grant, may_revoke
 from muster.access.secrets import NewSecret, new_secret
 from muster.answers.access import FreshToken, Identity
 from muster.answers.access import Token as TokenBody
-from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, text_place
 from muster.api.rendering.access import fresh_token_body, identity_body, token_body
