@@ -30,8 +30,11 @@ def _held(thing: Any, seen: dict[int, int]) -> object:
             return [_held(each, seen) for each in thing]
         case Mapping():
             return [(_held(key, seen), _held(value, seen)) for key, value in thing.items()]
-        case _ if id(thing) in seen:
-            return f"number {seen[id(thing)]}"
+        case _:
+            return f"number {seen[id(thing)]}" if id(thing) in seen else _opened(thing, seen)
+
+
+def _opened(thing: Any, seen: dict[int, int]) -> object:
     seen[id(thing)] = len(seen)
     kind = type(thing).__name__
     names = _names(thing)

@@ -29,6 +29,7 @@ from muster.api.routes import (
     quarantine,
     queue,
     rules,
+    story,
     submissions,
     teams,
     tokens,
@@ -38,6 +39,7 @@ from muster.api.services import Services
 _ROUTERS = (
     submissions.router,
     jobs.router,
+    story.router,
     job_changes.router,
     logs.router,
     attach.router,

@@ -125,6 +125,27 @@ class Why(Answer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence(Answer):
+    """One thing that happened to a job, in words."""
+
+    at: datetime | None = None
+    kind: str = ""
+    state: str | None = None
+    text: str = ""
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story(Answer):
+    """How a job got where it is, oldest first."""
+
+    job: str
+    state: str = ""
+    sentences: tuple[Sentence, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost(Answer):
     """What a job would use up at most."""
 
