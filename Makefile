@@ -24,7 +24,7 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services compiler check compiled lint bench soak chaos proof format clean
+.PHONY: help demo test services compiler check compiled lint bench soak chaos proof golden format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ proof: $(READY) ## Measure packing, mixed GPU types, start estimates and trainin
 	$(BIN)/python -m benchmarks.heterogeneous
 	$(BIN)/python -m benchmarks.estimates
 	$(BIN)/python -m benchmarks.training_time
+
+golden: $(READY) ## Write golden plans and screens anew; the diff shows what a change does to decisions
+	$(BIN)/pytest -q tests/unit/cli/test_golden_plans.py tests/unit/cli/test_screens.py --update-screens
 
 format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .
