@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COMPILED := .venv-compiled
 COMPILED_READY := $(COMPILED)/.ready
-ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --compiled
+ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --strict-skips --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
 # Of `make chaos`: how many faults strike over all runs, the first trial, and after how long no other begins.
@@ -33,8 +33,8 @@ demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a s
 	$(BIN)/muster demo
 
 test: services lint ## Everything: linters, types, contracts, all tests, coverage
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch --ignore tests/simulation
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/simulation
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/simulation
 	$(MAKE) $(COMPILED_READY)
 	$(ON_WHEEL) $(QUICK_ON_COMPILED)
 
@@ -59,7 +59,7 @@ compiler: ## Install what compiling needs, or say what is missing
 	fi
 
 check: lint ## What to run before each commit; under three minutes
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/unit tests/property tests/style
 
 compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
 	$(ON_WHEEL) $(ON_COMPILED)
