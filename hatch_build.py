@@ -14,7 +14,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LAYERS = ("core", "engine", "sim")
+LAYERS = ("core", "engine", "estimates", "sim")
 """What decides and folds. `model` is left as it is: its records are C already, and are read by their annotations."""
 
 LEFT_OUT = ("sim/campaign", "sim/report", "sim/outcome.py")

@@ -6,6 +6,7 @@ HTTP. Wall time counts here; the generator of load shares the machine with the s
 
 import asyncio
 import json
+import os
 import sys
 import tempfile
 import time
@@ -19,11 +20,13 @@ from benchmarks.core import report
 from benchmarks.http_load import Load
 from muster.backends.fake import FakeBackend, Script
 from muster.backends.local.inventory import divided
+from muster.engine.engine import Engine, Submitted
 from muster.engine.state import State
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.model.events import CheckpointSaved, ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId
+from muster.model.instructions import Command
 from muster.model.node import ClusterSpec
 from muster.store.base import SavedState, StateStore
 from muster.store.sql import SqlStore, open_store
@@ -40,6 +43,9 @@ READING_S = 15
 LIVE_JOBS = 10_000
 EVENTS = 1_000_000
 ENDED_JOBS = 30_000
+MILLION = 1_000_000
+BATCH = 500
+FLAT_JOBS = 20_000
 QUIET_S = 20
 TRIVIAL_JOBS = 2_000
 IDLE_JOBS = 40
@@ -239,6 +245,7 @@ def a_control_plane(store: SqlStore) -> ControlPlane:
     return ControlPlane(
         log=store.log,
         states=store.states,
+        archive=store.jobs,
         backend=backend,
         clock=SystemClock(),
         configuration=Configuration(cluster=flat(LIVE_JOBS // 8, gpus=8)),
@@ -294,6 +301,7 @@ def lived(folder: Path) -> int:
         control = ControlPlane(
             log=store.log,
             states=states,
+            archive=store.jobs,
             backend=FakeBackend({}),
             clock=SystemClock(),
             configuration=Configuration(cluster=cluster),
@@ -345,6 +353,98 @@ def ended(folder: Path) -> None:
             server.kill()
 
 
+def ended_by_the_million(folder: Path) -> None:
+    """Memory, a start and a page of a listing where nearly everything has ended, and what running more adds to it."""
+    with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
+        control = a_control_plane(store)
+        control.start()
+        for begin in range(0, MILLION, BATCH):
+            names = [f"train-{number % 500}" for number in range(begin, begin + BATCH)]
+            control.ask(lambda engine, now_ms, names=names: came_and_went(engine, now_ms, names)).result(60)
+        control.stop()
+    with Server(folder, nodes="8x8") as server:
+        for when in ("after the making", "again"):
+            began_s = time.perf_counter()
+            server.start(is_up=is_healthy)
+            ready_s = time.perf_counter() - began_s
+            pages_ms = [page_ms(server, "/v1/jobs?state=ended&limit=100") for _ in range(20)]
+            deep_ms = [page_ms(server, "/v1/jobs?state=failed&limit=100") for _ in range(5)]
+            report(
+                f"restart with {MILLION:,} ended jobs",
+                when=when,
+                healthy_s=round(ready_s, 2),
+                rss_mb=server.rss_mb(),
+                page_of_100_ms=round(quantile(pages_ms, 50), 1),
+                page_without_a_match_ms=round(quantile(deep_ms, 50), 1),
+                database_mb=(folder / "muster.db").stat().st_size >> 20,
+            )
+            server.kill()
+
+
+def came_and_went(engine: Engine, now_ms: int, names: list[str]) -> None:
+    """Jobs are submitted and cancelled at once."""
+    for name in names:
+        submitted = engine.submit(a_job(name=name, checkpoint=True), now_ms, held=True, by="bench")
+        assert isinstance(submitted, Submitted)
+        engine.cancel(submitted.job, now_ms, by="bench")
+
+
+def page_ms(server: Server, path: str) -> float:
+    """How long one answer takes."""
+    url = json.loads((server.home / "server.json").read_text())["url"]
+    headers = {"Authorization": f"Bearer {(server.home / 'token').read_text().strip()}"}
+    began_s = time.perf_counter()
+    answer = httpx.get(f"{url}{path}", headers=headers)
+    answer.raise_for_status()
+    return (time.perf_counter() - began_s) * 1000
+
+
+class Nowhere:
+    """A backend that does nothing and remembers nothing."""
+
+    has_caught_up = True
+
+    def send(self, command: Command) -> None:
+        """Forget it."""
+
+    def poll(self) -> tuple[ObservedEvent, ...]:
+        """Nothing happens by itself."""
+        return ()
+
+    def acknowledge(self) -> None:
+        """There is nothing to forget."""
+
+
+def flat_memory(folder: Path) -> None:
+    """What the process that runs jobs adds to its memory while tens of thousands come and go."""
+    cluster = ClusterSpec(nodes=divided(8, 8))
+    with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
+        control = ControlPlane(
+            log=store.log,
+            states=store.states,
+            archive=store.jobs,
+            backend=Nowhere(),
+            clock=SystemClock(),
+            configuration=Configuration(cluster=cluster),
+        )
+        control.start()
+        for begin in range(0, FLAT_JOBS, 64):
+            specs = [a_job(name=f"train-{number % 500}") for number in range(begin, begin + 64)]
+            control.ask(lambda engine, now_ms, specs=specs: [engine.submit(spec, now_ms) for spec in specs]).result(60)
+            control.ask(lambda engine, now_ms: engine.tick(now_ms)).result(60)
+            control.ask(lambda engine, now_ms: engine.observe(*lives(engine.state, now_ms))).result(60)
+            if begin % (FLAT_JOBS // 5 // 64 * 64) == 0:
+                alive = len(control.state.jobs)
+                report("memory while jobs come and go", jobs=begin, rss_mb=own_rss_mb(), alive=alive)
+        control.stop()
+
+
+def own_rss_mb() -> int:
+    """Of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
 def is_healthy(url: str) -> bool:
     """True when the server says so."""
     return httpx.get(f"{url}/healthz").json()["status"] == "ok"
@@ -356,6 +456,8 @@ CASES: dict[str, Callable[[Path], None]] = {
     "throughput": throughput,
     "restart": restart,
     "ended": ended,
+    "million": ended_by_the_million,
+    "flat": flat_memory,
 }
 
 

@@ -21,6 +21,10 @@ from typing import Any
 
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
+from muster.estimates.calibration import DEPTHS, Calibration, depth_step
+from muster.estimates.sampling import Arrival
+from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, estimate_starts
+from muster.estimates.training import Habits
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.trace_file import read_trace
 from muster.model.ids import JobId
@@ -28,11 +32,7 @@ from muster.model.plan import Plan
 from muster.model.policy import DAY_MS
 from muster.model.trace import Trace
 from muster.policies import NamedPolicy, find_policy
-from muster.sim.calibration import DEPTHS, Calibration, depth_step
-from muster.sim.estimates import RECENT_ARRIVALS, StartEstimate, estimate_starts
-from muster.sim.luck import Arrival
 from muster.sim.replay import Circumstances, replay
-from muster.sim.training import Habits
 
 TRACE = "philly_4w_600gpu.csv.gz"
 CLUSTER = "75x8"

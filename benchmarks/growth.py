@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.replay import NODES, RESTART_COST_MS, TRACE
+from muster.estimates.training import Habits
 from muster.formats.trace_file import read_trace
 from muster.model.ids import JobId
 from muster.model.node import ClusterSpec
@@ -24,7 +25,6 @@ from muster.model.trace import Trace, TraceJob
 from muster.policies import find_policy
 from muster.sim.outcome import JobOutcome
 from muster.sim.replay import Circumstances, replay
-from muster.sim.training import Habits
 
 LONGEST_MS = 24 * 3_600_000
 JOBS = 10_000

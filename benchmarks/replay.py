@@ -9,6 +9,7 @@ import json
 import time
 from pathlib import Path
 
+from muster.estimates.training import Habits
 from muster.formats.trace_file import read_trace
 from muster.model.compiling import is_compiled
 from muster.model.ids import GpuType, NodeName
@@ -16,7 +17,6 @@ from muster.model.node import ClusterSpec, Node
 from muster.model.records import changed
 from muster.policies import find_policy
 from muster.sim.replay import Circumstances, replay
-from muster.sim.training import Habits
 
 TRACE = Path(__file__).resolve().parent.parent / "tests" / "data" / "philly_4w_600gpu.csv.gz"
 NODES = tuple(Node(name=NodeName(f"n{number}"), gpus=8, gpu_type=GpuType("gpu")) for number in range(1, 76))

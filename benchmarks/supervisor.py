@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import StartWorkers

@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 
 from muster.engine.engine import Engine
+from muster.estimates.training import Habits, Training
 from muster.model.ids import GpuType, JobId, NodeName, PoolName, TeamPath, TierName
 from muster.model.job import Job, JobState
 from muster.model.node import ClusterSpec, Node
@@ -23,7 +24,6 @@ from muster.model.scenario import Scenario
 from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
 from muster.sim.faults import FaultRates
 from muster.sim.hashed_log import HashedLog
-from muster.sim.training import Habits, Training
 from muster.sim.weather import Weather
 from muster.sim.world import World
 

@@ -15,12 +15,13 @@ MOMENT_S = 1.0
 RETRY_S = 0.01
 
 
-def has_locked(descriptor: int, patience_s: float = 0.0) -> bool:
+def has_locked(descriptor: int, patience_s: float = 0.0, *, shared: bool = False) -> bool:
     """Lock what is open here until it is closed; False when somebody else has it, also after waiting."""
     give_up_s = time.monotonic() + patience_s
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= give_up_s:
                 return False

@@ -32,7 +32,7 @@ from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import end_supervisors, node_folders
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
-from muster.backends.local.ownership import Traces, fence, this_owner, traces
+from muster.backends.local.taking_charge import Charge, Database, Wanted, take_charge
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.database_url import database_files, refuse_password
@@ -40,17 +40,13 @@ from muster.formats.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.announcement import announced
 from muster.live.clock import SystemClock
-from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.control_plane import Configuration, ControlPlane, Fence
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.locks import alone_in
-from muster.model.errors import MusterError, Refused, Unavailable
-from muster.model.events import ObservedEvent
-from muster.model.leadership import Leadership
+from muster.model.errors import MusterError
 from muster.model.node import ClusterSpec, Node
-from muster.model.owner import Owner
 from muster.model.printable import printable
-from muster.model.records import changed
 from muster.private_files import claim_folder
 from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
@@ -69,25 +65,10 @@ class Options:
     home: Path
     listening: Listening
     database: str
-    nodes: str | None
+    nodes: str
+    """How the machine is used: as was said now, or else as it was used last, so that no job loses its node."""
     settings: ServerSettings
-    take_over: bool = False
-    """The database governed the nodes of another home: end what runs there, and go on here."""
-    is_fenced: bool = False
-    """Whoever starts it says that nothing runs on the other machine any more."""
-    new_database: bool = False
-    """The database is another one than the nodes of this home obeyed, although they run things."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
-    """What was found out when this control plane took charge of its nodes."""
-
-    leadership: Leadership
-    traces: Traces
-    is_taken_over: bool
-    last_words: tuple[ObservedEvent, ...]
-    """What the nodes before had to say and nobody has recorded."""
+    wanted: Wanted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,11 +122,9 @@ def _options(given: argparse.Namespace) -> Options:
             is_insecure_allowed=given.insecure_bind or settings.insecure_bind,
         ),
         database=given.database or named or settings.database or f"sqlite:///{Home(home).database}",
-        nodes=given.nodes or settings.nodes,
+        nodes=given.nodes or settings.nodes or _last_layout(Home(home).layout),
         settings=settings,
-        take_over=given.take_over,
-        is_fenced=given.fenced,
-        new_database=given.new_database,
+        wanted=Wanted(home=home, take_over=given.take_over, is_fenced=given.fenced, new_database=given.new_database),
     )
 
 
@@ -158,7 +137,7 @@ def _home(named: str) -> Path:
 
 def _serve(options: Options) -> int:
     _leave_on_signals()
-    nodes = _nodes(options)
+    nodes = whole(this_machine(options.home)) if options.nodes == WHOLE else _divided(options.nodes)
     log_to(Home(options.home).server_log)
     if warning := root_warning():
         _log.warning(warning)
@@ -209,18 +188,16 @@ def _end_this_process() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _nodes(options: Options) -> tuple[Node, ...]:
-    """How the machine is used: as was said now, or else as it was used last, so that no job loses its node."""
-    layout = Home(options.home).layout
-    wanted = options.nodes or (layout.read_text("utf-8").strip() if layout.exists() else WHOLE)
-    nodes = whole(this_machine(options.home)) if wanted == WHOLE else _divided(wanted)
-    _note_layout(layout, wanted)
-    return nodes
+def _last_layout(path: Path) -> str:
+    return path.read_text("utf-8").strip() if path.exists() else WHOLE
 
 
 def _note_layout(path: Path, wanted: str) -> None:
-    """Keep how the machine is used, if it is used otherwise than before: a full disk is no reason not to start."""
-    if not path.exists() or path.read_text("utf-8").strip() != wanted:
+    """Keep how the machine is used, if it is used otherwise than before: a full disk is no reason not to start.
+
+    Only by who is in charge: a start that is refused must not change what the next one does.
+    """
+    if not path.exists() or _last_layout(path) != wanted:
         try:
             path.write_text(f"{wanted}\n", "utf-8")
         except OSError as error:
@@ -235,24 +212,27 @@ def _divided(wanted: str) -> tuple[Node, ...]:
 @contextmanager
 def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane over its store and its workers; when it ends the workers go on."""
-    charge = _take_charge(options, store)
+    charge = take_charge(
+        options.wanted, Database(name=store.name, is_empty=not store.log.version, record=store.cluster)
+    )
+    _note_layout(Home(options.home).layout, options.nodes)
     clock, metrics = SystemClock(), Metrics()
     backend = LocalBackend(options.home, nodes, leadership=charge.leadership)
     try:
         control = ControlPlane(
             log=store.log,
             states=store.states,
+            archive=store.jobs,
             backend=backend,
             clock=clock,
             configuration=Configuration(
                 cluster=ClusterSpec(nodes=nodes),
                 rules=options.settings.rules,
-                is_fenced=charge.is_taken_over,
-                last_words=charge.last_words,
+                fence=_fence(charge, store),
             ),
             on_turn=metrics.on_turn,
             on_step_down=_end_this_process,
-            numbers_from=charge.traces.highest_number,
+            numbers_from=charge.highest_number,
         )
         metrics.watch(control)
         backend.on_news = control.nudge
@@ -261,6 +241,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             tokens=store.tokens,
             audit=store.audit,
             events=store.log,
+            jobs=store.jobs,
             logs=LocalOutput(options.home),
             terminals=backend,
             clock=clock,
@@ -279,59 +260,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         backend.close()
 
 
-def _take_charge(options: Options, store: SqlStore) -> Charge:
-    """Become the one that the nodes obey, unless they obey another database or this one has other nodes."""
-    owner, found, last = this_owner(options.home), traces(options.home), store.cluster.leadership()
-    running = found.strangers(last.cluster) if store.log.version else found.running
-    if running and not options.new_database:
-        raise Refused(
-            f"{store.name} is not the one that started what runs here: {', '.join(running[:5])}; name the right "
-            "database, end it with `muster down --jobs`, or go on with `muster up --new-database`, which keeps its "
-            "GPUs busy until `muster quarantine` is told what to do with it"
-        )
-    if not store.log.version and found.has_obeyed and not options.new_database:
-        raise Refused(
-            f"{store.name} is empty, and the nodes of {options.home} have obeyed another one: was it moved? Put it "
-            "back or name the right one; `muster up --new-database` begins anew without it"
-        )
-    known = store.cluster.owner()
-    is_taken_over = known is not None and not known.is_same(owner)
-    is_to_fence = known is not None and is_taken_over and options.take_over
-    last_words = _fence(known, owner, options) if known is not None and is_to_fence else ()
-    seen = found.epochs.get(last.cluster, 0) if last.cluster else 0
-    if seen > last.epoch:
-        _log.warning("the database is older than its nodes: it was restored from a copy", extra={"epoch": seen})
-    leadership = _lead(store, owner, seen, take_over=options.take_over)
-    # What is asked here was asked above: nodes of this home that obeyed another database obey this one now.
-    return Charge(
-        leadership=changed(leadership, takes_over=True),
-        traces=found,
-        is_taken_over=is_taken_over,
-        last_words=last_words,
-    )
-
-
-def _lead(store: SqlStore, owner: Owner, seen: int, *, take_over: bool) -> Leadership:
-    """Begin an epoch. Where it cannot be written, as on a full disk, the lock on the store must do until it can."""
-    try:
-        return store.cluster.lead(owner, above_epoch=seen, take_over=take_over)
-    except Unavailable:
-        last = store.cluster.leadership()
-        if not last.cluster or take_over:
-            raise
-        return changed(last, epoch=max(last.epoch, seen) + 1)
-
-
-def _fence(known: Owner, owner: Owner, options: Options) -> tuple[ObservedEvent, ...]:
-    """End what the nodes of the home before this one run, or be told that nothing does; what they had still to say."""
-    if known.machine == owner.machine:
-        return fence(Path(known.home))
-    if not options.is_fenced:
-        raise Refused(
-            f"what runs in {known} cannot be ended from here: run `muster down --jobs --home {known.home}` there, "
-            "and then `muster up --take-over --fenced` here"
-        )
-    return ()
+def _fence(charge: Charge, store: SqlStore) -> Fence | None:
+    if charge.last_words is None:
+        return None
+    return Fence(last_words=charge.last_words, on_recorded=store.cluster.forget_former)
 
 
 def _whereabouts(url: str) -> str:

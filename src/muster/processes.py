@@ -1,7 +1,16 @@
-"""Which process is which: a pid together with the time of its start. Reads `/proc`; Linux only."""
+"""Which process is which: a pid together with the time of its start, and how it is ended. Reads `/proc`; Linux."""
 
 import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from enum import StrEnum
+
+KILL_WAIT_S = 5.0
+"""How long a killed process may take to be gone: one that waits for a disk may take for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,64 @@ def is_same(pid: int, start_ticks: int) -> bool:
     """True while the process that was started then lives under this pid, and not another one."""
     found = entry(pid)
     return found is not None and found.is_alive and found.start_ticks == start_ticks
+
+
+class Ending(StrEnum):
+    """How a process has taken it that it was to end."""
+
+    LEFT = "left"
+    KILLED = "killed"
+    STAYS = "stays"
+
+
+def end_process(pid: int, start_ticks: int, *, patience_s: float, then_kill: bool) -> Ending:
+    """Tell exactly this process to end, and wait until it is gone; one that stays may be killed in the end."""
+    return end_processes([(pid, start_ticks)], patience_s=patience_s, then_kill=then_kill)[pid]
+
+
+def end_processes(processes: Iterable[tuple[int, int]], *, patience_s: float, then_kill: bool) -> Mapping[int, Ending]:
+    """The same for several at once, each a pid with its start: what became of each, by pid."""
+    outcome: dict[int, Ending] = {}
+    with ExitStack() as opened:
+        handles: dict[int, int] = {}
+        for pid, start_ticks in processes:
+            outcome[pid] = Ending.LEFT
+            handle = _handle(pid, start_ticks)
+            if handle is not None:
+                opened.callback(os.close, handle)
+                handles[handle] = pid
+        staying = _signalled(handles, signal.SIGTERM, patience_s)
+        outcome.update((handles[handle], Ending.KILLED) for handle in staying if then_kill)
+        left = _signalled(staying, signal.SIGKILL, KILL_WAIT_S) if then_kill else staying
+        outcome.update((handles[handle], Ending.STAYS) for handle in left)
+    return outcome
+
+
+def _handle(pid: int, start_ticks: int) -> int | None:
+    """What names a living process for good; None when it is gone, also when another one has its pid."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    if is_same(pid, start_ticks):  # asked last: from now on the handle is of that process, whatever becomes of it
+        return handle
+    os.close(handle)
+    return None
+
+
+def _signalled(handles: Iterable[int], number: signal.Signals, wait_s: float) -> tuple[int, ...]:
+    """Signal processes, and wait until they are gone; the handles of those that are not."""
+    left, waiting = set(handles), select.poll()
+    for handle in left:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, number)
+        waiting.register(handle, select.POLLIN)
+    give_up_s = time.monotonic() + wait_s
+    while left and (wait_s := give_up_s - time.monotonic()) > 0:
+        for handle, _ in waiting.poll(wait_s * 1000):
+            waiting.unregister(handle)
+            left.discard(handle)
+    return tuple(left)
 
 
 def root_warning() -> str:

@@ -1,11 +1,19 @@
 """The port behind which tokens are kept: stores implement it, and whoever lets people in asks it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from muster.model.access import Token
 from muster.model.audit import AuditEntry
 from muster.model.ids import TokenId
+
+Account = Callable[[Sequence[Token]], Sequence[AuditEntry]]
+"""What the audit says of tokens that are about to be revoked, as they were before."""
+
+
+def unaccounted(_: Sequence[Token]) -> Sequence[AuditEntry]:
+    """Nothing is to be audited."""
+    return ()
 
 
 class TokenStore(Protocol):
@@ -26,10 +34,10 @@ class TokenStore(Protocol):
         """Every token there ever was, oldest first."""
         ...
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
         """Let a token no longer in, nor any that was made with it, and return them as they are now, that token first.
 
-        The first revocation of each counts.
+        The first revocation of each counts. `audit` is asked in the transaction, so that it knows of every token.
 
         Raises `NotFound` when there is no such token.
         """

@@ -6,15 +6,15 @@ from queue import Queue
 from threading import Lock
 
 from muster.model.access import Token
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, NotFound, Unavailable
 from muster.model.events import Event
 from muster.model.ids import JobId, TokenId
-from muster.model.job import Job
 from muster.model.records import changed
 from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
 from muster.store.memory import MemoryLog
-from muster.token_store import made_with
+from muster.token_store import Account, made_with, unaccounted
 
 
 class Tokens:
@@ -36,14 +36,14 @@ class Tokens:
     def all(self) -> Sequence[Token]:
         return tuple(self._tokens.values())
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
         tree = made_with(token, self.all())
         if not tree:
             raise NotFound(f"there is no token {token}")
         for each in tree:
             if each.revoked_ms is None:
                 self._tokens[each.id] = changed(each, revoked_ms=at_ms)
-        self._store.audit.extend(audit)
+        self._store.audit.extend(audit(tree))
         return [self._tokens[each.id] for each in tree]
 
 
@@ -60,7 +60,7 @@ class Store(MemoryLog):
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         if self.is_full:

@@ -10,7 +10,8 @@ from muster.api.entries import recorded
 from muster.api.front import denials
 from muster.api.front.denials import Denials
 from muster.model.client_limits import AUDIT_SUBJECT_CHARS
-from tests.api.world import World, played
+from muster.model.events import ENGINE
+from tests.api.world import World, eventually, played
 
 
 async def _entries(world: World) -> list[dict[str, Any]]:
@@ -77,6 +78,31 @@ def test_there_is_a_bound_on_what_is_being_counted(monkeypatch: pytest.MonkeyPat
             await counting.note(principal, f"action {number}", "x")
         assert len(counting._counted) == 3
         assert len(await _entries(world)) == 3
+
+    played(scenario, who="viewer")
+
+
+def test_what_is_refused_to_too_many_is_put_down_to_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(denials, "DENIALS_REMEMBERED", 1)
+
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        async with world.client("member") as member, world.client("colleague") as colleague:
+            await client.post("/v1/jobs/job-1/cancel")
+            for other in (member, colleague, member):
+                await other.post("/v1/nodes/n1/drain")
+        world.app.state.services.denials.close()
+
+        async def are_written() -> bool:
+            return len(await _entries(world)) == 3
+
+        await eventually(are_written)
+        named, first, rest = await _entries(world)
+        assert (named["by"], named["action"]) == ("viewer", "jobs.change")
+        for each in (first, rest):
+            assert (each["by"], each["action"], each["subject"]) == (ENGINE, "denials.others", "others")
+            assert each["detail"]["outcome"] == "denied"
+            assert "token" not in each["detail"]
+        assert rest["detail"]["times"] == "3"
 
     played(scenario, who="viewer")
 

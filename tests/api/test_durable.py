@@ -27,6 +27,7 @@ def _up(home: Path) -> Iterator[httpx.AsyncClient]:
         control = ControlPlane(
             log=store.log,
             states=store.states,
+            archive=store.jobs,
             backend=FakeBackend(now_ms=clock.now_ms()),
             clock=clock,
             configuration=Configuration(cluster=CLUSTER, rules=RULES),
@@ -36,6 +37,7 @@ def _up(home: Path) -> Iterator[httpx.AsyncClient]:
             tokens=store.tokens,
             audit=store.audit,
             events=store.log,
+            jobs=store.jobs,
             logs=Logs(),
             terminals=Terminals(),
             clock=clock,

@@ -4,6 +4,7 @@ import asyncio
 
 import httpx
 import pytest
+import websockets
 
 from muster.api.deps import Settings
 from muster.api.front.rates import Rates
@@ -181,13 +182,46 @@ def test_who_guesses_tokens_is_slowed_and_others_at_the_same_address_are_not(
                 return find(digest)
 
             monkeypatch.setattr(world.deps.tokens, "find", noting)
-            guess = {"Authorization": "Bearer muster_000000000000_" + "a" * 43}
+            guess = {"Authorization": f"Bearer {GUESS}"}
             assert (await client.get("/v1/whoami", headers=guess)).status_code == 429
             assert not lookups
             world.clock.advance(60_000)
             assert (await member.get("/v1/whoami")).status_code == 200
 
     played(scenario, who=None)
+
+
+GUESS = "muster_000000000000_" + "a" * 43
+
+
+def test_who_guesses_tokens_over_a_websocket_is_slowed_as_well() -> None:
+    async def guessed(url: str) -> int:
+        header = {"Authorization": f"Bearer {GUESS}"}
+        try:
+            async with websockets.connect(f"{url}/v1/jobs/job-1/attach", additional_headers=header):
+                return 101
+        except websockets.InvalidStatus as refused:
+            return refused.response.status_code
+
+    async def play(world: World) -> None:
+        async with listening(world) as url:
+            statuses = [await guessed(url.replace("http", "ws")) for _ in range(4)]
+        assert statuses == [401, 401, 429, 429]
+        assert world.tokens.asked == 2
+
+    with a_world(settings=Settings(strangers_at_once=2)) as world:
+        world.app.state.services.strangers._per_s = 0.001
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+def test_who_guesses_tokens_for_figures_is_slowed_as_well() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        world.app.state.services.strangers._per_s = 0.001
+        guess = {"Authorization": f"Bearer {GUESS}"}
+        statuses = [(await client.get("/metrics", headers=guess)).status_code for _ in range(4)]
+        assert statuses == [401, 401, 429, 429]
+
+    played(scenario, who=None, settings=Settings(strangers_at_once=2))
 
 
 def test_what_is_no_job_file_may_not_be_as_long() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from muster.api.deps import Settings
-from muster.api.hub import Hub, View, Watcher
+from muster.api.hub import Hub, Watched, Watcher
 from muster.model.access import EVERY_TEAM
 from muster.model.ids import TeamPath
 from muster.model.limits import WATCHER_CHUNKS
@@ -173,7 +173,7 @@ def test_a_watcher_that_is_too_slow_is_let_go_and_the_others_are_not() -> None:
     async def scenario(world: World, url: str) -> None:
         hub: Hub = world.app.state.services.hub
         async with caller(world, url) as client, _watching(client) as events:
-            slow = Watcher(view=View(teams=(EVERY_TEAM,)))
+            slow = Watcher(view=Watched(teams=(EVERY_TEAM,)))
             hub._views[slow.view] = {slow: None}
             for _ in range(WATCHER_CHUNKS + 1):
                 await submitted(client, held=True)
@@ -188,7 +188,7 @@ def test_a_watcher_that_is_too_slow_is_let_go_and_the_others_are_not() -> None:
 
 
 def test_what_many_see_alike_is_joined_up_once() -> None:
-    view = View(teams=(TeamPath("nlp"),))
+    view = Watched(teams=(TeamPath("nlp"),))
 
     async def scenario(world: World, url: str) -> None:
         hub: Hub = world.app.state.services.hub

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from muster.live.census import Census
 from muster.live.metrics import OTHERS, Metrics, _crowd
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS
+from muster.views.census import Census
 from tests.api.world import World, eventually, played, submitted
 
 DASHBOARD = Path(__file__).parents[2] / "deploy/grafana/muster.json"

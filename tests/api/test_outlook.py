@@ -10,7 +10,7 @@ from muster.api import outlook
 from muster.api.track_record import TrackRecord
 from muster.core.entitlements import Entitlements
 from muster.core.offline import decide
-from muster.sim.estimates import StartEstimate, possible_starts
+from muster.estimates.starts import StartEstimate, possible_starts
 from tests.api.world import World, job_file, played, submitted
 
 

@@ -75,7 +75,7 @@ def test_a_fault_is_logged_under_an_id_and_tells_the_client_nothing_else(caplog:
         def broken(*_: object, **__: object) -> None:
             raise RuntimeError("the password is swordfish")
 
-        world.app.state.services.job_list.page = broken
+        world.app.state.services.job_list.any = broken
         with caplog.at_level(logging.ERROR):
             answer = await client.get("/v1/jobs")
         problem = _checked(answer, 500)

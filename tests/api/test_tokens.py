@@ -1,14 +1,16 @@
 """Tokens over HTTP: nobody gives away more than they have, and what is revoked or expired lets nobody in."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
 import pytest
 
 from muster.access.permissions import Permission
-from muster.model.access import Binding, Role
-from muster.model.ids import TeamPath
+from muster.model.access import Binding, Role, Token
+from muster.model.ids import TeamPath, TokenId
+from muster.model.records import changed
 from tests.api.world import World, played, submitted
 
 DAY_S = 24 * 3600
@@ -249,3 +251,22 @@ def test_keys_of_requests_belong_to_who_acts_and_not_to_a_token_or_its_name() ->
         assert ids[2] not in ids[:2]
 
     played(scenario, who="lead")
+
+
+def test_a_token_that_is_made_while_its_maker_is_revoked_has_its_entry_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        first = (await _create(client, ("lead", "nlp"), name="first")).json()["id"]
+        revoke = world.tokens.revoke
+
+        def late(*given: Any, **more: Any) -> Sequence[Token]:
+            made = next(each for each in world.tokens.all() if each.id == first)
+            world.tokens.add(changed(made, id=TokenId("late"), digest="late", maker=first))
+            return revoke(*given, **more)
+
+        monkeypatch.setattr(world.tokens, "revoke", late)
+        assert (await client.delete(f"/v1/tokens/{first}")).status_code == 204
+        done = [entry for entry in world.store.audit if entry.action == "tokens.revoke"]
+        assert [entry.subject for entry in done] == [first, "late"]
+        assert dict(done[1].detail)["made_with"] == first
+
+    played(scenario, who="admin")

@@ -1,12 +1,12 @@
 """What a server learns from the start estimates it gave."""
 
 from muster.api.track_record import TrackRecord
+from muster.estimates.calibration import APART_MS, ENOUGH
+from muster.estimates.starts import StartEstimate
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.limits import ESTIMATES_OPEN
 from muster.model.policy import MINUTE_MS
-from muster.sim.calibration import APART_MS, ENOUGH
-from muster.sim.estimates import StartEstimate
 from tests.builders import a_job
 
 WAITING = 50

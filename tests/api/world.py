@@ -114,6 +114,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.log = Store()
+        self.jobs = self.log
         self.states = MemoryStates()
         self.audit = Audit(self.log)
         self.tokens = Tokens(self.log)
@@ -143,6 +144,7 @@ def _lived(
     control = ControlPlane(
         log=store.log,
         states=store.states,
+        archive=store.jobs,
         backend=backend,
         clock=clock,
         configuration=configuration,
@@ -154,6 +156,7 @@ def _lived(
         tokens=store.tokens,
         audit=store.audit,
         events=store.log,
+        jobs=store.jobs,
         logs=logs,
         terminals=terminals,
         clock=clock,

@@ -232,13 +232,15 @@ def output_is_whole(evidence: Evidence) -> Iterator[Violation]:
 
 def _lines_due(evidence: Evidence, run: Run) -> int:
     """How many lines must be shown."""
-    struck_s = [
-        struck.from_s
-        for struck in evidence.struck
-        if struck.until_s >= run.started_s and _costs_output(struck, run.node)
-    ]
-    until_s = min(struck_s, default=float("inf")) - PIPE_S
+    costly = [each for each in evidence.struck if each.until_s >= run.started_s and _costs_output(each, run.node)]
+    until_s = min((_unread_s(evidence, each, run.node) for each in costly), default=float("inf")) - PIPE_S
     return max((printed for at_s, printed in run.prints if at_s < until_s), default=0)
+
+
+def _unread_s(evidence: Evidence, struck: Struck, node: str) -> float:
+    """From when on nobody read what was printed: since the fault, or since the supervisor hung before that."""
+    stops = [each for each in evidence.struck if each.kind == "supervisor-stop" and node in each.nodes]
+    return min((each.from_s for each in stops if each.from_s <= struck.from_s <= each.until_s), default=struck.from_s)
 
 
 def _costs_output(struck: Struck, node: str) -> bool:

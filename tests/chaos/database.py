@@ -46,8 +46,13 @@ class Postgres:
     def kill(self) -> None:
         """As if the kernel had run out of memory."""
         if self._process is not None:
+            children = self._children()
             self._process.kill()
             self._process.wait()
+            # Its children see that it is gone, and end; those that were stopped would keep its memory for ever.
+            for pid in children:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def kill_backend(self, pick: int) -> bool:
         """Kill one of the processes that serve a client: the server then ends all others and recovers."""

@@ -76,11 +76,12 @@ class Submitter(threading.Thread):
     def _cancel(self, client: Client, asked: Asked) -> None:
         asked.cancel_asked_s = asked.cancel_asked_s or now_s()
         try:
-            client.cancel(asked.id)
+            # A database that was replaced may have given the number to another job: people look before they cancel.
+            if client.job(asked.id).name == asked.label:
+                client.cancel(asked.id)
+                asked.cancel_acked_s = now_s()
         except (NotFound, Conflict):
             pass  # it has ended already, or its database was replaced by an older one
-        else:
-            asked.cancel_acked_s = now_s()
         asked.is_closed = True
 
 

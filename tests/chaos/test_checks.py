@@ -282,6 +282,8 @@ def test_the_end_of_output_may_be_lost_with_its_supervisor_and_not_more() -> Non
     assert broken(evidence) == []
     evidence.logs = {("one", 1, 0): shown(1)}
     assert broken(evidence) == ["output-lost"]
+    evidence.struck.append(Struck(kind="supervisor-stop", from_s=100.6, until_s=103, nodes=("n1",)))
+    assert broken(evidence) == []  # nobody had read since it hung
 
 
 def test_an_overrun_limit_is_found_and_a_node_without_a_supervisor_is_excused() -> None:

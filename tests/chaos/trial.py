@@ -28,6 +28,7 @@ SETTLE_S = 90.0
 TURN_S = 0.05
 WORK_S = 15.0
 BUSY_WORKERS = 4
+TRIES = 5
 RESTART_S = 1.0
 """Between starts of a control plane that ends by itself, as whoever looks after it would."""
 
@@ -234,11 +235,7 @@ class _Trial:
 
     def _look_after_quarantined(self) -> None:
         """What is in quarantine is ended, or in every other trial given to its job again."""
-        listed = self.cluster.run("quarantine", "ls", "-o", "json")
-        if listed.returncode != 0:
-            self._found("quarantine", f"ls: exit code {listed.returncode}: {plain(listed.stderr)[-200:]}")
-            return
-        jobs = [gang["job"] for gang in json.loads(listed.stdout)]
+        jobs = self._quarantined()
         if not jobs:
             return
         what = ("kill", "adopt")[self.plan.seed % 2]
@@ -246,10 +243,18 @@ class _Trial:
         self.notes.append(
             f"quarantine {what} {' '.join(jobs)}: exit code {done.returncode} {plain(done.stderr)[-200:]}"
         )
-        if done.returncode != 0 and what == "adopt":
+        for _ in range(TRIES):  # each may end by itself at any moment, and is then not there to be killed
+            if done.returncode == 0 or not (jobs := self._quarantined()):
+                return
             done = self.cluster.run("quarantine", "kill", *jobs)
-        if done.returncode != 0:
-            self._found("quarantine", f"kill: exit code {done.returncode}: {plain(done.stderr)[-200:]}")
+        self._found("quarantine", f"kill: exit code {done.returncode}: {plain(done.stderr)[-200:]}")
+
+    def _quarantined(self) -> list[str]:
+        listed = self.cluster.run("quarantine", "ls", "-o", "json")
+        if listed.returncode != 0:
+            self._found("quarantine", f"ls: exit code {listed.returncode}: {plain(listed.stderr)[-200:]}")
+            return []
+        return [gang["job"] for gang in json.loads(listed.stdout)]
 
     def _found(self, rule: str, told: str) -> None:
         self.evidence.found.append(Violation(rule=rule, told=told))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from muster.backends.fake import FakeBackend, Script
 from muster.backends.local import LocalBackend
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers

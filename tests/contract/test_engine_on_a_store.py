@@ -3,7 +3,6 @@
 from muster.backends.fake import Script
 from muster.model.ids import JobId
 from muster.model.spec import ArraySpec, Dependency
-from muster.store.base import JobFilter
 from muster.store.sql import SqlStore, open_store
 from tests.builders import a_job
 from tests.unit.engine.world import World
@@ -51,6 +50,9 @@ def test_the_archive_says_of_every_job_what_the_engine_says(store: SqlStore) -> 
     world = World(log=store.log)
     live(world)
     world.run(END_MS)
-    jobs = store.jobs.jobs(JobFilter(), limit=1_000).jobs
-    assert {job.id: job for job in jobs} == world.engine.state.jobs
+    state = world.engine.state
+    assert store.jobs.find([*state.jobs, *state.arrays]) == {
+        **state.jobs,
+        **{array: state.array_record(array) for array in state.arrays},
+    }
     assert store.log.events_after(0, 100, JobId("job-1"))

@@ -2,94 +2,153 @@
 
 import pytest
 
+from muster.model.array import ArrayRecord, JobRecord
+from muster.model.events import JobSubmitted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.job import Cause, Job, JobState, Worker
 from muster.model.records import changed
-from muster.store.base import JobCursor, JobFilter
-from muster.store.sql import SqlStore
+from muster.model.spec import ArraySpec
+from muster.store.base import EventLog, JobFilter, KeyedRequest
+from muster.store.memory import MemoryLog
+from muster.store.sql import SqlStore, job_archive
+from muster.store.sql.job_archive import SqlJobArchive
 from tests.builders import a_job
 
 ALL = JobFilter()
 
 
-def a_record(
-    job: str, *, submitted_ms: int = 1, team: str = "nlp", state: JobState = JobState.QUEUED, **fields: str
-) -> Job:
+def a_record(job: str, number: int = 1, *, team: str = "nlp", state: JobState = JobState.QUEUED, **fields: str) -> Job:
     return Job(
         id=JobId(job),
         spec=a_job(fields.get("name", "train"), team=team, tier=fields.get("tier", "standard")),
         state=state,
-        submitted_ms=submitted_ms,
+        submitted_ms=number,
+        number=number,
         user=fields.get("user", "ann"),
         array_parent=JobId(fields["array"]) if "array" in fields else None,
     )
 
 
-def keep(store: SqlStore, *jobs: Job) -> None:
-    store.log.append([], store.log.version, jobs=jobs)
+def an_array(array: str, number: int) -> ArrayRecord:
+    spec = a_job("sweep", team="nlp", array=ArraySpec(indices=(0, 1)))
+    counts = ((JobState.RUNNING, 1), (JobState.SUCCEEDED, 1))
+    return ArrayRecord(
+        id=JobId(array), spec=spec, state=JobState.RUNNING, submitted_ms=1, number=number, user="ann", counts=counts
+    )
 
 
-def found(store: SqlStore, filters: JobFilter) -> list[str]:
-    return [job.id for job in store.jobs.jobs(filters, limit=100).jobs]
+Archive = SqlJobArchive | MemoryLog
 
 
-def test_a_record_is_read_as_it_was_written(store: SqlStore) -> None:
+@pytest.fixture(params=["kept", "in memory"])
+def logs(request: pytest.FixtureRequest, store: SqlStore) -> tuple[EventLog, Archive]:
+    """A log, and the archive that goes with it."""
+    log = MemoryLog()
+    return (log, log) if request.param == "in memory" else (store.log, store.jobs)
+
+
+def keep(logs: tuple[EventLog, Archive], *jobs: JobRecord) -> Archive:
+    logs[0].append([], logs[0].version, jobs=jobs)
+    return logs[1]
+
+
+def found(archive: Archive, filters: JobFilter) -> list[str]:
+    return [job.id for job in archive.page(filters, limit=100).jobs]
+
+
+def test_a_record_is_read_as_it_was_written(logs: tuple[EventLog, Archive]) -> None:
     record = changed(
         a_record("job-1", state=JobState.RUNNING),
         workers=(Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1)),),
         cause=Cause.PREEMPTED,
         preferred_nodes=(NodeName("n1"),),
     )
-    keep(store, record)
-    assert store.jobs.job(JobId("job-1")) == record
-    assert store.jobs.job(JobId("job-2")) is None
+    array = an_array("job-2", 2)
+    archive = keep(logs, record, array)
+    asked = (JobId("job-1"), JobId("job-2"), JobId("job-3"))
+    assert archive.find(asked) == {record.id: record, array.id: array}
 
 
-def test_a_newer_record_takes_the_place_of_the_older(store: SqlStore) -> None:
-    keep(store, a_record("job-1"), a_record("job-1", state=JobState.STARTING))
-    keep(store, a_record("job-1", state=JobState.RUNNING))
-    assert store.jobs.jobs(ALL, limit=10).jobs == (a_record("job-1", state=JobState.RUNNING),)
+def test_more_can_be_asked_for_than_fit_into_one_question(logs: tuple[EventLog, Archive]) -> None:
+    archive = keep(logs, *(a_record(f"job-{number}", number) for number in range(1, 1_200)))
+    assert len(archive.find([JobId(f"job-{number}") for number in range(2_000)])) == 1_199
 
 
-def test_pages_go_from_the_newest_to_the_oldest_and_then_by_id(store: SqlStore) -> None:
-    keep(store, *(a_record(f"job-{number}", submitted_ms=number // 2) for number in range(7)))
-    first = store.jobs.jobs(ALL, limit=3)
-    assert [job.id for job in first.jobs] == ["job-6", "job-5", "job-4"]
-    assert first.next == JobCursor(submitted_ms=2, id=JobId("job-4"))
-    second = store.jobs.jobs(ALL, limit=3, cursor=first.next)
-    assert [job.id for job in second.jobs] == ["job-3", "job-2", "job-1"]
-    last = store.jobs.jobs(ALL, limit=3, cursor=second.next)
-    assert [job.id for job in last.jobs] == ["job-0"]
-    assert last.next is None
+def test_a_newer_record_takes_the_place_of_the_older(logs: tuple[EventLog, Archive]) -> None:
+    keep(logs, a_record("job-1"), a_record("job-1", state=JobState.STARTING))
+    archive = keep(logs, a_record("job-1", state=JobState.RUNNING))
+    assert archive.page(ALL, limit=10).jobs == (a_record("job-1", state=JobState.RUNNING),)
 
 
-def test_a_page_that_ends_with_the_last_job_is_the_last(store: SqlStore) -> None:
-    keep(store, a_record("job-1"), a_record("job-2"))
-    assert store.jobs.jobs(ALL, limit=2).next is None
+def test_pages_go_from_the_newest_to_the_oldest(logs: tuple[EventLog, Archive]) -> None:
+    archive = keep(logs, *(a_record(f"job-{number}", number) for number in range(1, 8)))
+    first = archive.page(ALL, limit=3)
+    assert [job.id for job in first.jobs] == ["job-7", "job-6", "job-5"]
+    second = archive.page(ALL, limit=3, before=first.next)
+    assert [job.id for job in second.jobs] == ["job-4", "job-3", "job-2"]
+    last = archive.page(ALL, limit=3, before=second.next)
+    assert ([job.id for job in last.jobs], last.next) == (["job-1"], None)
+
+
+def test_a_page_that_ends_with_the_last_job_is_the_last(logs: tuple[EventLog, Archive]) -> None:
+    archive = keep(logs, a_record("job-1", 1), a_record("job-2", 2))
+    assert archive.page(ALL, limit=2).next is None
+
+
+def test_a_page_looks_at_so_many_submissions_and_the_next_goes_on_there(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_archive, "JOBS_SCANNED", 10)
+    jobs = [a_record(f"job-{number}", number, user="ben" if number == 3 else "ann") for number in range(1, 26)]
+    archive = keep((store.log, store.jobs), *jobs)
+    page, pages = archive.page(JobFilter(user="ben"), limit=5), 1
+    while not page.jobs and page.next is not None:
+        page, pages = archive.page(JobFilter(user="ben"), limit=5, before=page.next), pages + 1
+    assert ([job.id for job in page.jobs], page.next, pages) == (["job-3"], None, 3)
+
+
+def test_what_has_ended_is_told_in_the_order_of_submission(logs: tuple[EventLog, Archive]) -> None:
+    over = changed(a_record("late", 9, state=JobState.FAILED), ended_ms=10)
+    task = changed(a_record("a.0", 4, array="a", state=JobState.SUCCEEDED), ended_ms=10)
+    archive = keep(logs, over, task, a_record("going", 5), an_array("a", 4))
+    assert [job.id for job in archive.ended()] == ["a.0", "late"]
+
+
+def test_a_request_is_found_by_its_key_and_whose_it_is(logs: tuple[EventLog, Archive]) -> None:
+    log, archive = logs
+    spec = a_job()
+    log.append([JobSubmitted(at_ms=1, job=JobId("job-1"), spec=spec, by="ann", key="k", fingerprint="f")], 0)
+    log.append([JobSubmitted(at_ms=1, job=JobId("job-2"), spec=spec, by="ann")], 1)
+    assert archive.keyed("ann", "k") == KeyedRequest(job=JobId("job-1"), fingerprint="f")
+    assert archive.keyed("ben", "k") is None
 
 
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        (JobFilter(team=TeamPath("nlp")), ["sub", "nlp"]),
+        (ALL, ["arr", "other", "near", "sub", "nlp"]),
+        (JobFilter(team=TeamPath("nlp")), ["arr", "sub", "nlp"]),
         (JobFilter(team=TeamPath("nlp/x")), ["sub"]),
         (JobFilter(team=TeamPath("nl")), []),
+        (JobFilter(teams=(TeamPath("nlp/x"), TeamPath("vision"))), ["other", "sub"]),
+        (JobFilter(teams=()), []),
+        (JobFilter(teams=(TeamPath("nlp"),), team=TeamPath("nlp/x")), ["sub"]),
         (JobFilter(states=(JobState.QUEUED, JobState.FAILED)), ["other", "near", "sub", "nlp"]),
-        (JobFilter(states=(JobState.RUNNING,)), ["task"]),
+        (JobFilter(states=(JobState.RUNNING,)), ["arr"]),
         (JobFilter(user="ben"), ["other"]),
         (JobFilter(name="tune"), ["other"]),
         (JobFilter(tier=TierName("urgent")), ["near"]),
-        (JobFilter(array=JobId("arr")), ["task"]),
         (JobFilter(user="ben", team=TeamPath("nlp")), []),
     ],
 )
-def test_jobs_can_be_chosen(store: SqlStore, filters: JobFilter, expected: list[str]) -> None:
-    keep(
-        store,
-        a_record("nlp", submitted_ms=1),
-        a_record("sub", submitted_ms=2, team="nlp/x/y"),
-        a_record("near", submitted_ms=3, team="nlp-2", tier="urgent"),
-        a_record("other", submitted_ms=4, team="vision", user="ben", name="tune", state=JobState.FAILED),
-        a_record("task", submitted_ms=5, team="Nlp", array="arr", state=JobState.RUNNING),
+def test_jobs_can_be_chosen(logs: tuple[EventLog, Archive], filters: JobFilter, expected: list[str]) -> None:
+    archive = keep(
+        logs,
+        a_record("nlp", 1),
+        a_record("sub", 2, team="nlp/x/y"),
+        a_record("near", 3, team="nlp-2", tier="urgent"),
+        a_record("other", 4, team="vision", user="ben", name="tune", state=JobState.FAILED),
+        a_record("arr.0", 5, team="nlp", array="arr", state=JobState.RUNNING),
+        an_array("arr", 5),
     )
-    assert found(store, filters) == expected
+    assert found(archive, filters) == expected

@@ -5,16 +5,26 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, MetaData, inspect, text
+from sqlalchemy import Connection, MetaData, column, insert, inspect, select, text
+from sqlalchemy import table as table_of
+from sqlalchemy.engine.interfaces import ReflectedIndex
 
+from muster.engine.engine import Submitted
 from muster.model.errors import Corrupted
+from muster.model.records import changed
+from muster.model.spec import ArraySpec, JobChanges
+from muster.store.base import JobFilter
+from muster.store.codec import decode_job, encode
 from muster.store.sql import SqlStore, open_store
 from muster.store.sql.database import Database
 from muster.store.sql.digests import seal
-from muster.store.sql.schema import REVISION, VERSION_TABLE, metadata
+from muster.store.sql.schema import REVISION, VERSION_TABLE, jobs, metadata
 from muster.store.sql.store import host_of
 from muster.store.sql.upgrade import bring_up_to_date, migrations
+from tests.builders import a_job
+from tests.contract.test_engine_on_a_store import END_MS, live
 from tests.crash.contents import read_all
+from tests.unit.engine.world import World
 
 SCRIPTS = ScriptDirectory.from_config(migrations())
 REVISIONS = [each.revision for each in reversed(list(SCRIPTS.walk_revisions()))]
@@ -80,11 +90,60 @@ def reflected(connection: Connection) -> dict[str, object]:
                 for column in inspector.get_columns(table)
             ],
             inspector.get_pk_constraint(table),
-            sorted(inspector.get_indexes(table), key=str),
+            sorted(({**index, "dialect_options": _told(index)} for index in inspector.get_indexes(table)), key=str),
             inspector.get_foreign_keys(table),
         )
         for table in sorted(inspector.get_table_names())
     }
+
+
+def _told(index: ReflectedIndex) -> dict[str, str]:
+    return {name: str(option) for name, option in index.get("dialect_options", {}).items()}
+
+
+def test_jobs_of_an_earlier_version_get_their_numbers_and_arrays_their_records(url: str, store: SqlStore) -> None:
+    world = World(log=store.log)
+    live(world)
+    world.engine.submit(a_job("keyed"), world.now_ms, by="ann", key="k", fingerprint="f")
+    sweep = a_job("sweep", array=ArraySpec(indices=(0, 1)))
+    array = world.engine.submit(sweep, world.now_ms, by="ann")
+    assert isinstance(array, Submitted)
+    world.engine.update(array.job, world.now_ms, JobChanges(priority=99))
+    world.run(END_MS)
+    state = world.engine.state
+    expected = {**state.jobs, **{each: state.array_record(each) for each in state.arrays}}
+    _as_of_r0003(store)
+    store.close()
+    with open_store(url, write=True) as upgraded:
+        assert upgraded.jobs.find(list(expected)) == expected
+        assert [job.number for job in upgraded.jobs.page(JobFilter(), limit=3).jobs] == [
+            state.submissions - place for place in range(3)
+        ]
+        assert upgraded.jobs.keyed("ann", "k") is not None
+        assert upgraded.audit.verify().is_whole
+
+
+def _as_of_r0003(store: SqlStore) -> None:
+    """Take back what came with the migration after that."""
+    with store._database.writing("take back") as connection:
+        names = ("id", "submitted_ms", "state", "team", "user", "name", "tier", "array", "body")
+        rows = [row for row in connection.execute(select(jobs)).all() if row.kind != "array"]
+        kept = {
+            table: connection.execute(select(metadata.tables[table])).all() for table in ("events", "audit", "head")
+        }
+        everything = MetaData()
+        everything.reflect(connection)
+        everything.drop_all(connection)
+        command.upgrade(migrations(connection), "r0003")
+        connection.execute(text("DELETE FROM head"))
+        for table, found in kept.items():
+            if found:
+                connection.execute(insert(metadata.tables[table]), [row._asdict() for row in found])
+        old = table_of("jobs", *(column(name) for name in (*names, "digest")))
+        for row in rows:
+            body = encode(changed(decode_job(row.body), number=0))
+            values = (*(getattr(row, name) for name in names[:-1]), body)
+            connection.execute(insert(old), dict(zip((*names, "digest"), (*values, seal(*values)), strict=True)))
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str) -> None:

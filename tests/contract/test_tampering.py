@@ -42,11 +42,11 @@ CHANGES: dict[str, tuple[str, Callable[[SqlStore], object]]] = {
     "an entry is missing": ("DELETE FROM audit WHERE seq = 3", lambda store: store.audit.entries(0, PAGE)),
     "a job is in another state": (
         f"UPDATE jobs SET state = 'failed' WHERE id = '{LAST}'",
-        lambda store: store.jobs.job(LAST),
+        lambda store: store.jobs.find([LAST]),
     ),
     "a job is another team's": (
         f"UPDATE jobs SET team = 'nlp' WHERE id = '{LAST}'",
-        lambda store: store.jobs.jobs(JobFilter(), limit=PAGE),
+        lambda store: store.jobs.page(JobFilter(), limit=PAGE),
     ),
     "a token has another secret": (
         "UPDATE tokens SET secret_digest = 'mine' WHERE id = 't1'",
@@ -122,4 +122,4 @@ def test_a_state_of_another_log_is_passed_over(full: str) -> None:
 
 def test_a_job_that_is_not_there_is_not_damage(full: str) -> None:
     with open_store(full, write=False) as store:
-        assert store.jobs.job(JobId("nobody")) is None
+        assert store.jobs.find([JobId("nobody")]) == {}

@@ -1,5 +1,7 @@
 """What every store of tokens must do."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from muster.model.access import EVERY_TEAM, Binding, Role, Token
@@ -66,7 +68,7 @@ def test_an_unknown_token_cannot_be_revoked(store: SqlStore) -> None:
 
 def test_changes_of_tokens_are_audited_with_them(store: SqlStore) -> None:
     store.tokens.add(a_token(), audit=[ENTRY])
-    store.tokens.revoke(TokenId("t1"), 7, audit=[ENTRY])
+    store.tokens.revoke(TokenId("t1"), 7, audit=lambda _: [ENTRY])
     assert [each.seq for each in store.audit.entries(0, 10)] == [1, 2]
     assert store.audit.verify().is_whole
 
@@ -85,6 +87,21 @@ def test_a_token_is_revoked_with_all_that_were_made_with_it(store: SqlStore) -> 
     ]
     assert [each.id for each in store.tokens.all() if each.revoked_ms is None] == ["t4"]
     assert store.audit.verify().is_whole
+
+
+def test_the_audit_of_a_revocation_is_asked_about_every_token_that_is_revoked_with_it(store: SqlStore) -> None:
+    asked: list[list[tuple[str, int | None]]] = []
+
+    def account(tree: Sequence[Token]) -> list[AuditEntry]:
+        asked.append([(each.id, each.revoked_ms) for each in tree])
+        return [changed(ENTRY, subject=each.id) for each in tree]
+
+    store.tokens.add(a_token())
+    store.tokens.add(changed(a_token("t2", digest="d2", created_ms=2), maker=TokenId("t1")))
+    store.tokens.revoke(TokenId("t2"), 5)
+    store.tokens.revoke(TokenId("t1"), 7, audit=account)
+    assert asked == [[("t1", None), ("t2", 5)]]
+    assert [each.entry.subject for each in store.audit.entries(0, 10)] == ["t1", "t2"]
 
 
 def test_who_is_revoked_leaves_no_token_behind_that_was_being_made(store: SqlStore) -> None:

@@ -22,7 +22,9 @@ def fill(url: str) -> None:
     with open_store(url, write=True) as store:
         for at_ms, job in enumerate(JOBS):
             events = list(_life(job, at_ms))
-            record = Job(id=job, spec=_spec(job), state=JobState.RUNNING, submitted_ms=at_ms, user="ann")
+            record = Job(
+                id=job, spec=_spec(job), state=JobState.RUNNING, submitted_ms=at_ms, user="ann", number=at_ms + 1
+            )
             entry = AuditEntry(at_ms=at_ms, by="ann", action="jobs.submit", subject=job, reason="a reason")
             store.log.append(events, store.log.version, jobs=[record], audit=[entry, entry])
             if at_ms < 12:
@@ -46,9 +48,11 @@ def read_all(store: SqlStore) -> list[object]:
         [(record.seq, record.entry, record.version) for record in store.audit.entries(0, PAGE)],
         store.tokens.all(),
         [store.tokens.find(f"digest of t{number}") for number in range(13)],
-        store.jobs.jobs(JobFilter(), limit=PAGE),
-        store.jobs.jobs(JobFilter(states=(JobState.RUNNING,)), limit=PAGE),
-        [store.jobs.job(job) for job in JOBS],
+        store.jobs.page(JobFilter(), limit=PAGE),
+        store.jobs.page(JobFilter(states=(JobState.RUNNING,)), limit=PAGE),
+        store.jobs.find(JOBS),
+        list(store.jobs.ended()),
+        store.jobs.keyed("ann", "key"),
     ]
 
 

@@ -91,6 +91,11 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.end_everything()
 
+    def rss_mb(self) -> int:
+        """The memory that the server has."""
+        pages = int(Path(f"/proc/{self._pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
     def cpu_s(self) -> float:
         """How much processor time it has used."""
         fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()

@@ -96,7 +96,7 @@ def test_a_start_says_that_jobs_of_several_subjects_share_one_account(tmp_path: 
 
 
 def test_a_second_control_plane_on_the_same_home_is_refused(tmp_path: Path) -> None:
-    with Server(tmp_path) as server, Server(tmp_path) as second:
+    with Server(tmp_path) as second, Server(tmp_path) as server:  # the first to start is the first to end
         server.start()
         announced = (tmp_path / "server.json").read_text()
         second.start()

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +59,27 @@ def test_a_database_that_is_moved_is_noticed_while_idle_and_used_again_once_it_i
         assert {job.id for job in client.jobs()} >= set(acknowledged)
 
 
+def test_limits_are_kept_while_the_database_is_away(tmp_path: Path) -> None:
+    told, path = tmp_path / "told", tmp_path / "muster.db"
+    run = f"trap 'touch {told}; exit 3' TERM; touch {tmp_path}/begun; while :; do sleep 0.05; done"
+    with ControlPlane(tmp_path) as server:
+        client = server.start()
+        job = client.submit({"name": "long", "run": run, "max_duration": "6s"}).id
+        until((tmp_path / "begun").exists)
+        away = path.rename(tmp_path / "away.db")
+        notices(client, "the database file was moved or deleted")
+        until(told.exists)
+        away.rename(path)
+        until(lambda: client.job(job).state == "timed_out")
+
+
 @pytest.mark.parametrize("wrong", ["deleted", "replaced", "cut", "journal"])
 def test_a_database_that_is_gone_for_good_stops_the_writer(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "muster.db"
     with ControlPlane(tmp_path) as server:
         client = server.start()
-        job = client.submit(JOB).id
-        client.wait(job, timeout=SECONDS)
+        ended, alive = client.submit(JOB).id, client.submit(JOB, held=True).id
+        client.wait(ended, timeout=SECONDS)
         server.stop()
         client = server.start()
         take_away(path, wrong)
@@ -73,7 +87,10 @@ def test_a_database_that_is_gone_for_good_stops_the_writer(tmp_path: Path, wrong
         notices(client, reason.get(wrong, "the writer has stopped"))
         with pytest.raises(Unavailable):
             client.submit(JOB)
-        assert client.job(job).id == job
+        assert client.job(alive).id == alive
+        assert [each.id for each in client.jobs(state=["active"])] == [alive]
+        with suppress(Unavailable):  # what has ended is known only as far as the database is
+            assert client.job(ended).id == ended
 
 
 def take_away(path: Path, wrong: str) -> None:
@@ -118,13 +135,15 @@ def own_postgres() -> Iterator[Server]:
 def test_a_postgres_that_hangs_shows_and_reads_do_not_hang(tmp_path: Path, own_postgres: Server) -> None:
     with ControlPlane(tmp_path, arguments=("--database", own_postgres.new_url())) as server:
         client = server.start()
-        job = client.submit(JOB).id
-        client.wait(job, timeout=SECONDS)
+        ended, alive = client.submit(JOB).id, client.submit(JOB, held=True).id
+        client.wait(ended, timeout=SECONDS)
         with hanging(own_postgres):
             notices(client, "does not answer")
             began_s = time.monotonic()
-            assert client.job(job).id == job
-            assert any(each.id == job for each in client.jobs())
+            assert client.job(alive).id == alive
+            assert [each.id for each in client.jobs(state=["active"])] == [alive]
+            with pytest.raises(Unavailable, match="not answered"):
+                client.job(ended)
             assert time.monotonic() - began_s < SECONDS
             with pytest.raises(Unavailable, match="not answered"):
                 client.submit(JOB)

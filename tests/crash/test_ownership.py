@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.errors import Conflict, NotFound
 from tests.crash.server import Server, until
 
@@ -93,6 +93,60 @@ def test_another_home_is_refused_and_takes_over_only_when_told_to(server: Server
         assert whereabouts(server.home / "nodes" / "n1") is None
         heir.stop()
         assert str(other) in refused(server.home, "--nodes", "2x2")
+
+
+@pytest.mark.parametrize("failpoint", ["lead.after-commit", "fence.recorded"])
+def test_a_take_over_that_is_killed_in_the_middle_is_finished_by_the_next_start(
+    server: Server, tmp_path: Path, failpoint: str
+) -> None:
+    job = submitted(server, tmp_path)
+    done = server.client.submit({"name": "done", "run": f"until [ -e {tmp_path}/go ]; do sleep 0.02; done"}).id
+    until(lambda: server.client.job(done).state == "running")
+    server.kill()
+    (tmp_path / "go").touch()
+    until(lambda: any('"WorkersExited"' in path.read_text() for path in server.home.glob("nodes/*/journal")))
+    other = tmp_path / "other"
+    other.mkdir()
+    database = ("--database", f"sqlite:///{server.home / 'muster.db'}")
+    with Server(other, nodes="2x2", arguments=(*database, "--take-over")) as heir:
+        heir.start(f"{failpoint}=kill@1")
+        assert heir.await_death() == -signal.SIGKILL
+        assert whereabouts(server.home / "nodes" / "n1") is None
+        heir.arguments = database
+        client = heir.start()
+        until(lambda: f"{job} 2 start" in ledger(tmp_path))
+        assert client.job(job).node_failures == 1
+        assert client.job(job).retries == 0
+        assert (client.job(done).state, client.job(done).attempt) == ("succeeded", 1)
+        assert twice(tmp_path) == []
+
+
+def test_a_home_that_was_moved_away_is_not_taken_over_unless_somebody_says_that_nothing_runs(
+    server: Server, tmp_path: Path
+) -> None:
+    job = submitted(server, tmp_path)
+    server.stop()
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(server.home / "muster.db", tmp_path / "copy.db")
+    options = ("--nodes", "2x2", "--database", f"sqlite:///{tmp_path / 'copy.db'}", "--take-over")
+    server.home.rename(tmp_path / "away")
+    said = refused(other, *options)
+    (tmp_path / "away").rename(server.home)
+    assert f"{server.home / 'nodes'} is not there" in said
+    assert "--take-over --fenced" in said
+    assert f"{job} 2 start" not in ledger(tmp_path)
+    assert whereabouts(server.home / "nodes" / "n1") is not None
+
+
+def test_a_start_that_is_refused_does_not_change_how_the_machine_is_used(server: Server, tmp_path: Path) -> None:
+    assert "another control plane runs here" in refused(server.home, "--nodes", "1x1")
+    assert (server.home / "layout").read_text() == "2x2\n"
+    server.stop()
+    other = tmp_path / "other"
+    other.mkdir()
+    assert "--take-over" in refused(other, "--nodes", "1x1", "--database", f"sqlite:///{server.home / 'muster.db'}")
+    assert not (other / "layout").exists()
 
 
 def test_an_empty_database_beside_nodes_that_run_things_is_refused(server: Server, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.link import Whereabouts, whereabouts
 from muster.backends.local.logs import read_log
+from muster.backends.local.whereabouts import Whereabouts, whereabouts
 from muster.model.events import ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import KillWorkers, SignalStop, StartWorkers
@@ -123,6 +123,7 @@ class Machine:
         """Everything heard so far; what was polled counts as recorded."""
         self.events += self.backend.poll()
         self.backend.acknowledge()
+        self.backend.decided()
         return self.events
 
     def heard(self, kind: type[EventT], *, job: str = "job-1", count: int = 1) -> EventT:

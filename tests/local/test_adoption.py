@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.link import whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
     GangsFound,
@@ -172,6 +172,22 @@ def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> Non
 def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
     machine.start("(env -i PATH=$PATH setsid sh -c 'echo $$ ready; while :; do sleep 0.05; done' &); sleep 60")
     stray = int(machine.says("ready").split()[0])
+    os.kill(machine.supervisor().pid, signal.SIGKILL)
+    machine.exit_of()
+    assert not is_alive(stray)
+
+
+@pytest.mark.parametrize("leads", [True, False], ids=["its leader lives", "its leader is gone"])
+def test_a_successor_knows_who_hides_everything_but_its_session(make_machine: MakeMachine, leads: bool) -> None:
+    machine = make_machine(options=("--without-groups",))
+    hides = "env -i PATH=$PATH prlimit --rttime=1000:1000 sh -c 'echo $$ ready; while :; do sleep 0.05; done'"
+    machine.start(f"({hides} &); sleep 60")
+    stray = int(machine.says("ready").split()[0])
+    first = eventually(lambda: [entry for entry in machine.journal() if entry[0] == "alive"])[0][3]
+    assert isinstance(first, int)
+    os.kill(machine.supervisor().pid, signal.SIGSTOP)
+    if not leads:
+        os.kill(first, signal.SIGKILL)
     os.kill(machine.supervisor().pid, signal.SIGKILL)
     machine.exit_of()
     assert not is_alive(stray)

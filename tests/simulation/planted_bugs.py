@@ -15,13 +15,13 @@ from muster.core.setting import Setting
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
 from muster.engine.folding import fold
+from muster.estimates.training import Training
 from muster.model.events import JobHeld, JobReleased
 from muster.model.instructions import WakeAt
 from muster.model.job import Cause, JobState
 from muster.model.node import NodeState
 from muster.model.records import changed
 from muster.sim.campaign.faulty_log import FaultyLog
-from muster.sim.training import Training
 from muster.sim.world import World
 
 Patch = pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import pytest
 from muster.checker import violations
 from muster.core.plan_lint import lint
 from muster.core.snapshot import Snapshot
+from muster.estimates.training import Habits
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.trace_file import read_trace
 from muster.model.plan import Plan
@@ -22,7 +23,6 @@ from muster.policies import NamedPolicy, find_policy
 from muster.sim.faults import fault_rates
 from muster.sim.measures import measures
 from muster.sim.replay import Circumstances, replay
-from muster.sim.training import Habits
 
 MURI = Path(__file__).parents[1] / "data" / "muri_trace3.csv.gz"
 CLUSTER = cluster_from_text("8x8")

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINTER = Path(sys.executable).with_name("lint-imports")
-PACKAGES = ("model", "core", "checker", "formats", "store", "backends", "engine", "cli")
+PACKAGES = ("model", "core", "checker", "formats", "store", "backends", "engine", "sim", "live", "api", "cli")
 
 
 def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedProcess[str]:
@@ -39,6 +39,7 @@ def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedPro
         ("formats", "muster.core"),
         ("store", "muster.backends"),
         ("engine", "muster.cli"),
+        ("api", "muster.sim"),
     ],
 )
 def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, imported: str) -> None:

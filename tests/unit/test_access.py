@@ -6,10 +6,10 @@ import pytest
 
 from muster.access.keyring import Keyring
 from muster.access.permissions import ALLOWED, Permission
-from muster.access.principal import Principal, covers, may, may_grant, may_somewhere, teams_with
+from muster.access.principal import Principal, may, may_grant, may_somewhere, teams_with
 from muster.access.secrets import digest_of, new_secret, token_id
 from muster.access.shared_account import shared_account_warning
-from muster.model.access import EVERY_TEAM, Binding, Role, Token
+from muster.model.access import EVERY_TEAM, Binding, Role, Token, covers
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TeamPath, TokenId
 from muster.model.limits import TOKENS_REMEMBERED_MS, TOKENS_TRUSTED_MS

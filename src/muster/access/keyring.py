@@ -11,11 +11,10 @@ from threading import Lock
 from muster.access.principal import Principal, principal_of
 from muster.access.secrets import digest_of, token_id
 from muster.model.access import Token
-from muster.model.audit import AuditEntry
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TokenId
 from muster.model.limits import TOKENS_REMEMBERED, TOKENS_REMEMBERED_MS, TOKENS_TRUSTED_MS
-from muster.token_store import TokenStore
+from muster.token_store import Account, TokenStore, unaccounted
 
 
 class Keyring:
@@ -58,7 +57,7 @@ class Keyring:
                 self._known[digest] = (now_ms + TOKENS_REMEMBERED_MS, token)
         return principal
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
         """Let a token no longer in, nor any that was made with it, from now on."""
         revoked = self.store.revoke(token, at_ms, audit=audit)
         with self._lock:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.access.permissions import ALLOWED, CLUSTER_ROLES, SEEN_BY_ALL, Permission
-from muster.model.access import EVERY_TEAM, Binding, Token
+from muster.model.access import EVERY_TEAM, Binding, Token, covers
 from muster.model.ids import TeamPath, TokenId
 
 
@@ -80,11 +80,6 @@ def may_act_as(principal: Principal, subject: str, bindings: Iterable[Binding]) 
         return True
     team = subject.rpartition("/")[0]
     return bool(team) and any(binding.team == team for binding in bindings)
-
-
-def covers(outer: TeamPath, inner: TeamPath) -> bool:
-    """True when what holds on the one team holds on the other: the same, below it, or the whole cluster."""
-    return outer in (EVERY_TEAM, inner) or inner.startswith(outer + "/")
 
 
 def is_sound(binding: Binding) -> bool:

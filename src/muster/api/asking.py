@@ -6,10 +6,10 @@ from muster.access.permissions import Permission
 from muster.access.principal import may
 from muster.api.entries import entry
 from muster.api.gate import Caller
-from muster.api.lookup import team_of, user_of
 from muster.engine.engine import Engine
 from muster.live.inbox import Wish
 from muster.model.access import EVERY_TEAM
+from muster.model.array import JobRecord
 from muster.model.errors import NotFound, Refused
 from muster.model.ids import JobId, TeamPath
 
@@ -36,21 +36,18 @@ async def require(caller: Caller, permission: Permission, team: TeamPath, *, act
     raise Refused(f"{caller.name} may not do this: it needs {permission} on {where}")
 
 
-def visible(caller: Caller, job: str) -> JobId:
-    """The id of a job that they may know of. Others do not exist, as far as they can tell."""
-    team = team_of(caller.deps.control.state, JobId(job))
-    if team is None or not caller.sees(team):
+async def visible(caller: Caller, job: str) -> JobRecord:
+    """A job that they may know of. Others do not exist, as far as they can tell."""
+    record = await caller.services.records.find(JobId(job))
+    if record is None or not caller.sees(record.spec.team):
         raise NotFound(f"there is no job {job}")
-    return JobId(job)
+    return record
 
 
-async def changeable(caller: Caller, job: str, action: str) -> JobId:
-    """The id of a job that they may change: their own, or one of a team that they lead."""
-    state = caller.deps.control.state
-    known = visible(caller, job)
-    team = team_of(state, known)
-    assert team is not None  # It is visible, so it is there, and jobs stay.
-    is_own = user_of(state, known) == caller.name
+async def changeable(caller: Caller, job: str, action: str) -> JobRecord:
+    """A job that they may change: their own, or one of a team that they lead."""
+    record = await visible(caller, job)
+    is_own = record.user == caller.name
     permission = Permission.JOBS_CHANGE if is_own else Permission.JOBS_CHANGE_OTHERS
-    await require(caller, permission, team, action=action, subject=known)
-    return known
+    await require(caller, permission, record.spec.team, action=action, subject=record.id)
+    return record

@@ -11,7 +11,7 @@ from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
 from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
 from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
-from muster.store.base import AuditTrail, EventPages
+from muster.store.base import AuditTrail, EventPages, JobArchive
 from muster.token_store import TokenStore
 
 
@@ -50,6 +50,7 @@ class Deps:
     tokens: TokenStore
     audit: AuditTrail
     events: EventPages
+    jobs: JobArchive
     logs: LogSource
     terminals: Terminals
     clock: Clock

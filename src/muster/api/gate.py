@@ -20,6 +20,7 @@ from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, may, may_somewhere
 from muster.api.deps import Audience, Deps
+from muster.api.front.rates import refuse_if_too_often
 from muster.api.services import Services, subject_of
 from muster.loopback import is_loopback
 from muster.model.errors import Refused, Unauthenticated
@@ -75,7 +76,7 @@ class Needs:
         services: Services = request.app.state.services
         principal = request.scope.get(PRINCIPAL)
         if principal is None:
-            principal = await identify(services, "" if shown is None else shown.credentials)
+            principal = await identify(services, "" if shown is None else shown.credentials, address_of(request.scope))
         caller = Caller(principal=principal, services=services)
         if self.permission is not None and not may_somewhere(principal, self.permission):
             await services.note_denial(principal, self.permission, request.scope["path"])
@@ -115,7 +116,7 @@ class NeedsTicket:
     async def __call__(self, websocket: WebSocket) -> Caller:
         """Whoever asks; raises when they are nobody, or may not."""
         services: Services = websocket.app.state.services
-        principal = await identify(services, _ticket(websocket))
+        principal = await identify(services, _ticket(websocket), address_of(websocket.scope))
         services.count(principal)
         if not may_somewhere(principal, self.permission):
             await services.note_denial(principal, self.permission, websocket.scope["path"])
@@ -147,8 +148,26 @@ class Open:
         return services
 
 
-async def identify(services: Services, secret: str) -> Principal:
-    """Whoever has shown this; raises when it does not open anything."""
+def address_of(scope: Scope) -> str:
+    """Where a request comes from; empty when nobody knows."""
+    return scope["client"][0] if scope.get("client") else ""
+
+
+async def identify(services: Services, secret: str, address: str) -> Principal:
+    """Whoever has shown this, in whichever way it came; raises when it does not open anything.
+
+    Of an address that showed many wrong ones only those are looked up that were good.
+    """
+    if not secret or not services.keyring.has_met(secret):
+        refuse_if_too_often(services.strangers.wait_s(address), address or "this address")
+    try:
+        return await _looked_up(services, secret)
+    except Unauthenticated:
+        services.strangers.charge(address, 1)
+        raise
+
+
+async def _looked_up(services: Services, secret: str) -> Principal:
     if not secret:
         raise Unauthenticated("no token was shown; send one as `Authorization: Bearer …`")
     keyring: Keyring = services.keyring

@@ -11,18 +11,20 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from muster.access.principal import covers
 from muster.api.deps import Deps
 from muster.api.places import Places
+from muster.api.records import Records
 from muster.api.rendering.events import Sent, sent
-from muster.model.access import EVERY_TEAM
+from muster.live.feed import Published
+from muster.model.access import EVERY_TEAM, covers
+from muster.model.array import JobRecord
 from muster.model.events import Event
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import WATCHER_CHUNKS, WATCHER_PAGE_EVENTS, WATCHERS_PER_CALLER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class Watched:
     """What somebody wants to see, of what they may."""
 
     teams: tuple[TeamPath, ...]
@@ -49,7 +51,7 @@ class View:
 class Watcher:
     """Somebody who watches."""
 
-    view: View
+    view: Watched
     chunks: deque[bytes] = field(default_factory=deque)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
@@ -59,9 +61,10 @@ class Watcher:
 class Hub:
     """Subscribes to the feed once, for everybody who watches."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Deps, records: Records) -> None:
         self._deps = deps
-        self._views: dict[View, dict[Watcher, None]] = {}
+        self._records = records
+        self._views: dict[Watched, dict[Watcher, None]] = {}
         self.places = Places(deps.settings.watchers, "streams", each=WATCHERS_PER_CALLER)
         self._version = 0
         """Of the newest event that was handed to the watchers."""
@@ -77,7 +80,7 @@ class Hub:
         for watcher in [each for group in self._views.values() for each in group]:
             _end(watcher)
 
-    async def watch(self, view: View, after: int | None) -> AsyncGenerator[bytes, None]:
+    async def watch(self, view: Watched, after: int | None) -> AsyncGenerator[bytes, None]:
         """What the view shows of everything written after a version, for ever; nothing comes as an empty heartbeat.
 
         Ends after a while, when the server stops, and when whoever reads this is so slow that too much waits for them.
@@ -112,14 +115,17 @@ class Hub:
 
     async def _read(self, version: int) -> tuple[int, list[Sent]]:
         """The next part of what was written after a version, from memory or else from the store."""
-        events: Sequence[tuple[int, Event]] | None = self._deps.control.feed.after(version, WATCHER_PAGE_EVENTS)
+        events: Sequence[tuple[int, Published]] | None = self._deps.control.feed.after(version, WATCHER_PAGE_EVENTS)
         if events is None:
-            events = await asyncio.to_thread(self._deps.events.events_after, version, WATCHER_PAGE_EVENTS)
+            kept = await asyncio.to_thread(self._deps.events.events_after, version, WATCHER_PAGE_EVENTS)
+            events = await with_owners(kept, self._records)
         # What is newer comes to them live.
         events = [each for each in events if each[0] <= self._version]
-        state = self._deps.control.state
         last = events[-1][0] if events else self._version
-        return last, [sent(number, event, state, self._deps.settings.conceal) for number, event in events]
+        return last, self._sent(events)
+
+    def _sent(self, events: Iterable[tuple[int, Published]]) -> list[Sent]:
+        return [sent(number, published, self._deps.settings.conceal) for number, published in events]
 
     def _begin(self) -> None:
         """Subscribe, the first time that somebody watches."""
@@ -142,7 +148,6 @@ class Hub:
     def _spread(self) -> None:
         """Hand what is new to everybody who sees it."""
         self._is_woken = False
-        state = self._deps.control.state
         while (events := self._deps.control.feed.after(self._version, WATCHER_PAGE_EVENTS)) != ():
             if events is None:  # more was written at once than is kept: they read it from the store when they resume
                 self._version = self._deps.control.feed.version
@@ -151,7 +156,7 @@ class Hub:
                 return
             self._version = events[-1][0]
             if self._views:
-                self._hand_out([sent(number, event, state, self._deps.settings.conceal) for number, event in events])
+                self._hand_out(self._sent(events))
 
     def _hand_out(self, events: Sequence[Sent]) -> None:
         for view, group in self._views.items():
@@ -164,6 +169,18 @@ class Hub:
         group.pop(watcher, None)
         if not group:
             self._views.pop(watcher.view, None)
+
+
+async def with_owners(events: Sequence[tuple[int, Event]], records: Records) -> list[tuple[int, Published]]:
+    """Events from the store, with whose jobs they are about."""
+    named = [job for _, event in events if (job := getattr(event, "job", None)) is not None]
+    known = await records.find_all(list(dict.fromkeys(named)))
+    return [(version, _published(event, known)) for version, event in events]
+
+
+def _published(event: Event, known: dict[JobId, JobRecord]) -> Published:
+    record = known.get(getattr(event, "job", JobId("")))
+    return Published(event) if record is None else Published(event, record.spec.team, record.user)
 
 
 def _give(watcher: Watcher, chunk: bytes) -> None:

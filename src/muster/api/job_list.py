@@ -1,72 +1,90 @@
-"""Pages of jobs, newest first."""
+"""Pages of jobs, newest first: those that have not ended from the view, all others from the archive."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from muster.api.lookup import is_over, spec_of
-from muster.engine.state import State
+from muster.api.records import Records
 from muster.live.control_plane import ControlPlane
+from muster.model.array import JobRecord
 from muster.model.client_limits import PAGE_SPEC_CHARS
-from muster.model.ids import JobId
 from muster.model.limits import DOCUMENTS_KEPT, JOBS_SCANNED, WATCHER_PAGE_EVENTS
 from muster.model.spec import JobSpec
-from muster.views.job_index import JobIndex, Place
+from muster.store.base import JobFilter
+from muster.views.active_jobs import ActiveJobs
+from muster.views.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A page of jobs, and where the next one begins."""
 
-    jobs: tuple[JobId, ...]
-    next: Place | None
+    jobs: tuple[JobRecord, ...]
+    next: int | None
 
 
 class JobList:
     """Walks through jobs in the order of their submission. Only for the thread of the event loop."""
 
-    def __init__(self, control: ControlPlane) -> None:
+    def __init__(self, control: ControlPlane, records: Records) -> None:
         self._control = control
-        self._index = self._made()
+        self._records = records
+        self._active = ActiveJobs(control.view)
 
-    def page(
-        self, state: State, wanted: Callable[[JobId], bool], *, active: bool, before: Place | None, limit: int
-    ) -> Found:
-        """Up to `limit` jobs that are wanted, from the newest before a place on; fewer where their files are long."""
-        self._catch_up()
-        room = Room(state, limit)
-        if active:
-            return _taken(self._index.newest_active(lambda job: is_over(state, job), before), wanted, room)
-        return _taken(self._index.newest(before), wanted, room)
+    def active(self, wanted: Callable[[JobRecord], bool], *, before: int | None, limit: int) -> Found:
+        """Up to `limit` jobs that are wanted and have not ended; fewer where their files are long."""
+        walk = self._active.newest(self._caught_up(), before)
+        room, found = Room(limit), []
+        last = 0
+        for job in islice(walk, JOBS_SCANNED):
+            last = job.number
+            if wanted(job):
+                found.append(job)
+                if not room.take(job):
+                    break
+        return Found(jobs=tuple(found), next=None if next(walk, None) is None else last)
 
-    def _made(self) -> JobIndex:
-        version = self._control.feed.version
-        return JobIndex(version, list(self._control.state.users))
+    async def any(self, filters: JobFilter, *, before: int | None, limit: int) -> Found:
+        """The same of all jobs that there ever were."""
+        page = await self._records.ask(lambda archive: archive.page(filters, limit=limit, before=before))
+        fitting = fit(page.jobs, limit)
+        is_cut = len(fitting) < len(page.jobs)
+        return Found(jobs=fitting, next=fitting[-1].number if is_cut else page.next)
 
-    def _catch_up(self) -> None:
+    def _caught_up(self) -> View:
         """Know of everything that was answered before now: who has submitted a job finds it in the list."""
-        while (events := self._control.feed.after(self._index.version, WATCHER_PAGE_EVENTS)) != ():
+        view = self._control.view
+        while (events := self._control.feed.after(self._active.version, WATCHER_PAGE_EVENTS)) != ():
             if events is None:
-                self._index = self._made()
-            else:
-                self._index.note(events)
+                self._active = ActiveJobs(view)
+                break
+            self._active.note([(version, published.event) for version, published in events], view)
+        return view
 
 
 class Room:
     """What fits on a page: so many jobs, with so much of job files in all."""
 
-    def __init__(self, state: State, limit: int) -> None:
-        self._state = state
+    def __init__(self, limit: int) -> None:
         self._jobs = limit
         self._chars = PAGE_SPEC_CHARS
 
-    def take(self, job: JobId) -> bool:
+    def take(self, job: JobRecord) -> bool:
         """Put a job on the page; False when it is full now. The first always fits."""
-        spec = spec_of(self._state, job)
         self._jobs -= 1
-        self._chars -= 0 if spec is None else spec_chars(spec)
+        self._chars -= spec_chars(job.spec)
         return self._jobs > 0 and self._chars > 0
+
+
+def fit(jobs: Iterable[JobRecord], limit: int) -> tuple[JobRecord, ...]:
+    """As many as fit on a page."""
+    room, found = Room(limit), []
+    for job in jobs:
+        found.append(job)
+        if not room.take(job):
+            break
+    return tuple(found)
 
 
 @lru_cache(maxsize=DOCUMENTS_KEPT)
@@ -80,15 +98,3 @@ def spec_chars(spec: JobSpec) -> int:
         + sum(map(len, spec.secrets))
         + sum(len(each.job) for each in spec.depends_on)
     )
-
-
-def _taken(walk: Iterator[tuple[Place, JobId]], wanted: Callable[[JobId], bool], room: Room) -> Found:
-    found: list[JobId] = []
-    last: Place = 0
-    for place, job in islice(walk, JOBS_SCANNED):
-        last = place
-        if wanted(job):
-            found.append(job)
-            if not room.take(job):
-                break
-    return Found(jobs=tuple(found), next=None if next(walk, None) is None else last)

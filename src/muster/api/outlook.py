@@ -13,15 +13,21 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from muster.api.records import Records
 from muster.api.track_record import TrackRecord
+from muster.core.arrays import tasks_of
 from muster.core.entitlements import Entitlements
 from muster.core.explain import Explanation
-from muster.core.offline import Decision, Rejection, decide
+from muster.core.offline import Decision, Rejection, decide, explain_decided
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
 from muster.core.snapshot import Snapshot
 from muster.engine.engine import Engine
+from muster.engine.state import State
+from muster.estimates.sampling import Arrival
+from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
 from muster.live.control_plane import ControlPlane
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import TooMany
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
@@ -40,8 +46,7 @@ from muster.model.policy import HOUR_MS
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
-from muster.sim.estimates import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
-from muster.sim.luck import Arrival
+from muster.store.base import JobFilter
 
 T = TypeVar("T")
 
@@ -63,9 +68,11 @@ class Situation:
     scenario: Scenario
     run_times: RunTimes
     """Still learning: copied before it is read at length."""
-    recent: tuple[Arrival, ...]
     entitlements: Entitlements
     """A copy: what was due changes with every job that comes and ends."""
+    decided: Plan | None = None
+    """The plan of the last cycle; None before the first."""
+    recent: tuple[Arrival, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +90,9 @@ class OutOfTime(Exception):
 class Outlook:
     """Answers questions about the future, one after another."""
 
-    def __init__(self, control: ControlPlane) -> None:
+    def __init__(self, control: ControlPlane, records: Records) -> None:
         self._control = control
+        self._records = records
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outlook")
         self._waiting = 0
         self._explaining = asyncio.Lock()
@@ -104,10 +112,10 @@ class Outlook:
     async def explanation(self, job: JobId, now_ms: int) -> Explanation | None:
         """Why a job waits; None when it does not, or is not considered yet."""
         async with self._explaining:
-            version = self._control.state.version
+            version = self._control.view.version
             if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
                 situation = await self._situation()
-                decision = await self._worked_out(lambda: decide(situation.scenario, situation.entitlements))
+                decision = await self._worked_out(lambda: _explained(situation))
                 self._explained = {each.job: each for each in decision.explanations}
                 self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
                 self._explained_at = (situation.version, now_ms)
@@ -117,7 +125,7 @@ class Outlook:
     async def estimate(self, job: JobId, now_ms: int) -> StartEstimate | None:
         """When a waiting job starts; None when too little could be found out in time."""
         known = self._estimates.get(job)
-        if known is not None and (known[0] == self._control.state.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
+        if known is not None and (known[0] == self._control.view.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
             return known[2]
         if now_ms < self._tries_again_ms:
             return None
@@ -126,20 +134,20 @@ class Outlook:
         if found is None:
             self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
             return None
-        told = self._told(situation, found)
+        told = await self._told(situation, found)
         self._remember(situation, job, found)
         self._estimates[job] = (situation.version, now_ms, told)
         return told
 
-    def _told(self, situation: Situation, raw: StartEstimate) -> StartEstimate:
+    async def _told(self, situation: Situation, raw: StartEstimate) -> StartEstimate:
         """An estimate after what was learnt from earlier ones."""
-        self._record.learn(self._control.state.jobs)
+        self._record.learn(await self._records.find_all(self._record.open))
         scenario = situation.scenario
         return self._record.corrected(raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
 
     def _remember(self, situation: Situation, job: JobId, raw: StartEstimate) -> None:
         """Only jobs that never ran teach: who goes on after a stop waits for other things."""
-        known = self._control.state.jobs.get(job)
+        known = self._control.view.jobs.get(job)
         if known is not None and known.first_started_ms is None:
             scenario = situation.scenario
             self._record.remember(job, raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
@@ -151,12 +159,20 @@ class Outlook:
         candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
         tried = replace(situation, scenario=changed(scenario, waiting=(*scenario.waiting, candidate)))
         trial = await self._worked_out(lambda: _trial(tried))
-        return trial if trial.estimate is None else replace(trial, estimate=self._told(tried, trial.estimate))
+        return trial if trial.estimate is None else replace(trial, estimate=await self._told(tried, trial.estimate))
 
     async def _situation(self) -> Situation:
         if self._control.has_stopped:  # then nobody changes it any more
-            return _handed_over(self._control)
-        return await asyncio.wrap_future(self._control.ask(_hand_over))
+            return _handed_over(self._control.state, self._control.view.now_ms)
+        situation = await asyncio.wrap_future(self._control.ask(_hand_over))
+        return replace(situation, recent=await self._recent(situation.scenario.now_ms))
+
+    async def _recent(self, now_ms: int) -> tuple[Arrival, ...]:
+        """What was submitted lately, oldest first; nothing where that says nothing about what comes."""
+        page = await self._records.ask(lambda archive: archive.page(JobFilter(), limit=RECENT_ARRIVALS))
+        arrivals = [arrival for record in page.jobs for arrival in _arrivals(record)][:RECENT_ARRIVALS]
+        is_telling = bool(arrivals) and now_ms - arrivals[-1].submitted_ms >= HISTORY_MS
+        return tuple(reversed(arrivals)) if is_telling else ()
 
     async def _worked_out(self, answer: Callable[[], T]) -> T:
         if self._waiting >= QUESTIONS:
@@ -183,30 +199,32 @@ def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
 
 
 def _hand_over(engine: Engine, now_ms: int) -> Situation:
-    state = engine.state
-    latest = islice(reversed(state.jobs.values()), RECENT_ARRIVALS)
-    recent = [Arrival(submitted_ms=job.submitted_ms, spec=job.spec) for job in latest]
-    is_telling = bool(recent) and now_ms - recent[-1].submitted_ms >= HISTORY_MS
-    return Situation(
-        version=state.version,
-        scenario=state.snapshot.scenario(now_ms),
-        run_times=state.snapshot.run_times,
-        recent=tuple(reversed(recent)) if is_telling else (),
-        entitlements=state.snapshot.entitlements.copy(),
-    )
+    return replace(_handed_over(engine.state, now_ms), decided=engine.last_plan)
 
 
-def _handed_over(control: ControlPlane) -> Situation:
-    state = control.state
-    snapshot: Snapshot = state.snapshot
-    scenario = snapshot.scenario(state.now_ms)
+def _handed_over(state: State, now_ms: int) -> Situation:
+    snapshot = state.snapshot
     return Situation(
         version=state.version,
-        scenario=scenario,
+        scenario=snapshot.scenario(now_ms),
         run_times=snapshot.run_times,
-        recent=(),
         entitlements=snapshot.entitlements.copy(),
     )
+
+
+def _arrivals(record: JobRecord) -> list[Arrival]:
+    """A job, or each task of an array."""
+    if not isinstance(record, ArrayRecord):
+        return [Arrival(submitted_ms=record.submitted_ms, spec=record.spec)]
+    single = changed(record.spec, array=None)
+    return [Arrival(submitted_ms=record.submitted_ms, spec=single)] * len(tasks_of(record))
+
+
+def _explained(situation: Situation) -> Decision:
+    """Why jobs wait, by what the last cycle decided."""
+    if situation.decided is None:
+        return decide(situation.scenario, situation.entitlements)
+    return explain_decided(situation.scenario, situation.entitlements, situation.decided)
 
 
 def _trial(situation: Situation) -> Trial:

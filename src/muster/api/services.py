@@ -1,7 +1,6 @@
 """What the routes share besides the ports: who is known, who watches, what was found out lately."""
 
 import asyncio
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,17 +11,16 @@ from muster.access.permissions import Permission
 from muster.access.principal import Principal
 from muster.api.deps import Deps
 from muster.api.front.denials import Denials
-from muster.api.front.rates import Rates
+from muster.api.front.rates import Rates, refuse_if_too_often
 from muster.api.front.turns import Turns
 from muster.api.hub import Hub
 from muster.api.job_list import JobList
 from muster.api.outlook import Outlook
 from muster.api.places import Places
 from muster.api.reading.readers import Readers
-from muster.live.census import Counting
+from muster.api.records import Records
 from muster.live.inbox import Wish
 from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
-from muster.model.errors import TooMany
 from muster.model.limits import (
     LOG_FOLLOWERS,
     LOG_FOLLOWERS_PER_CALLER,
@@ -30,6 +28,7 @@ from muster.model.limits import (
     TERMINALS,
     TERMINALS_PER_CALLER,
 )
+from muster.views.census import Counting
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -46,9 +45,10 @@ class Services:
     def __init__(self, deps: Deps) -> None:
         self.deps = deps
         self.keyring = Keyring(deps.tokens)
-        self.job_list = JobList(deps.control)
-        self.hub = Hub(deps)
-        self.outlook = Outlook(deps.control)
+        self.records = Records(deps.control, deps.jobs)
+        self.job_list = JobList(deps.control, self.records)
+        self.hub = Hub(deps, self.records)
+        self.outlook = Outlook(deps.control, self.records)
         self.closing = asyncio.Event()
         """Set when the server stops: whatever streams, ends."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
@@ -70,6 +70,7 @@ class Services:
         self.readers.close()
         self.hub.close()
         self.outlook.close()
+        self.records.close()
 
     async def is_closing_within(self, wait_s: float) -> bool:
         """Wait so long; True at once when the server stops meanwhile."""
@@ -96,9 +97,8 @@ class Services:
 
     def count(self, principal: Principal) -> None:
         """Count a request that did not come through the entrance; raises when there are too many."""
-        wait_s = self.rates.take(subject_of(principal))
-        if wait_s > 0:
-            raise TooMany(f"{principal.name} asks too often; come again later", retry_s=math.ceil(wait_s))
+        subject = subject_of(principal)
+        refuse_if_too_often(self.rates.take(subject), subject)
 
 
 def subject_of(principal: Principal) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from muster.estimates.calibration import Calibration
+from muster.estimates.starts import StartEstimate
+from muster.model.array import JobRecord
 from muster.model.ids import JobId
-from muster.model.job import Job
 from muster.model.limits import ESTIMATES_OPEN
-from muster.sim.calibration import Calibration
-from muster.sim.estimates import StartEstimate
 
 
 class _Given(NamedTuple):
@@ -35,7 +35,12 @@ class TrackRecord:
             del self._open[next(iter(self._open))]
         self._open.setdefault(job, _Given(raw, waiting, now_ms))
 
-    def learn(self, jobs: Mapping[JobId, Job]) -> None:
+    @property
+    def open(self) -> tuple[JobId, ...]:
+        """Jobs for which an estimate was given, and whose start nobody has seen yet."""
+        return tuple(self._open)
+
+    def learn(self, jobs: Mapping[JobId, JobRecord]) -> None:
         """Learn from those that have started since they were asked about, and forget them and those that never will."""
         for job_id, given in list(self._open.items()):
             job = jobs.get(job_id)

@@ -67,7 +67,7 @@ def _server(home: Path) -> "Iterator[Client]":
         with Client(server.url, Home(home).token.read_text("utf-8").strip()) as client:
             yield client
     finally:
-        end_server(home)
+        end_server(home, then_kill=True)
         run_down([sys.executable, "-m", "muster.main", "down", "--home", str(home)])
 
 

@@ -12,7 +12,7 @@ from muster.cli.options import Output, Printed
 from muster.cli.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
 from muster.model.errors import Conflict, InvalidInput
-from muster.processes import root_warning
+from muster.processes import Ending, root_warning
 
 if TYPE_CHECKING:
     from muster.client.address import Server
@@ -36,7 +36,8 @@ TakeOver = Annotated[
     bool, typer.Option("--take-over", help="The database governed the nodes of another home: end what runs there.")
 ]
 Fenced = Annotated[
-    bool, typer.Option("--fenced", help="With --take-over from another machine: nothing runs there any more.")
+    bool,
+    typer.Option("--fenced", help="With --take-over: nothing runs there any more, though it cannot be seen from here."),
 ]
 NewDatabase = Annotated[
     bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")
@@ -154,12 +155,16 @@ def _login_elsewhere(folder: Path) -> str:
 
 def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
-    from muster.cli.server_process import end_server, run_down
+    from muster.cli.server_process import STOP_S, end_server, run_down
 
     folder = (home or home_folder(os.environ)).expanduser().resolve()
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not there; --home says where else")
-    was_running = end_server(folder)
+    # Ending everything is what --jobs asks for: a server that hangs must not keep it from happening.
+    ending = end_server(folder, then_kill=jobs)
+    was_running = ending is not None
+    if ending is Ending.KILLED:
+        note(f"the server had not stopped after {STOP_S:.0f} s, and was killed")
     if jobs:
         run_down(_down_command(folder))
     if output is Output.JSON:

@@ -5,11 +5,9 @@ again; with the time at which a process was started they are not.
 """
 
 import os
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +18,7 @@ from muster.home import Home
 from muster.locks import is_taken
 from muster.model.errors import InvalidInput, MusterError, NotFound, Refused, TimedOut, Unavailable
 from muster.private_files import claim_folder, open_private
-from muster.processes import is_same
+from muster.processes import Ending, end_process, entry
 
 T = TypeVar("T")
 
@@ -60,40 +58,52 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
 
 def unheeded(server: Server, options: Mapping[str, str]) -> Sequence[str]:
     """The options, out of those given, with which a running server was not started."""
-    try:
-        words = Path(f"/proc/{server.pid}/cmdline").read_text("utf-8", errors="replace").split("\0")
-    except OSError:
-        words = []
-    said = set(pairwise([*words, ""]))
+    said = set(pairwise([*_arguments(server.pid), ""]))
     return [f"--{name}" for name, value in options.items() if (f"--{name}", value) not in said]
 
 
-def end_server(home: Path) -> bool:
-    """End the server of a home, also one that is just starting; True if there was one."""
-    ended: list[Server] = []
+def end_server(home: Path, *, then_kill: bool = False) -> Ending | None:
+    """End the server of a home, also one that is just starting: how it went, or None if there was none.
+
+    One that does not leave is killed if that is wanted, and else left to itself.
+    """
+    endings: list[Ending] = []
 
     def nobody_is_there() -> bool | None:
         server = find_server(home)
         if server is not None:
-            _stop(server)
-            ended.append(server)
+            endings.append(_end(server.pid, server.start_ticks, then_kill=then_kill))
         return None if is_taken(home) else True
 
     if _poll(nobody_is_there, START_S) is None:
-        raise TimedOut(f"a server is starting in {home}, and does not come up; try again when it has")
-    return bool(ended)
+        endings += [_end(pid, start_ticks, then_kill=True) for pid, start_ticks in _serving(home) if then_kill]
+        if is_taken(home):
+            raise TimedOut(f"a server is starting in {home}, and does not come up; try again when it has")
+    return max(endings, key=lambda each: each is Ending.KILLED, default=None)
 
 
-def _stop(server: Server) -> None:
-    """Ask a server to leave, and return once it is gone."""
-    with suppress(ProcessLookupError):
-        os.kill(server.pid, signal.SIGTERM)
+def _end(pid: int, start_ticks: int, *, then_kill: bool) -> Ending:
+    ending = end_process(pid, start_ticks, patience_s=STOP_S, then_kill=then_kill)
+    if ending is Ending.STAYS:
+        raise TimedOut(f"the server (process {pid}) has not stopped after {STOP_S:.0f} s; it is still at it")
+    return ending
 
-    def is_gone() -> bool | None:
-        return not is_same(server.pid, server.start_ticks) or None
 
-    if _poll(is_gone, STOP_S) is None:
-        raise TimedOut(f"the server (process {server.pid}) has not stopped after {STOP_S:.0f} s; it is still at it")
+def _serving(home: Path) -> Iterator[tuple[int, int]]:
+    """Processes that were started as the server of a home, whether or not they have left a record."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        found = entry(int(folder.name))
+        said = set(pairwise(_arguments(int(folder.name))))
+        if found is not None and {("muster.main", "serve"), ("--home", str(home))} <= said:
+            yield found.pid, found.start_ticks
+
+
+def _arguments(pid: int) -> list[str]:
+    """What a process was started with; nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text("utf-8", errors="replace").split("\0")
+    except OSError:
+        return []
 
 
 def run_down(command: Sequence[str]) -> None:

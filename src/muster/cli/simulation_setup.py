@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from muster.cli.simulation_policies import policy_files
+from muster.estimates.training import Habits
 from muster.formats.cluster_file import cluster_from_text, is_size
 from muster.formats.document import Problems, read_document
 from muster.formats.references import read_references
@@ -23,7 +24,6 @@ from muster.model.trace import Trace
 from muster.sim.faults import FaultRates, fault_rates
 from muster.sim.replay import Circumstances
 from muster.sim.synthesis import with_made_up
-from muster.sim.training import Habits
 from muster.sim.variation import Setup, variations
 
 TEAMS_SHOWN = 5

@@ -7,6 +7,7 @@ keeps it until it has ended for good, so preempted and retried tasks never wait 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from muster.model.array import ArrayRecord
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.records import changed
@@ -43,6 +44,12 @@ class ArrayProgress:
 def task_id(array: JobId, index: int) -> JobId:
     """The id of one task."""
     return JobId(f"{array}.{index}")
+
+
+def tasks_of(array: ArrayRecord) -> tuple[JobId, ...]:
+    """The ids of all tasks, by index."""
+    spec = array.spec.array
+    return () if spec is None else tuple(task_id(array.id, index) for index in spec.indices)
 
 
 def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
@@ -86,8 +93,8 @@ class ArrayTally:
         self._cap = _cap(spec)
         self._counts = dict.fromkeys(JobState, 0)
         self._awaiting: dict[JobId, None] = {}
-        self.running: dict[JobId, Job] = {}
-        """Tasks that have GPUs."""
+        self._running_milli = 0
+        self._running_milli_ms = 0
         self.retries = 0
         self.preemptions = 0
         self.node_failures = 0
@@ -99,16 +106,11 @@ class ArrayTally:
 
     def move(self, before: Job | None, after: Job) -> None:
         """Count a task in its new state instead of its old one."""
-        # Up before down: whoever reads on another thread in between finds every task in some state.
         self._counts[after.state] += 1
         if before is not None:
             self._counts[before.state] -= 1
             self._add(before, -1)
         self._add(after, 1)
-        if after.state.holds_resources:
-            self.running[after.id] = after
-        else:
-            self.running.pop(after.id, None)
         began_ms, first_ms = after.first_started_ms, self.first_started_ms
         if began_ms is not None:
             self.first_started_ms = began_ms if first_ms is None else min(began_ms, first_ms)
@@ -125,6 +127,33 @@ class ArrayTally:
         self.node_failures += sign * task.node_failures
         self.attained_gpu_ms += sign * task.attained_gpu_ms
         self.held += sign * (task.held and not task.state.is_final)
+        if task.state.holds_resources:
+            milli = sum(worker.gpu_milli for worker in (*task.workers, *task.leaving))
+            self._running_milli += sign * milli
+            self._running_milli_ms += sign * milli * (task.billed_ms or 0)
+
+    def record(self, spec: JobSpec, first: Job) -> ArrayRecord:
+        """What is known of all tasks together; `first` is any of them, which has what all have in common."""
+        progress = self.progress()
+        going = sum(count for state, count in progress.counts if not state.is_final)
+        return ArrayRecord(
+            id=self.id,
+            spec=spec,
+            state=progress.state,
+            submitted_ms=first.submitted_ms,
+            number=first.number,
+            user=first.user,
+            counts=progress.counts,
+            retries_used=self.retries,
+            preemptions=self.preemptions,
+            node_failures=self.node_failures,
+            attained_gpu_ms=self.attained_gpu_ms,
+            running_milli=self._running_milli,
+            running_milli_ms=self._running_milli_ms,
+            held=0 < going <= self.held,
+            first_started_ms=self.first_started_ms,
+            ended_ms=self.last_ended_ms if progress.state.is_final else None,
+        )
 
     def turns(self) -> tuple[JobId, ...]:
         """The tasks whose turn has come: as many as the cap leaves room for, lowest index first."""

@@ -38,6 +38,28 @@ def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Deci
 
     Without `entitlements` nobody knows what jobs were due in the past, and turns go by GPU time alone.
     """
+    snapshot, rejected = _admitted(scenario, entitlements)
+    made = plan(snapshot, scenario.now_ms)
+    violations = lint(made, snapshot)
+    if violations:
+        raise InvariantViolated("the plan is not sound: " + "; ".join(violations))
+    return Decision(plan=made, explanations=explain_all(snapshot, made, scenario.now_ms), rejected=rejected)
+
+
+def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Plan) -> Decision:
+    """Say why jobs wait after a cycle whose plan was carried out: by what it decided, and without planning again.
+
+    The situation may be newer than the plan. What it started runs by now; of what it promised that counts whose job
+    still waits.
+    """
+    snapshot, rejected = _admitted(scenario, entitlements)
+    holds = tuple(hold for hold in decided.holds if hold.job in snapshot.queue.jobs)
+    left = Plan(version=snapshot.version, now_ms=scenario.now_ms, holds=holds, blocked=decided.blocked)
+    return Decision(plan=left, explanations=explain_all(snapshot, left, scenario.now_ms), rejected=rejected)
+
+
+def _admitted(scenario: Scenario, entitlements: Entitlements | None) -> tuple[Snapshot, tuple[Rejection, ...]]:
+    """The situation without those waiting jobs that can never run, and who they are."""
     gate = Gate(Snapshot.of(changed(scenario, running=(), waiting=(), holds=())))
     rejected: list[Rejection] = []
     admitted = []
@@ -47,13 +69,4 @@ def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Deci
             rejected.append(Rejection(job=job.id, code=outcome.code, message=outcome.message))
         else:
             admitted.append(job)
-    snapshot = Snapshot.of(changed(scenario, waiting=tuple(admitted)), entitlements)
-    made = plan(snapshot, scenario.now_ms)
-    violations = lint(made, snapshot)
-    if violations:
-        raise InvariantViolated("the plan is not sound: " + "; ".join(violations))
-    return Decision(
-        plan=made,
-        explanations=explain_all(snapshot, made, scenario.now_ms),
-        rejected=tuple(rejected),
-    )
+    return Snapshot.of(changed(scenario, waiting=tuple(admitted)), entitlements), tuple(rejected)

@@ -39,6 +39,15 @@ class Breach(NamedTuple):
     wanted_milli: int
 
 
+def remembered(usage: tuple[TeamUsageRecord, ...], half_life_ms: int, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
+    """Decayed GPU-milliseconds of every team that submits jobs itself, of what was recorded earlier."""
+    own = sorted((each for each in usage if each.team.endswith(OWN_JOBS) and each.gpu_ms), key=lambda each: each.team)
+    return tuple(
+        (TeamPath(each.team.removesuffix(OWN_JOBS)), decayed(each.gpu_ms, max(now_ms - each.at_ms, 0), half_life_ms))
+        for each in own
+    )
+
+
 class Ledger:
     """Usage per team and type, summed up the tree."""
 
@@ -49,6 +58,7 @@ class Ledger:
         "_guaranteed",
         "_half_life_ms",
         "_limits",
+        "_recorded",
         "_shares",
         "_used",
         "epoch",
@@ -62,6 +72,8 @@ class Ledger:
         self._used: dict[TeamPath, dict[GpuType, int]] = {}
         self._decayed: dict[TeamPath, tuple[int, int]] = {}
         """GPU time that fair share remembers of each team, as it was at a time."""
+        self._recorded: tuple[TeamUsageRecord, ...] | None = None
+        """The same as values, until more is added: asked for after every write."""
         self._averages: tuple[int, dict[TeamPath, int]] = (0, {})
         self._limits: dict[TeamPath, tuple[tuple[TeamPath, GpuType, int], ...]] = {}
         self._shares: dict[tuple[TeamPath, Demand], tuple[LimitShare, ...]] = {}
@@ -215,27 +227,26 @@ class Ledger:
 
     def remember(self, path: TeamPath, gpu_ms: int, now_ms: int) -> None:
         """Add past usage to what fair share remembers, for the team and everything above it."""
-        self._averages = (0, {})
+        self._averages, self._recorded = (0, {}), None
         for team in self.chain(path):
             self._decayed[team] = (self._decayed_gpu_ms(team, now_ms) + gpu_ms, now_ms)
 
     def remembered(self, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
         """Decayed GPU-milliseconds of every team that submits jobs itself, as a scenario states them."""
-        return tuple(
-            (TeamPath(path.removesuffix(OWN_JOBS)), self._decayed_gpu_ms(path, now_ms))
-            for path in sorted(self._decayed)
-            if path.endswith(OWN_JOBS) and self._decayed[path][0]
-        )
+        return remembered(self.record(), self._half_life_ms, now_ms)
 
     def record(self) -> tuple[TeamUsageRecord, ...]:
         """What fair share remembers, as it was last added to: bringing it up to date would round it once more."""
-        return tuple(
-            TeamUsageRecord(team=team, gpu_ms=gpu_ms, at_ms=at_ms) for team, (gpu_ms, at_ms) in self._decayed.items()
-        )
+        if self._recorded is None:
+            decayed_ms = self._decayed.items()
+            self._recorded = tuple(
+                TeamUsageRecord(team=team, gpu_ms=ms, at_ms=at_ms) for team, (ms, at_ms) in decayed_ms
+            )
+        return self._recorded
 
     def restore(self, usage: tuple[TeamUsageRecord, ...]) -> None:
         """Remember what was recorded, and nothing else."""
-        self._averages = (0, {})
+        self._averages, self._recorded = (0, {}), None
         self._decayed = {each.team: (each.gpu_ms, each.at_ms) for each in usage}
 
     def _decayed_gpu_ms(self, team: TeamPath, now_ms: int) -> int:

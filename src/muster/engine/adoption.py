@@ -1,13 +1,13 @@
-"""What an operator may do with a job that is in quarantine: let it go on as the job's own, or have it ended."""
+"""Letting a job go on with a gang of its own that is in quarantine."""
 
 from muster.core.footprint import demand_of_running
 from muster.core.lifecycle import occupied
+from muster.core.lifecycle.standing import GIVEN_UP
 from muster.engine.state import State
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import Event, GangAdopted, JobSubmitted
 from muster.model.ids import JobId
-from muster.model.instructions import KillWorkers
-from muster.model.job import Cause, Job, Worker
+from muster.model.job import Job
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
 from muster.model.resources import GPU_MILLI
@@ -39,21 +39,6 @@ def adoption(state: State, job: JobId, now_ms: int, *, by: str) -> tuple[Event, 
     return (adopted,) if known is not None else (JobSubmitted(at_ms=now_ms, job=job, spec=spec, by=by), adopted)
 
 
-def kills(state: State, job: JobId) -> tuple[KillWorkers, ...]:
-    """What ends everything that is in quarantine of a job."""
-    known = state.jobs.get(job)
-    above = 0 if known is None else known.generation
-    return tuple(
-        KillWorkers(
-            job=job,
-            attempt=gang.attempt,
-            generation=max(gang.generation, above),
-            ranks=tuple(worker.rank for worker in gang.workers),
-        )
-        for gang in _parts(state, job)
-    )
-
-
 def _parts(state: State, job: JobId) -> list[FoundGang]:
     found = [gang for _, gang in state.quarantine.of(job)]
     if not found:
@@ -76,8 +61,8 @@ def _whole_gang(state: State, job: JobId) -> FoundGang:
 def _check_job(job: JobId, known: Job | None) -> None:
     if known is not None and (known.state.is_final or known.state.holds_resources):
         raise Conflict(f"{job} is {known.state} here; {OTHERWISE}")
-    if known is not None and known.cause is Cause.CANCELLED:
-        raise Conflict(f"{job} was cancelled, and ends when its workers have")
+    if known is not None and known.cause in GIVEN_UP:
+        raise Conflict(f"{job} was given up ({known.cause}), and ends when its workers have")
 
 
 def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> None:
@@ -100,18 +85,13 @@ def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> Non
 
 def _holder(state: State, job: JobId, gang: FoundGang) -> JobId | None:
     """Another job that leaves the gang too little of a GPU, as the records say."""
-    wanted = {(worker.node, gpu): _milli(worker) for worker in gang.workers for gpu in worker.gpus}
+    wanted = {(worker.node, gpu): worker.device_milli for worker in gang.workers for gpu in worker.gpus}
     for other in state.occupying:
         for worker in occupied(state.jobs[other]) if other != job else ():
             for gpu in worker.gpus:
                 left = wanted.get((worker.node, gpu))
-                if left is not None and left + _milli(worker) > GPU_MILLI:
+                if left is not None and left + worker.device_milli > GPU_MILLI:
                     return other
                 if left is not None:
-                    wanted[worker.node, gpu] = left + _milli(worker)
+                    wanted[worker.node, gpu] = left + worker.device_milli
     return None
-
-
-def _milli(worker: Worker) -> int:
-    """What a worker takes of each of its GPUs."""
-    return GPU_MILLI if worker.share_milli is None else worker.share_milli

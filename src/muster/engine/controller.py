@@ -11,6 +11,7 @@ from muster.engine.folding import fold
 from muster.engine.state import Move, Outcome, State
 from muster.engine.story import story
 from muster.engine.timers import Timers
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import InvariantViolated
 from muster.model.events import CheckpointSaved, Event
@@ -32,6 +33,7 @@ class Controller:
         self._unwritten: list[Event] = []
         self._touched: dict[JobId, Job] = {}
         """Jobs that unwritten events changed, as they are now."""
+        self._ended: list[JobId] = []
         self._unaudited: list[AuditEntry] = []
         self._unsent: list[Command] = []
         self._stopped = ""
@@ -70,7 +72,7 @@ class Controller:
             self._log.append(
                 self._unwritten,
                 self.state.version - len(self._unwritten),
-                jobs=tuple(self._touched.values()),
+                jobs=self._records(),
                 audit=tuple(self._unaudited),
             )
             self._stopped = ""
@@ -80,6 +82,16 @@ class Controller:
             return ()
         commands, self._unsent = tuple(self._unsent), []
         return commands
+
+    def _records(self) -> tuple[JobRecord, ...]:
+        """Jobs and tasks that unwritten events changed, and behind them their arrays."""
+        parents = dict.fromkeys(job.array_parent for job in self._touched.values() if job.array_parent is not None)
+        return (*self._touched.values(), *map(self.state.array_record, parents))
+
+    def take_ended(self) -> tuple[JobId, ...]:
+        """Jobs whose end is durable, each told once."""
+        ended, self._ended = tuple(self._ended), []
+        return ended
 
     def story(self, job: JobId) -> str:
         """How a job got where it is, with what is not written yet."""
@@ -114,6 +126,8 @@ class Controller:
         self._unsent += outcome.commands
         for move in outcome.moves:
             self._touched[move.after.id] = move.after
+            if move.after.state.is_final:
+                self._ended.append(move.after.id)
             for instruction in move.instructions:
                 if isinstance(instruction, WakeAt):
                     self.timers.set(instruction.job, instruction.at_ms)

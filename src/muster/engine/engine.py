@@ -4,33 +4,35 @@ Whoever drives it, a live shell or a simulation, calls it from one place at a ti
 log when it returns; inside `batch` several calls are written together when the batch ends.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 from muster.backends.base import Backend
-from muster.core.admission import Admitted, Rejected
-from muster.core.arrays import ArrayProgress, failed_only
-from muster.core.dependencies import Fate, fate, find_cycle, in_order
+from muster.core.admission import Rejected
+from muster.core.arrays import ArrayProgress, failed_only, tasks_of
 from muster.core.lifecycle import due_ms, standing_commands
-from muster.engine.adoption import adoption, kills
+from muster.engine.adoption import OTHERWISE, adoption
 from muster.engine.apply import Applied, Dropped
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
 from muster.engine.folding import fold
+from muster.engine.forgetting import ended_jobs, forget
 from muster.engine.node_folding import of_interest, with_findings
+from muster.engine.past import Past
 from muster.engine.state import State
+from muster.engine.submissions import Submissions, Submitted
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
+from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.events import (
     ClusterChanged,
-    DependencyFailed,
     Event,
+    GangKillOrdered,
     GangsFound,
     JobCancelRequested,
     JobHeld,
     JobReleased,
     JobStarved,
-    JobSubmitted,
     JobUpdated,
     NodeLost,
     ObservedEvent,
@@ -39,21 +41,18 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId
 from muster.model.job import Job
-from muster.model.limits import ARRAY_TASKS, REPLAN_AFTER_DROP_MS
+from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec
-from muster.model.plan import ReasonCode
-from muster.model.records import Record, changed
+from muster.model.plan import Plan
+from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
-from muster.store.base import EventLog
+from muster.store.base import EventLog, JobArchive
 
+FORGOTTEN_EVERY = 10_000
+"""After so many events of a log that is folded, what has ended is let go of."""
 
-class Submitted(Record, frozen=True, kw_only=True):
-    """The job is in the log and will be looked at in the next cycle."""
-
-    job: JobId
-    is_new: bool = True
-    """False when this very request was made before."""
+__all__ = ["Engine", "Submitted"]
 
 
 class Engine:
@@ -68,24 +67,34 @@ class Engine:
         decisions: Decisions | None = None,
         saved: State | None = None,
         numbers_from: int = 0,
+        archive: JobArchive | None = None,
     ) -> None:
         """Take up the log where it ends; `saved` is the state at some version of it, to fold only what came after.
 
-        New jobs get numbers above `numbers_from`: those below may be known to others from a log that is lost.
+        New jobs get numbers above `numbers_from`: those below may be known to others from a log that is lost. With an
+        archive, what has ended leaves the state.
         """
-        state = State(scenario) if saved is None else saved
-        for event in log.read(state.version):
+        self._past = Past(archive)
+        self.state = state = State(scenario) if saved is None else saved
+        for number, event in enumerate(log.read(state.version), start=1):
             fold(state, event)
-        self.state = state
+            if number % FORGOTTEN_EVERY == 0:
+                self._forget(ended_jobs(state))
+        self._ended = self._forget(ended_jobs(state))
+        """Jobs that have ended and cannot be let go of yet."""
         self._controller = Controller(state, log)
         self._backend = backend
         self._decisions = decisions or Decisions()
         self._planned_news: int | None = None
         """The news for which there is nothing left to plan until time passes."""
         self._wake_ms: int | None = None
+        self.last_plan: Plan | None = None
+        """What the last cycle decided and had done; None before the first."""
         self._batches = 0
-        self._numbers_from = numbers_from
         self._batch = _Batch(self)
+        self._submissions = Submissions(
+            state, self._decisions, self._past, record=self._record, batch=self._batch, numbers_from=numbers_from
+        )
 
     def submit(
         self,
@@ -103,37 +112,13 @@ class Engine:
         Who asks again under the same key is told what became of it the first time, and who asks for something else
         under it, by the fingerprint, is refused with `KeyReused`.
         """
-        if key and (known := self.state.keys.get((by, key))) is not None:
-            if known[1] != fingerprint:
-                raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
-            return Submitted(job=known[0], is_new=False)
-        name = self._new_id() if job is None else job
-        answer = self._admit(name, spec)
-        if not isinstance(answer, Admitted):
-            return answer
-        return self._enter(
-            JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
-        )
+        return self._submissions.submit(spec, now_ms, job=job, held=held, by=by, key=key, fingerprint=fingerprint)
 
     def submit_all(
         self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str = ""
     ) -> tuple[Submitted, ...] | Rejected:
         """Let a whole pipeline in, whose jobs may depend on each other in any order, or nothing of it."""
-        depends_on = {job: tuple(each.job for each in spec.depends_on) for job, spec in specs.items()}
-        if ring := find_cycle(depends_on):
-            message = f"these jobs wait for each other: {' -> '.join(ring)}; leave one of the dependencies out"
-            return Rejected(code=ReasonCode.DEPENDENCY, message=message)
-        admitted: dict[JobId, JobSpec] = {}
-        for job, spec in specs.items():
-            answer = self._admit(job, spec, together_with=specs)
-            if isinstance(answer, Rejected):
-                return changed(answer, message=f"{job}: {answer.message}")
-            admitted[job] = answer.spec
-        with self.batch():
-            return tuple(
-                self._enter(JobSubmitted(at_ms=now_ms, job=job, spec=admitted[job], by=by))
-                for job in in_order(depends_on)
-            )
+        return self._submissions.submit_all(specs, now_ms, by=by)
 
     def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """End a job, or every task of an array. False when there is nothing left to end."""
@@ -193,10 +178,12 @@ class Engine:
 
     def retry_failed(self, array: JobId, now_ms: int, *, by: str = "") -> Submitted | Rejected | None:
         """Submit those tasks of an array again that failed, as a new array; None when none did."""
-        if array not in self.state.arrays:
+        record = self.record(array)
+        if not isinstance(record, ArrayRecord):
             raise NotFound(f"there is no array {array}")
-        tasks = (self.state.jobs[task] for task in self.state.arrays[array].tasks)
-        spec = failed_only(self.state.array_specs[array], tasks)
+        is_alive = array in self.state.arrays
+        tasks = (self.state.jobs[task] for task in tasks_of(record)) if is_alive else self._past.tasks(record)
+        spec = failed_only(record.spec, tasks)
         return None if spec is None else self.submit(spec, now_ms, by=by)
 
     def audit(self, entry: AuditEntry) -> None:
@@ -215,15 +202,18 @@ class Engine:
 
     def adopt(self, job: JobId, now_ms: int, *, by: str = "") -> None:
         """Let a job go on with its gang that is in quarantine; one that is not known here is submitted with it."""
+        if job not in self.state.jobs and (ended := self._past.find(job)) is not None:
+            raise Conflict(f"{job} is {ended.state} here; {OTHERWISE}")
         events = adoption(self.state, job, now_ms, by=by)
         with self.batch():
             for event in events:
                 self._record(event)
 
-    def kill_quarantined(self, job: JobId) -> None:
+    def kill_quarantined(self, job: JobId, now_ms: int, *, by: str = "") -> None:
         """Have everything ended that is in quarantine of a job; its GPUs are free when the nodes say so."""
-        for kill in kills(self.state, job):
-            self._backend.send(kill)
+        if not any(True for _ in self.state.quarantine.of(job)):
+            raise NotFound(f"nothing of {job} is in quarantine; `muster quarantine ls` shows what is")
+        self._record(GangKillOrdered(at_ms=now_ms, job=job, by=by))
 
     def tick(self, now_ms: int) -> CycleReport | None:
         """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
@@ -240,11 +230,13 @@ class Engine:
 
     def reconnect(self, now_ms: int) -> None:
         """Tell the backend again what it should be doing, and so have it report again: after a restart of either."""
-        for job in sorted(self.state.occupying):
-            for command in standing_commands(self.state.jobs[job], now_ms):
+        state = self.state
+        strays = (gang.job for gangs in state.quarantine.gangs.values() for gang in gangs if gang.job in state.jobs)
+        for job in sorted({*state.occupying, *strays}):
+            for command in standing_commands(state.jobs[job], now_ms):
                 self._backend.send(command)
-        for node in sorted(self.state.lost):
-            for kill in self.state.kills_on(node):
+        for node in sorted({*state.lost, *state.quarantine.gangs}):
+            for kill in (*state.kills_on(node), *state.quarantine.kills(node, state.jobs)):
                 self._backend.send(kill)
 
     @property
@@ -264,6 +256,14 @@ class Engine:
         if job not in self.state.jobs:
             raise NotFound(f"there is no job {job}")
         return self.state.jobs[job]
+
+    def record(self, job: JobId) -> JobRecord:
+        """What is known of a job, a task or an array, also of one that has ended and left the state."""
+        state = self.state
+        found = state.array_record(job) if job in state.arrays else state.jobs.get(job) or self._past.find(job)
+        if found is None:
+            raise NotFound(f"there is no job {job}")
+        return found
 
     def progress(self, array: JobId) -> ArrayProgress:
         """Where an array stands."""
@@ -292,6 +292,12 @@ class Engine:
     def _write_and_send(self) -> None:
         for command in self._controller.commit():
             self._backend.send(command)
+        if self._past.is_kept:
+            self._ended = self._forget((*self._ended, *self._controller.take_ended()))
+
+    def _forget(self, ended: tuple[JobId, ...]) -> tuple[JobId, ...]:
+        """Let go of what the archive has; the rest is returned."""
+        return forget(self.state, ended) if self._past.is_kept else ()
 
     def _record(self, event: Event) -> bool:
         try:
@@ -302,21 +308,28 @@ class Engine:
 
     def _fire_timers(self, now_ms: int) -> None:
         while (job := self._controller.timers.pop_due(now_ms)) is not None:
-            due = due_ms(self.state.jobs[job])
+            due = self._due_ms(job)
             if due is not None and due <= now_ms:
                 self._record(TimerFired(at_ms=now_ms, job=job))
 
     def _is_unwanted(self, job: JobId, at_ms: int) -> bool:
-        return due_ms(self.state.jobs[job]) != at_ms
+        return self._due_ms(job) != at_ms
+
+    def _due_ms(self, job: JobId) -> int | None:
+        record = self.state.jobs.get(job)
+        return None if record is None else due_ms(record)
 
     def _note_starved(self, now_ms: int) -> None:
         """Write down who has waited too long after giving way."""
         patience = self.state.patience
         while patience is not None and (job := patience.timers.pop_due(now_ms)) is not None:
-            if patience.is_spent(self.state.jobs[job], now_ms):
+            record = self.state.jobs.get(job)
+            if record is None:
+                continue  # it has ended
+            if patience.is_spent(record, now_ms):
                 self._record(JobStarved(at_ms=now_ms, job=job))
             else:
-                patience.look_again(self.state.jobs[job], now_ms)
+                patience.look_again(record, now_ms)
 
     def _has_something_to_plan(self, now_ms: int) -> bool:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms
@@ -332,6 +345,7 @@ class Engine:
         self._planned_news, self._wake_ms = self.state.snapshot.news, report.plan.wake_ms
         match report.outcome:
             case Applied():
+                self.last_plan = report.plan
                 return
             case Dropped(is_stale=True):
                 self._planned_news = None
@@ -339,44 +353,9 @@ class Engine:
                 self._wake_ms = now_ms + REPLAN_AFTER_DROP_MS
         self.state.snapshot.reconsider()
 
-    def _new_id(self) -> JobId:
-        """The next free number; whoever brings ids of their own may have taken some."""
-        number = max(self.state.submissions, self._numbers_from) + 1
-        while self.state.is_taken(JobId(f"job-{number}")):
-            number += 1
-        return JobId(f"job-{number}")
-
-    def _admit(self, job: JobId, spec: JobSpec, *, together_with: Container[JobId] = ()) -> Admitted | Rejected:
-        """What admission says to the file, unless it depends on jobs that do not exist."""
-        self._check_new(job, spec)
-        for dependency in spec.depends_on:
-            if self.state.state_of(dependency.job) is None and dependency.job not in together_with:
-                message = f"depends on {dependency.job}, which does not exist; submit that job first"
-                return Rejected(code=ReasonCode.DEPENDENCY, message=message)
-        return self._decisions.admit(spec, self.state.snapshot)
-
-    def _enter(self, submission: JobSubmitted) -> Submitted:
-        """Write the job down with what it still waits for, which may already be in vain."""
-        fates: dict[JobId, Fate] = {}
-        for dependency in submission.spec.depends_on:
-            state = self.state.state_of(dependency.job)
-            if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
-                fates[dependency.job] = so_far
-        with self._batch:
-            self._record(changed(submission, unmet=tuple(fates)) if fates else submission)
-            for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
-                self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
-        return Submitted(job=submission.job)
-
-    def _check_new(self, job: JobId, spec: JobSpec) -> None:
-        if self.state.state_of(job) is not None:
-            raise Conflict(f"there is a job {job} already; leave the id out to be given one")
-        if spec.array is not None and not 0 < len(spec.array.indices) <= ARRAY_TASKS:
-            raise InvalidInput(f"an array has between 1 and {ARRAY_TASKS} tasks, not {len(spec.array.indices)}")
-
     def _check_known(self, job: JobId) -> None:
         if self.state.state_of(job) is None:
-            raise NotFound(f"there is no job {job}")
+            self.record(job)
 
 
 class _Batch:

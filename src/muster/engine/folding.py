@@ -3,7 +3,7 @@
 from muster.core.arrays import ArrayTally
 from muster.core.lifecycle import created
 from muster.core.lifecycle.updating import updated_spec
-from muster.engine.node_folding import adopt, blame_nodes, fold_node_event, forgive_nodes, release
+from muster.engine.node_folding import adopt, blame_nodes, doom, fold_node_event, forgive_nodes, release
 from muster.engine.patience import Patience
 from muster.engine.state import NOTHING, Move, Outcome, State, draining_among, move_all, new_patience, place
 from muster.model.events import (
@@ -12,6 +12,7 @@ from muster.model.events import (
     ClusterChanged,
     Event,
     GangAdopted,
+    GangKillOrdered,
     GangsFound,
     HoldsSet,
     JobStarted,
@@ -59,6 +60,8 @@ def _fold_rare(state: State, event: Event) -> Outcome:
             return fold_node_event(state, event)
         case GangAdopted():
             return adopt(state, event)
+        case GangKillOrdered():
+            return doom(state, event)
         case RulesChanged():
             return _change_rules(state, event)
         case ClusterChanged(cluster=cluster):
@@ -78,17 +81,16 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     if event.job in state.jobs or event.job in state.arrays:
         return NOTHING
     state.submissions += 1
-    state.users[event.job] = event.by
     if event.key:
         state.keys[event.by, event.key] = (event.job, event.fingerprint)
+        state.key_of[event.job] = (event.by, event.key)
     for dependency in event.spec.depends_on:
         state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
-    moves = tuple([Move(None, job) for job in created(event)])
+    moves = tuple([Move(None, job) for job in created(event, state.submissions)])
     tally = None if event.spec.array is None else ArrayTally(event.job, event.spec.array)
     for move in moves:
         place(state, move, event.at_ms, tally)
     if tally is not None:
-        # Last: whoever reads on another thread and finds the array finds its tasks too.
         state.array_specs[event.job] = event.spec
         state.arrays[event.job] = tally
     return Outcome(moves)

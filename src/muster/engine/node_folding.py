@@ -9,6 +9,7 @@ from muster.model.events import (
     ENGINE,
     CheckpointSaved,
     GangAdopted,
+    GangKillOrdered,
     GangsFound,
     JobEvent,
     NodeChanged,
@@ -77,6 +78,13 @@ def adopt(state: State, event: GangAdopted) -> Outcome:
     ranks = frozenset(worker.rank for worker in event.workers)
     _plan_without_quarantine(state, state.quarantine.release(event.job, event.attempt, ranks))
     return move_all(state, event, state.addressed(event.job))
+
+
+def doom(state: State, event: GangKillOrdered) -> Outcome:
+    """Have what is in quarantine of a job ended, now and whenever a node is back that may not have heard."""
+    nodes = state.quarantine.doom(event.job)
+    kills = tuple(kill for node in nodes for kill in state.quarantine.kills(node, state.jobs))
+    return Outcome(commands=kills) if kills else NOTHING
 
 
 def _plan_without_quarantine(state: State, nodes: Iterable[NodeName]) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from muster.core.lifecycle.waiting import awaits_gpus
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
@@ -16,7 +17,7 @@ _CHECKPOINTING: Final = JobState.CHECKPOINTING
 
 def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
     """Edit the snapshot so that it shows the job as it is after a change, and nothing else."""
-    was_waiting, is_waiting = before is not None and _is_considered(before), _is_considered(after)
+    was_waiting, is_waiting = before is not None and awaits_gpus(before), awaits_gpus(after)
     if was_waiting and is_waiting:
         _mirror_waiting(snapshot, after)
         return
@@ -27,18 +28,6 @@ def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> No
     if is_waiting:
         predicted_ms = snapshot.predicted_ms(after.spec, after.attained_gpu_ms)
         snapshot.enqueue(_waiting_entry(after, predicted_ms))
-
-
-def _is_considered(job: Job) -> bool:
-    """True for jobs that wait for GPUs.
-
-    Not for those that pause, nor for tasks whose turn has not come: ten thousand of them would only be looked at. Nor
-    for those of which something is in quarantine.
-    """
-    state = job.state
-    if state.is_final or state.holds_resources:
-        return False
-    return not (job.awaits_turn or job.not_before_ms is not None or job.astray)
 
 
 def _mirror_waiting(snapshot: Snapshot, job: Job) -> None:

@@ -1,10 +1,12 @@
 """What nodes run that nobody here has started. Its GPUs are in nobody's reach until it has ended or was adopted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from muster.model.ids import JobId, NodeName
+from muster.model.instructions import KillWorkers
+from muster.model.job import Job
 from muster.model.node import Node
-from muster.model.quarantine import FoundGang
+from muster.model.quarantine import FoundGang, quarantined_gpus
 from muster.model.records import changed
 
 
@@ -13,6 +15,8 @@ class Quarantine:
 
     def __init__(self) -> None:
         self.gangs: dict[NodeName, tuple[FoundGang, ...]] = {}
+        self.doomed: dict[tuple[JobId, int], None] = {}
+        """Attempts that an operator has had ended: whoever is left of them is killed whenever a node is back."""
 
     def __bool__(self) -> bool:
         return bool(self.gangs)
@@ -36,7 +40,28 @@ class Quarantine:
             self.gangs[node] = gangs
         else:
             del self.gangs[node]
+        left = {(gang.job, gang.attempt) for found in self.gangs.values() for gang in found} if self.doomed else ()
+        self.doomed = {each: None for each in self.doomed if each in left}
         return True
+
+    def doom(self, job: JobId) -> tuple[NodeName, ...]:
+        """Have everything of a job ended; the nodes where there is something."""
+        parts = tuple(self.of(job))
+        self.doomed |= {(job, gang.attempt): None for _, gang in parts}
+        return tuple(dict.fromkeys(node for node, _ in parts))
+
+    def kills(self, node: NodeName, jobs: Mapping[JobId, Job]) -> tuple[KillWorkers, ...]:
+        """What ends those on a node that an operator has had ended."""
+        doomed = (gang for gang in self.on(node) if (gang.job, gang.attempt) in self.doomed)
+        return tuple(
+            KillWorkers(
+                job=gang.job,
+                attempt=gang.attempt,
+                generation=max(gang.generation, jobs[gang.job].generation if gang.job in jobs else 0),
+                ranks=tuple(worker.rank for worker in gang.workers),
+            )
+            for gang in doomed
+        )
 
     def release(self, job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[NodeName, ...]:
         """Take workers out; the nodes where there were any."""
@@ -51,12 +76,8 @@ class Quarantine:
         """The node as planning sees it: without the GPUs of what is in quarantine there."""
         if node.name not in self.gangs:
             return node
-        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *self.gpus(node)})))
-
-    def gpus(self, node: Node) -> tuple[int, ...]:
-        """The devices of a node that are used by what is in quarantine there."""
-        workers = (worker for gang in self.on(node.name) for worker in gang.workers)
-        return tuple(sorted({gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}))
+        in_use = quarantined_gpus(self.on(node.name), node)
+        return changed(node, bad_gpus=tuple(sorted({*node.bad_gpus, *in_use})))
 
 
 def _without(gangs: tuple[FoundGang, ...], job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[FoundGang, ...]:

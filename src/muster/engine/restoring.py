@@ -25,6 +25,7 @@ def recorded(state: State) -> StateRecord:
         snapshot=_situation(state.snapshot, state.now_ms),
         patience=None if state.patience is None else state.patience.record(),
         quarantine=tuple(state.quarantine.gangs.items()),
+        doomed=tuple(state.quarantine.doomed),
     )
 
 
@@ -38,6 +39,7 @@ def restored(record: StateRecord) -> State:
     kept = record.patience
     state.patience = None if kept is None else Patience.of(kept, state.snapshot.entitlements)
     state.quarantine.gangs = dict(record.quarantine)
+    state.quarantine.doomed = dict.fromkeys(record.doomed)
     _derive(state)
     return state
 
@@ -70,10 +72,11 @@ def _derive(state: State) -> None:
     """Work out what follows from the facts."""
     state.draining = draining_among(state.nodes.values())
     state.occupying = {job.id: None for job in state.jobs.values() if job.state.holds_resources}
-    state.users = {job.array_parent or job.id: job.user for job in state.jobs.values()}
+    state.key_of = {job: key for key, (job, _) in state.keys.items()}
     state.arrays = {array: _tally(state, array) for array in state.array_specs}
     state.dependents = {}
-    for submitted in state.users:  # in the order of submission, which is that of their release
+    submissions = dict.fromkeys(job.array_parent or job.id for job in state.jobs.values())
+    for submitted in submissions:  # in the order of submission, which is that of their release
         spec = state.array_specs.get(submitted) or state.jobs[submitted].spec
         for dependency in spec.depends_on:
             state.dependents.setdefault(dependency.job, {})[submitted] = spec.depends_on

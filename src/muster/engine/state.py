@@ -11,6 +11,7 @@ from muster.core.snapshot import Snapshot
 from muster.engine.patience import Patience
 from muster.engine.projection import mirror
 from muster.engine.quarantine import Quarantine
+from muster.model.array import ArrayRecord
 from muster.model.errors import InvalidInput
 from muster.model.events import JobEvent, NodeEvent
 from muster.model.ids import JobId, NodeName
@@ -97,14 +98,19 @@ class State:
         self.submissions = 0
         self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
         """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
-        self.users: dict[JobId, str] = {}
-        """Who submitted each job or array."""
+        self.key_of: dict[JobId, tuple[str, str]] = {}
+        """The same the other way round."""
 
     def state_of(self, job: JobId) -> JobState | None:
         """The state of a job, or of an array as a whole; None when there is no such thing."""
         if job in self.arrays:
             return self.arrays[job].progress().state
         return self.jobs[job].state if job in self.jobs else None
+
+    def array_record(self, array: JobId) -> ArrayRecord:
+        """All tasks of an array together, as they are now."""
+        tally = self.arrays[array]
+        return tally.record(self.array_specs[array], self.jobs[tally.tasks[0]])
 
     def is_taken(self, job: JobId) -> bool:
         """True for the name of a job that is known, or that runs somewhere and is not."""
@@ -118,9 +124,10 @@ class State:
 
     def commands_on(self, node: NodeName, now_ms: int) -> tuple[Command, ...]:
         """What a node that could not be reached is to hear when it is back: it may know less than is thought."""
-        jobs = (self.jobs[job] for job in self.jobs_on(node))
+        strays = (gang.job for gang in self.quarantine.on(node) if gang.job in self.jobs)
+        jobs = (self.jobs[job] for job in dict.fromkeys((*self.jobs_on(node), *strays)))
         standing = (command for job in jobs for command in standing_commands(job, now_ms))
-        return (*self.kills_on(node), *standing)
+        return (*self.kills_on(node), *self.quarantine.kills(node, self.jobs), *standing)
 
     def kills_on(self, node: NodeName) -> tuple[KillWorkers, ...]:
         """Kills of what a lost node was running, for when it may not have heard of them."""

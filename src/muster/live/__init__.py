@@ -3,9 +3,9 @@
 clock           what time it is
 inbox           what others want done, in the order they asked
 control_plane   the only thread that calls the engine
-published_log   tells watchers what was written
+published_log   tells others what was written, once it is
+publisher       makes the view that readers see of it
 feed            what was written lately, for watchers
-census          who runs and waits, counted once for everybody who asks
 attempts        what became of attempts, and of their GPU time
 metrics         figures for Prometheus
 logging         the server's own log

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.engine.state import State
-from muster.model.events import Event, JobStarted, JobSubmitted, NodeLost
+from muster.model.events import Event, GangAdopted, GangsFound, JobStarted, JobSubmitted, NodeLost
 from muster.model.ids import JobId
 from muster.model.job import Cause, Job, JobState
 
@@ -35,8 +35,9 @@ class Attempts:
 
     def follow(self, event: Event, state: State) -> Iterator[Ended]:
         """Take an event in; what it ended. The state is as the event and those with it left it."""
-        if isinstance(event, NodeLost):
-            for job in list(self._started):
+        if isinstance(event, NodeLost | GangsFound):
+            # What a node no longer runs may be all that a cancelled job still waited for.
+            for job in (*self._started, *self._waiting):
                 yield from self._look_at(job, state)
             return
         job_id: JobId | None = getattr(event, "job", None)
@@ -45,14 +46,16 @@ class Attempts:
         if isinstance(event, JobSubmitted):
             self._waiting.update(state.addressed(job_id))
             return
-        if isinstance(event, JobStarted):
+        if isinstance(event, JobStarted | GangAdopted):
             self._started[job_id] = state.jobs[job_id]
             self._waiting.discard(job_id)
         for job in state.addressed(job_id):
             yield from self._look_at(job, state)
 
     def _look_at(self, job: JobId, state: State) -> Iterator[Ended]:
-        started, now = self._started.get(job), state.jobs[job]
+        started, now = self._started.get(job), state.jobs.get(job)
+        if now is None:
+            return  # it ended long ago
         if started is not None and not now.state.holds_resources:
             del self._started[job]
             if not now.state.is_final:

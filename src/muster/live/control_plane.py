@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from muster.backends.base import Backend
+from muster.backends.base import LiveBackend
 from muster.engine.engine import Engine
 from muster.engine.state import State
 from muster.failpoints import failpoint
@@ -24,33 +24,33 @@ from muster.live.feed import Feed
 from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Inbox, Letter, Wish
 from muster.live.published_log import PublishedLog, Waiting
+from muster.live.publisher import Publisher
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.closed_rules import closed
 from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
-from muster.model.events import CONFIGURATION, ENGINE, GangsFound, NodeLost, ObservedEvent
+from muster.model.events import CONFIGURATION, ENGINE, Event, GangsFound, NodeLost, ObservedEvent
 from muster.model.ids import NodeName
 from muster.model.limits import CATCH_UP_MS, QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.records import changed
 from muster.model.scenario import Rules, Scenario
-from muster.store.base import DurableLog, StateStore
+from muster.store.base import DurableLog, JobArchive, StateStore
+from muster.views.view import View
 
 T = TypeVar("T")
 
 _log = logging.getLogger("muster.live")
 
 
-class LiveBackend(Backend, Protocol):
-    """A backend that keeps what it reported until it is known to be written down."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Everything that ran on the nodes so far has been ended, and the log does not say so yet."""
 
-    @property
-    def has_caught_up(self) -> bool:
-        """True once everything has been polled or can be that happened while nobody listened."""
-        ...
-
-    def acknowledge(self) -> None:
-        """Everything that was polled so far is in the log."""
-        ...
+    last_words: tuple[ObservedEvent, ...] = ()
+    """What those nodes had to say and nobody has recorded."""
+    on_recorded: Callable[[], None] = lambda: None
+    """Called once it is in the log, before anything is sent to the nodes that have their names now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,8 @@ class Configuration:
     cluster: ClusterSpec
     rules: Rules | None = None
     """Put in force when it is different from what was configured last; None leaves the rules as they are."""
-    is_fenced: bool = False
-    """True when everything that ran on the nodes so far has been ended: other machines have their names now."""
-    last_words: tuple[ObservedEvent, ...] = ()
-    """What those nodes had to say and nobody has recorded."""
+    fence: Fence | None = None
+    """Set when other machines have the names of the nodes now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +101,7 @@ class ControlPlane:
         *,
         log: DurableLog,
         states: StateStore,
+        archive: JobArchive,
         backend: LiveBackend,
         clock: Clock,
         configuration: Configuration,
@@ -112,6 +111,7 @@ class ControlPlane:
     ) -> None:
         self._event_log = log
         self._states = states
+        self._archive = archive
         self._waiting = Waiting()
         self._housekeeping = Housekeeping(states, self._waiting)
         self._backend = backend
@@ -130,28 +130,34 @@ class ControlPlane:
         self._unrecorded: list[ObservedEvent] = []
         """What the backend reported and no transaction holds yet: if one fails it goes into the next."""
         self.feed = Feed(log.version)
+        self._publisher = Publisher(self.feed)
         self._trouble: MusterError | None = None
         self.has_stopped = False
         """True once the writer has given up: only a restart helps."""
         self.led_by_another: Refused | None = None
         """Says who writes now, once another process does for good: this one has to end."""
-        self._engine = self._folded()
+        self._engine: Engine
+        self._fold()
         self._configure_at_start()
 
     @property
     def trouble(self) -> str:
         """Why nothing can be changed at present; empty when all is well."""
-        error = self._trouble or self._silence()
+        error = self._trouble or self.silence
         return "" if error is None else str(error)
 
     @property
     def brief_trouble(self) -> str:
         """The same in a few words that anybody may read."""
-        error = self._trouble or self._silence()
+        error = self._trouble or self.silence
         return (isinstance(error, Unavailable) and error.brief) or "nothing can be written at present"
 
-    def _silence(self) -> Unavailable | None:
-        """Told from outside of the writer's thread, which waits itself and cannot tell."""
+    @property
+    def silence(self) -> Unavailable | None:
+        """What to say while the store does not answer; None when it does.
+
+        Told from outside of the writer's thread, which waits itself and cannot tell.
+        """
         waited_ms = self._waiting.waited_ms
         if waited_ms < STORE_SILENCE_MS:
             return None
@@ -159,8 +165,13 @@ class ControlPlane:
         return Unavailable(f"{message}, look before you ask again", brief="the store does not answer")
 
     @property
+    def view(self) -> View:
+        """What is durable at present. Any thread may read it for as long as it likes: nobody changes it."""
+        return self._publisher.view
+
+    @property
     def state(self) -> State:
-        """What is so at present. Only to be read, and copied before it is walked: the writer goes on meanwhile."""
+        """What the engine works on. Only for the writer's thread, and for tests."""
         return self._engine.state
 
     def start(self) -> None:
@@ -182,7 +193,7 @@ class ControlPlane:
 
     def ask(self, wish: Wish[T]) -> Future[T]:
         """Have a function called with the engine and the present time; answered once what it did is durable."""
-        if (silence := self._silence()) is not None:
+        if (silence := self.silence) is not None:
             raise silence
         return self._inbox.put(wish)
 
@@ -190,40 +201,46 @@ class ControlPlane:
         """Let the writer look at the backend: it has news."""
         self._inbox.nudge()
 
-    def _take_up(self) -> Engine:
-        """An engine that goes on where the log ends, for the nodes and rules that are configured."""
-        return self._configured(self._folded())
+    def _take_up(self) -> None:
+        """Go on where the log ends, for the nodes and rules that are configured."""
+        self._fold()
+        self._configure()
 
-    def _folded(self) -> Engine:
-        """An engine that knows what the log says. Nothing is written for it."""
+    def _fold(self) -> None:
+        """Have an engine that knows what the log says. Nothing is written for it."""
         saved = saved_states.load(self._states)
         self._housekeeping.took_up(0 if saved is None else saved.version)
         engine = Engine(
             scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
-            log=PublishedLog(self._event_log, self.feed, self._waiting),
+            log=PublishedLog(self._event_log, self._waiting, self._written),
             backend=self._backend,
             saved=saved,
             numbers_from=self._numbers_from,
+            archive=self._archive,
         )
-        self.feed.catch_up(self._event_log.version)
+        self._engine = engine
+        self._publisher.begin(engine.state)
         self._clock.not_before(engine.state.now_ms)
-        return engine
+
+    def _written(self, events: Sequence[Event], records: Sequence[JobRecord]) -> None:
+        self._publisher.publish(self._engine.state, events, records)
 
     def _configure_at_start(self) -> None:
         """Take up what is configured; where that cannot be written now, people can read until it can."""
         try:
-            self._configured(self._engine)
+            self._configure()
         except Unavailable as error:
             _log.error("nothing can be written at the start", extra={"cause": str(error)})
             self._trouble = error
-            self._engine = self._folded()
+            self._fold()
 
-    def _configured(self, engine: Engine) -> Engine:
-        """The engine with the nodes and rules that are configured, and its workers told again what to do."""
-        now_ms, rules = self._clock.now_ms(), self._configuration.rules
+    def _configure(self) -> None:
+        """Give the engine the nodes and rules that are configured, and have its workers told again what to do."""
+        engine = self._engine
+        now_ms, rules, fence = self._clock.now_ms(), self._configuration.rules, self._configuration.fence
         with engine.batch():
-            if self._configuration.is_fenced:
-                engine.observe(*(changed(event, at_ms=now_ms) for event in self._configuration.last_words))
+            if fence is not None:
+                engine.observe(*(changed(event, at_ms=now_ms) for event in fence.last_words))
                 engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
             configured = engine.state.configured
@@ -231,9 +248,11 @@ class ControlPlane:
                 engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
             # Rules that were kept before teams had bounds leave open what a server denies.
             engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
-        self._configuration = replace(self._configuration, is_fenced=False)
+        if fence is not None:
+            failpoint("fence.recorded")
+            fence.on_recorded()
+            self._configuration = replace(self._configuration, fence=None)
         engine.reconnect(now_ms)
-        return engine
 
     def _run(self) -> None:
         """Turn until told to stop. Whatever else goes wrong stops the writer and not the readers."""
@@ -293,6 +312,8 @@ class ControlPlane:
         self._backend.acknowledge()
         failpoint("acknowledge.after")
         has_planned = may_decide and engine.tick(now_ms) is not None
+        if may_decide:
+            self._backend.decided()
         turn = Turn(
             wishes=len(letters),
             reports=len(reports),
@@ -318,7 +339,7 @@ class ControlPlane:
             self._refuse_for_a_while(_not_now(error))
             try:
                 self._event_log.check()
-                self._engine = self._take_up()
+                self._take_up()
                 self._engine.audit(_recovered(self._clock.now_ms(), error))
             except Refused as again:
                 error, refused_s = again, refused_s or time.monotonic()

@@ -4,19 +4,29 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from threading import Lock
+from typing import NamedTuple
 
 from muster.model.events import Event
+from muster.model.ids import TeamPath
 from muster.model.limits import FEED_EVENTS
 
 Wake = Callable[[], None]
 """Called on the writer's thread after something was written; returns at once."""
 
 
+class Published(NamedTuple):
+    """An event that is durable, with whose job it is about, if it is about one."""
+
+    event: Event
+    team: TeamPath | None = None
+    user: str = ""
+
+
 class Feed:
     """The newest events with their versions."""
 
     def __init__(self, version: int) -> None:
-        self._recent: deque[Event] = deque(maxlen=FEED_EVENTS)
+        self._recent: deque[Published] = deque(maxlen=FEED_EVENTS)
         self._version = version
         self._lock = Lock()
         self._wakes: dict[int, Wake] = {}
@@ -27,7 +37,7 @@ class Feed:
         """The version of the newest event."""
         return self._version
 
-    def publish(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Published]) -> None:
         """Say that these were written, and wake whoever watches."""
         with self._lock:
             self._recent.extend(events)
@@ -43,7 +53,7 @@ class Feed:
                 self._recent.clear()
                 self._version = version
 
-    def after(self, version: int, limit: int) -> tuple[tuple[int, Event], ...] | None:
+    def after(self, version: int, limit: int) -> tuple[tuple[int, Published], ...] | None:
         """The events after a version, oldest first, at most so many; None when that is too long ago to be here."""
         with self._lock:
             oldest = self._version - len(self._recent)

@@ -13,11 +13,11 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from muster.live.attempts import Attempts
-from muster.live.census import Census, Counting
 from muster.live.control_plane import ControlPlane, Turn
 from muster.model.events import Event, EvictionOrdered, JobStarted, JobSubmitted
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS, WATCHER_PAGE_EVENTS
+from muster.views.census import Census, Counting
 
 _log = logging.getLogger("muster.live")
 
@@ -88,8 +88,8 @@ class Metrics:
                 return
             self._version = events[-1][0]
             try:
-                for _, event in events:
-                    self._count(event, control)
+                for _, published in events:
+                    self._count(published.event, control)
             except Exception:  # noqa: BLE001 - a figure is not worth the writer
                 _log.exception("events could not be counted")
 
@@ -134,14 +134,14 @@ class _Standing(Collector):
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        state = self._control.state
-        census = self._counting.census(state)
+        view = self._control.view
+        census = self._counting.census(view)
         yield _crowd("muster_jobs_waiting", "Jobs that wait for GPUs.", census.waiting)
         yield _crowd("muster_jobs_running", "Jobs that have GPUs.", census.running)
         yield from _gpus(census)
         oldest = GaugeMetricFamily("muster_oldest_wait_seconds", "How long the first has waited.", labels=["tier"])
         for tier, submitted_ms in census.oldest_ms.items():
-            oldest.add_metric([tier], max(state.now_ms - submitted_ms, 0) / 1000)
+            oldest.add_metric([tier], max(view.now_ms - submitted_ms, 0) / 1000)
         yield oldest
         nodes = GaugeMetricFamily("muster_nodes", "Nodes by state.", labels=["state"])
         for name, count in sorted(census.nodes.items()):
@@ -152,7 +152,7 @@ class _Standing(Collector):
         yield GaugeMetricFamily("muster_quarantined_gangs", strangers, value=census.quarantined)
         is_up = 0 if self._control.has_stopped or self._control.trouble else 1
         yield GaugeMetricFamily("muster_writer_up", "1 while changes can be written.", value=is_up)
-        yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=state.version)
+        yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=view.version)
         yield GaugeMetricFamily("muster_event_watchers", "Event streams that are open.", value=self._metrics.watchers)
 
 

@@ -1,14 +1,16 @@
 """An event log that tells watchers what was written, once it is, and for how long an answer has been waited for."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from muster.live.feed import Feed
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.events import Event
-from muster.model.job import Job
 from muster.store.base import DurableLog
+
+Written = Callable[[Sequence[Event], Sequence[JobRecord]], None]
+"""Told of events and records as soon as they are durable."""
 
 
 class Waiting:
@@ -34,12 +36,12 @@ class Waiting:
 
 
 class PublishedLog:
-    """Passes everything on to the real log, and what was written to the feed."""
+    """Passes everything on to the real log, and what was written to those who tell others."""
 
-    def __init__(self, log: DurableLog, feed: Feed, waiting: Waiting) -> None:
+    def __init__(self, log: DurableLog, waiting: Waiting, written: Written) -> None:
         self._log = log
-        self._feed = feed
         self._waiting = waiting
+        self._written = written
 
     @property
     def version(self) -> int:
@@ -51,13 +53,13 @@ class PublishedLog:
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         """Write, then tell."""
         with self._waiting.answer():
             version = self._log.append(events, expected_version, jobs=jobs, audit=audit)
-        self._feed.publish(events)
+        self._written(events, jobs)
         return version
 
     def read(self, from_version: int = 0) -> Iterator[Event]:

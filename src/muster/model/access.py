@@ -61,3 +61,8 @@ RESERVED_SUBJECTS = frozenset(
 def is_reserved(subject: str) -> bool:
     """True for a name that no token may act in, also below a team: `root`, `nlp/Root`."""
     return subject.rpartition("/")[2].lower() in RESERVED_SUBJECTS
+
+
+def covers(outer: TeamPath, inner: TeamPath) -> bool:
+    """True when what holds on the one team holds on the other: the same, below it, or the whole cluster."""
+    return outer in (EVERY_TEAM, inner) or inner.startswith(outer + "/")

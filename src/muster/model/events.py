@@ -1,7 +1,7 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
     wishes      JobSubmitted JobHeld JobReleased JobCancelRequested JobUpdated somebody asked
-                RulesChanged ClusterChanged GangAdopted
+                RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
@@ -31,6 +31,7 @@ __all__ = [
     "Event",
     "EvictionOrdered",
     "GangAdopted",
+    "GangKillOrdered",
     "GangsFound",
     "HoldsSet",
     "JobCancelRequested",
@@ -258,6 +259,14 @@ class GangAdopted(Record, frozen=True, kw_only=True):
     by: str = ""
 
 
+class GangKillOrdered(Record, frozen=True, kw_only=True):
+    """An operator has what is in quarantine of a job ended."""
+
+    at_ms: int
+    job: JobId
+    by: str = ""
+
+
 class RulesChanged(Record, frozen=True, kw_only=True):
     """An operator changed quotas, tiers, pools or the policy; all of them are as they stand here from now on."""
 
@@ -293,6 +302,7 @@ JobEvent = (
     | ResizeOrdered
     | CheckpointSaved
     | GangAdopted
+    | GangKillOrdered
 )
 """Names the one job, or the one array, that it is about."""
 

@@ -77,6 +77,11 @@ class Worker(Record, frozen=True, kw_only=True):
     """Set when the worker has only this part of its one GPU."""
 
     @property
+    def device_milli(self) -> int:
+        """What it has of each of its GPUs."""
+        return GPU_MILLI if self.share_milli is None else self.share_milli
+
+    @property
     def gpu_milli(self) -> int:
         """What it has of all its GPUs together."""
         return len(self.gpus) * GPU_MILLI if self.share_milli is None else self.share_milli
@@ -228,3 +233,7 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Workers in quarantine: while there are any, the job does not start."""
     attempt_seen: int = 0
     """The highest attempt that any node has heard of; the next one is above it."""
+    killed: bool = False
+    """The grace period of the stop that is under way is over: whoever is left is killed."""
+    number: int = 0
+    """Counts submissions from 1 on; all tasks of an array have its number."""

@@ -246,6 +246,13 @@ STORY_SENTENCES = 1_000
 """Events that are read to tell how a job got where it is, of the job and of nodes: a job that saves itself every ten
 minutes has so many in four months. And sentences in the answer, where saving itself again and again is one."""
 
+ARCHIVE_THREADS = 4
+ARCHIVE_QUESTIONS = 64
+"""Questions about ended jobs that may wait for the store at once."""
+
+ARCHIVE_S = 10.0
+"""How long one of them waits for its answer."""
+
 JOBS_SCANNED = 20_000
 """Jobs looked at for one page of a listing: few may match, and the answer must still come quickly."""
 

@@ -12,7 +12,12 @@ CONTROL_PING_MS = 1_500
 
 CONTROL_SILENCE_MS = 5_000
 """A control plane that says nothing for so long counts as away, also while it is connected: it hangs. It missed three
-pings, and a supervisor that thinks so wrongly only keeps limits that are over."""
+pings, and a supervisor that thinks so wrongly only keeps limits that are over. Pings say the same of a writer that has
+not turned for so long."""
+
+BACKEND_NEWS = 20_000
+"""Reports that nobody has recorded yet, before no more are taken from supervisors, which keep them: the ends of the
+largest cluster's jobs all at once. More come only while nothing can be written."""
 
 LOG_SEGMENT_BYTES = 8 << 20
 """One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""
@@ -78,17 +83,27 @@ SUPERVISOR_LINE_BYTES = 16 << 20
 SUPERVISOR_BUFFER_BYTES = 64 << 20
 """What waits to be read by the other side before it is taken for hung."""
 
+SUPERVISOR_ROOM_BYTES = 1 << 20
+"""What waits to be read by the other side before no more is said than it takes: greetings, reports and commands of any
+number are told piece by piece."""
+
 SUPERVISOR_ENDED_JOBS = 2_000
 """Ended jobs that a supervisor still answers for. Asking again about an end comes seconds after it, not days."""
 
 SUPERVISOR_JOURNAL_BYTES = 8 << 20
 """When a journal has grown by this much it is written anew with only what still matters."""
 
+SUPERVISOR_START_MS = 60_000
+"""A supervisor that cannot be talked to this long after it was started ends itself: it takes a tenth of a second, or
+some seconds when it has to end what a predecessor left."""
+
 SUPERVISOR_HELLO_MS = 10_000
-"""A supervisor that does not greet within this time after it was started or found is ended and replaced."""
+"""A supervisor that does not greet within this time after it was found, or says nothing more of its greeting, is ended
+and replaced. Time in which the control plane itself stood still does not count."""
 
 SUPERVISOR_SILENCE_MS = 60_000
-"""A connected supervisor that does not answer for so long is taken for hung."""
+"""A connected supervisor that answers no ping for so long is taken for hung. Pings are counted, not time: a control
+plane that was stopped finds the answers when it goes on."""
 
 SUPERVISOR_END_S = 10.0
 """A supervisor that was told to end, and what it runs, are killed without it after this: it takes milliseconds."""

@@ -2,6 +2,7 @@
 
 from muster.model.ids import JobId
 from muster.model.job import Placement
+from muster.model.node import Node
 from muster.model.records import Record
 from muster.model.spec import JobSpec
 
@@ -27,3 +28,9 @@ class SeenJob(Record, frozen=True, kw_only=True):
     generation: int
     next_rank: int = 0
     """Above every rank of that attempt that the node has heard of."""
+
+
+def quarantined_gpus(gangs: tuple[FoundGang, ...], node: Node) -> tuple[int, ...]:
+    """The devices of a node that are used by what is in quarantine there."""
+    workers = (worker for gang in gangs for worker in gang.workers)
+    return tuple(sorted({gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}))

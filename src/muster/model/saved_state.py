@@ -115,3 +115,5 @@ class StateRecord(Record, frozen=True, kw_only=True):
     snapshot: SnapshotRecord
     patience: PatienceRecord | None
     quarantine: tuple[tuple[NodeName, tuple[FoundGang, ...]], ...] = ()
+    doomed: tuple[tuple[JobId, int], ...] = ()
+    """Attempts in quarantine that an operator has had ended."""

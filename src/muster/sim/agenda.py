@@ -7,7 +7,7 @@ void. Void entries stay in the heap until they come up.
 import heapq
 from collections.abc import Callable
 
-from muster.sim.training import Habits, Training
+from muster.estimates.training import Habits, Training
 
 Happen = Callable[[Training], None]
 

@@ -8,6 +8,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict
 from muster.model.events import (
@@ -21,7 +22,7 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
-from muster.model.job import Job, Placement
+from muster.model.job import Placement
 
 TAIL = 20_000
 """Events kept for the story of a job when something is wrong; months of them would only fill memory."""
@@ -55,7 +56,7 @@ class HashedLog:
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),  # noqa: ARG002
+        jobs: Sequence[JobRecord] = (),  # noqa: ARG002
         audit: Sequence[AuditEntry] = (),  # noqa: ARG002
     ) -> int:
         """Take the events into the hash."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from muster.estimates.training import Habits
 from muster.model.errors import InvalidInput
 from muster.model.ids import GpuType
 from muster.model.job import JobState
@@ -21,7 +22,6 @@ from muster.sim.fragmentation import JobMix
 from muster.sim.outcome import GpusByType, JobOutcome, Replay, Stint
 from muster.sim.run import Progress, Run
 from muster.sim.timeline import Occupied, timeline
-from muster.sim.training import Habits
 
 YOUNG_OBJECTS = 400_000
 """Objects made before the collector looks at them; there is next to no garbage that only it would find."""

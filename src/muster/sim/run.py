@@ -12,6 +12,7 @@ from muster.core.admission import Rejected
 from muster.engine.apply import Dropped
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
+from muster.estimates.training import PARTS, Habits, Training
 from muster.model.errors import InvariantViolated
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId
@@ -25,7 +26,6 @@ from muster.sim.faults import FaultRates, JobFate, job_fate
 from muster.sim.hashed_log import HashedLog
 from muster.sim.submissions import Submissions
 from muster.sim.time_limits import speeds_by_type
-from muster.sim.training import PARTS, Habits, Training
 from muster.sim.weather import Weather
 from muster.sim.world import World
 

@@ -6,6 +6,7 @@ are alike share one spec: scheduling treats them as one class, and a replay need
 
 from collections.abc import Iterable
 
+from muster.estimates.training import PARTS, Habits
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.node import Node
@@ -15,7 +16,6 @@ from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
 from muster.model.trace import TraceJob
 from muster.sim.time_limits import TimeLimits
-from muster.sim.training import PARTS, Habits
 
 NAMELESS = "job"
 """What a job is called whose trace does not say; all of them together have one history."""

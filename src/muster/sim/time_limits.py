@@ -7,10 +7,10 @@ the replay itself adds to a run: a slower GPU type, saves, a restart. A job that
 
 from collections.abc import Iterable
 
+from muster.estimates.training import PARTS, Habits
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.trace import TraceJob
-from muster.sim.training import PARTS, Habits
 
 
 class TimeLimits:

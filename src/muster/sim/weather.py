@@ -11,11 +11,11 @@ from enum import Enum, auto
 from random import Random
 from typing import assert_never
 
+from muster.estimates.training import PARTS
 from muster.model.ids import NodeName, PoolName
 from muster.model.node import Node, NodeState
 from muster.model.records import changed
 from muster.sim.faults import FaultRates
-from muster.sim.training import PARTS
 from muster.sim.world import World
 
 

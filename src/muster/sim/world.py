@@ -10,6 +10,7 @@ a save alone gives nobody a reason to plan.
 from collections.abc import Callable, Iterable
 from typing import assert_never
 
+from muster.estimates.training import PARTS, Habits, Training
 from muster.model.compiling import mypyc_attr
 from muster.model.events import (
     CheckpointSaved,
@@ -26,7 +27,6 @@ from muster.model.job import Placement
 from muster.model.node import Node, NodeState
 from muster.model.records import changed
 from muster.sim.agenda import Agenda, SaveClock
-from muster.sim.training import PARTS, Habits, Training
 
 CRASHED = 1
 KILLED = 137

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from muster.model.access import EVERY_TEAM
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.events import Event
 from muster.model.ids import JobId, TeamPath, TierName
@@ -28,13 +30,13 @@ class EventLog(Protocol):
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         """Add all of the events or none, and return the new version. They are durable when this returns.
 
-        `jobs` are the records as the events left them, and `audit` says who caused them: both are kept in the same
-        transaction. There may be no events when there is only something to audit.
+        `jobs` are the records as the events left them, with those of whole arrays, and `audit` says who caused them:
+        both are kept in the same transaction. There may be no events when there is only something to audit.
         Raises `Conflict` when the log is not at `expected_version`: somebody else has written in between.
         Raises `Unavailable` when it cannot be written now; the log is then as it was before.
         """
@@ -176,44 +178,55 @@ class AuditTrail(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedRequest:
+    """What became of a request that was given a key."""
+
+    job: JobId
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs to list: those that agree with everything given."""
+    """Which jobs and arrays to list: those that agree with everything given. Tasks are listed by their array only."""
 
     states: tuple[JobState, ...] = ()
     """Any of these; empty means all."""
+    teams: tuple[TeamPath, ...] = (EVERY_TEAM,)
+    """Any of these teams and all below them."""
     team: TeamPath | None = None
     """The team and all below it."""
     user: str | None = None
     name: str | None = None
     tier: TierName | None = None
-    array: JobId | None = None
-    """Tasks of this array."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobCursor:
-    """The last job of a page: the next page goes on behind it."""
-
-    submitted_ms: int
-    id: JobId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage:
-    """Some jobs, the newest first."""
+    """Some jobs and arrays, the newest first."""
 
-    jobs: tuple[Job, ...]
-    next: JobCursor | None
-    """None when these were the last."""
+    jobs: tuple[JobRecord, ...]
+    next: int | None
+    """The next page goes on with the submissions before this number; None when there are none."""
 
 
 class JobArchive(Protocol):
-    """Every job there ever was, as the log left it."""
+    """Every job, task and array there ever was, as the log left it."""
 
-    def jobs(self, filters: JobFilter, *, limit: int, cursor: JobCursor | None = None) -> JobPage:
-        """A page of the jobs that the filter lets through, by submission and then id, the newest first."""
+    def page(self, filters: JobFilter, *, limit: int, before: int | None = None) -> JobPage:
+        """Jobs and arrays that the filter lets through, the newest first, out of the submissions before a number.
+
+        Looks at `JOBS_SCANNED` submissions at most: there may be fewer than `limit`, and still a next page.
+        """
         ...
 
-    def job(self, job: JobId) -> Job | None:
-        """The record of one job; None when there is none."""
+    def find(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
+        """The records of these jobs, tasks and arrays, as far as there are any."""
+        ...
+
+    def ended(self) -> Iterator[Job]:
+        """Every job and task that has ended, oldest submission first."""
+        ...
+
+    def keyed(self, by: str, key: str) -> KeyedRequest | None:
+        """The job that was submitted under a key by somebody; None when there is none."""
         ...

@@ -7,14 +7,13 @@ What is stored outlives the code that wrote it. A field that a stored body does 
 that is no longer known is ignored; so a new field needs a default, and changing the meaning of one needs a new event.
 """
 
-import hashlib
 import zlib
-from functools import cache
 from typing import TypeVar, get_args
 
 import msgspec
 
 from muster.model.access import Binding
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import TooNew
 from muster.model.events import Event
 from muster.model.job import Job
@@ -31,6 +30,7 @@ KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)
 _encode = msgspec.json.Encoder().encode
 _EVENTS = {name: msgspec.json.Decoder(kind) for name, kind in KINDS.items()}
 _JOB = msgspec.json.Decoder(Job)
+_ARRAY = msgspec.json.Decoder(ArrayRecord)
 _BINDINGS = msgspec.json.Decoder(tuple[Binding, ...])
 _PAIRS = msgspec.json.Decoder(Pairs)
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
@@ -45,7 +45,7 @@ def kind_of(event: Event) -> str:
     return type(event).__name__
 
 
-def encode(value: Event | Job | tuple[Binding, ...] | Pairs | tuple[str, ...]) -> bytes:
+def encode(value: Event | JobRecord | tuple[Binding, ...] | Pairs | tuple[str, ...]) -> bytes:
     """The value as JSON. What it is must be known to read it back."""
     return _encode(value)
 
@@ -61,6 +61,11 @@ def decode_event(kind: str, body: bytes) -> Event:
 def decode_job(body: bytes) -> Job:
     """The record that `body` was made from."""
     return _decoded(_JOB, body, "Job")
+
+
+def decode_array(body: bytes) -> ArrayRecord:
+    """The record of an array that `body` was made from."""
+    return _decoded(_ARRAY, body, "array")
 
 
 def decode_bindings(body: bytes) -> tuple[Binding, ...]:
@@ -93,12 +98,6 @@ def decode_state(body: bytes) -> StateRecord:
     if not unpacking.eof:
         raise TooNew(f"a stored state takes more than {STATE_BYTES} bytes; it is not read")
     return _decoded(_STATE, text, "state")
-
-
-@cache
-def shape_of_states() -> str:
-    """Tells the fields and types that a stored state is made of from others."""
-    return hashlib.sha256(repr(msgspec.inspect.type_info(StateRecord)).encode()).hexdigest()[:16]
 
 
 def _decoded(decoder: "msgspec.json.Decoder[T]", body: bytes, what: str) -> T:

@@ -8,6 +8,7 @@
     journal        the register's entries on disk
     messages       commands and reports as JSON
     worker_process one worker: its process, output, notices, end
+    held_starts    workers that wait until an older attempt of their job is gone
     environment    what a worker finds in its environment
     launching      the command lines
     secret_files   secrets by name
@@ -16,6 +17,7 @@
     output_budget  how much of that all workers may keep together
     runtime_folder where workers meet what is laid out for them, outside of the home
     marks          a limit that limits nothing and says whose a process is
+    signs          whose a process is, by anything that it inherited
     terminal       a worker that somebody may type to
     processes      the kernel's table of processes
     trees          everything a worker started, and its end

@@ -13,7 +13,7 @@ from pathlib import Path
 from muster.home import Home
 from muster.locks import has_locked
 from muster.model.ids import NodeName
-from muster.model.node_limits import SUPERVISOR_LOG_BYTES, WORKER_PROCESSES
+from muster.model.node_limits import SUPERVISOR_LOG_BYTES, SUPERVISOR_START_MS, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
@@ -39,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
         _say(f"node {options.node} has a supervisor already")
         return TAKEN
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
+    # The signal ends it, wherever it hangs: the node's lock is free then, and others can try.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, options.start_s)
     premises = Premises(
         home=home,
         workers=runtime_folder(home) / options.node,
@@ -58,6 +61,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--node", required=True, help="the node's name")
     parser.add_argument("--max-processes", type=int, default=WORKER_PROCESSES, help="processes and threads per worker")
     parser.add_argument("--without-groups", action="store_true", help="use no control groups, even where they work")
+    parser.add_argument(
+        "--start-s", type=float, default=SUPERVISOR_START_MS / 1000, help="seconds after which a start that hangs ends"
+    )
     parser.add_argument("--foreground", action="store_true", help="stay in this session, and print to this terminal")
     return parser.parse_args(arguments)
 
@@ -93,15 +99,17 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     if journal.unreadable:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
     premises.claim_workers()
-    keep_from_cleaners(premises.workers.parent)
+    if not keep_from_cleaners(premises.workers.parent):
+        _say(f"{premises.workers.parent} is locked by another program, which may remove what workers need")
     inheritance = Inheritance(journal, premises.home, premises.workers)
     inheritance.settle()
-    if inheritance.is_settled:
+    if inheritance.is_settled and not journal.is_stale:
         remove_all(premises.workers)
     remove(folder / "workers")  # where an older Muster had them
     identity = _identity()
     supervisor = Supervisor(premises, journal, identity, inheritance)
     _introduce(identity, folder)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     if ready >= 0:
         os.write(ready, b"1")
         os.close(ready)

@@ -15,6 +15,7 @@ from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.processes import ProcessEntry, entry
 from muster.worker.devices import conflict
+from muster.worker.held_starts import HeldStarts
 from muster.worker.journal import Journal
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded, plain, worker_from
@@ -30,9 +31,6 @@ from muster.worker.worker_process import Surroundings, WorkerProcess
 STOPPED, KILLED = 143, 137
 """Exit codes of workers that were stopped or killed before they had a process, as the signals would have given."""
 
-_Start = tuple[StartWorkers, Worker, Meeting]
-
-
 CANNOT_RUN = 126
 """What a shell says of a command that is there and cannot be run."""
 
@@ -47,8 +45,9 @@ class Crew:
         loop: Loop,
         *,
         is_away: Callable[[], bool],
-        is_left: Callable[[str], bool] = lambda _: False,
+        left: Callable[[], Iterable[Seat]] = tuple,
     ) -> None:
+        """`left` are the workers that a predecessor left and that may be alive."""
         self._premises = premises
         self._journal = journal
         self._register = journal.register
@@ -57,12 +56,12 @@ class Crew:
         self._seats: dict[str, Seat] = {}
         """By token: whom each process belongs to."""
         self._by_pid: dict[int, WorkerProcess] = {}
-        self._held: dict[JobId, list[_Start]] = {}
-        """Starts that wait until an older attempt is gone."""
+        self._noted: list[WorkerProcess] = []
+        """Those that are gone, with their exit records: until their ends are on disk a successor needs these."""
+        self._held = HeldStarts()
         self._claimed: dict[JobId, None] = {}
         """Jobs of which the present control plane has said anything: the others nobody looks after."""
-        self._is_left = is_left
-        """True for the token of a worker that a predecessor left and that may be alive."""
+        self._left = left
         self._may_have_strangers = False
         """Set when a worker has ended, until no process of unknown worker is found."""
         self._around = Surroundings(
@@ -123,9 +122,15 @@ class Crew:
         for token, seat in self._seats.items():
             if not seat.is_told and token not in self._register.doomed:
                 self._journal.add("told", seat.job, seat.rank)
-        self._held.clear()
+        self._held.drop_all()
         for process in tuple(self._processes.values()):
             process.kill()
+
+    def tidy_up(self) -> None:
+        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        gone, self._noted = self._noted, []
+        for process in gone:
+            process.tidy_up()
 
     def left_is_gone(self, seat: Seat) -> None:
         """What a predecessor left of this worker is gone: start what waited for it."""
@@ -147,7 +152,7 @@ class Crew:
         is_newer = gang is not None and command.attempt > gang.attempt
         self._journal.add("fence", command.job, command.attempt, command.generation, meeting.port)
         if is_newer:
-            self._held.pop(command.job, None)
+            self._held.drop(command.job)
             for seat in self._doomed(command.job):
                 process = self._processes.get(seat.token)
                 if process is not None:
@@ -169,6 +174,10 @@ class Crew:
     def _doomed(self, job: JobId) -> list[Seat]:
         return [seat for seat in self._register.doomed.values() if seat.job == job]
 
+    def _is_left(self, token: str) -> bool:
+        """True for a worker of a predecessor that may be alive."""
+        return any(seat.token == token for seat in self._left())
+
     def _of(self, gang: Gang) -> list[WorkerProcess]:
         tokens = (seat.token for seat in gang.seats.values())
         return [self._processes[token] for token in tokens if token in self._processes]
@@ -180,11 +189,13 @@ class Crew:
             self._repeat(gang, seat)
             if seat.token in self._processes:
                 self._processes[seat.token].limit(start.max_duration_ms)
+            elif self._held.has(start.job, worker.rank):
+                self._held.hold(start, worker, meeting)
             return
         self._journal.add("seat", start.job, worker.rank, os.urandom(8).hex(), [])
         self._journal.add("placed", start.job, worker.rank, plain(worker))
         if self._doomed(start.job):
-            self._held.setdefault(start.job, []).append((start, worker, meeting))
+            self._held.hold(start, worker, meeting)
         else:
             self._launch(gang, start, worker, meeting)
 
@@ -211,8 +222,8 @@ class Crew:
         self.report(self._up(gang, seat))
 
     def _living(self) -> Iterator[tuple[JobId, Worker]]:
-        """Every worker that has a process here, also of an attempt that is over, with its place."""
-        for seat in self._seats.values():
+        """Every worker that has a process here or may have one, with its place, also of older attempts."""
+        for seat in (*self._seats.values(), *self._left()):
             if seat.worker is not None:
                 yield seat.job, worker_from(seat.worker)
 
@@ -228,7 +239,7 @@ class Crew:
         """Note that there is about to be a process, and make it: a successor finds it by its token."""
         folders = [] if outfit.cgroup is None else outfit.cgroup.folders
         self._journal.add("seat", seat.job, seat.rank, seat.token, list(folders))
-        self._journal.flush()
+        self._journal.flush(at_once=True)
         try:
             if self._journal.is_stale:
                 raise CannotStart(f"node {self._premises.node} cannot write its journal: is the disk full?")
@@ -262,14 +273,14 @@ class Crew:
 
     def _call_off(self, gang: Gang, seat: Seat, code: int) -> None:
         """End a worker that waits to be started."""
-        held = self._held.get(seat.job, [])
-        held[:] = [each for each in held if each[1].rank != seat.rank]
+        self._held.drop(seat.job, seat.rank)
         self._journal.add("told", seat.job, seat.rank)
         self.report(self._exit(gang, seat, code), synced=True)
 
     def _gone(self, process: WorkerProcess) -> None:
         """A worker and all it started are gone: say so, or start what waited for it."""
         del self._processes[process.token]
+        self._noted.append(process)
         seat = self._seats.pop(process.token)
         self._may_have_strangers = True
         self._around.loop.after(0, self.reap)
@@ -284,12 +295,13 @@ class Crew:
         self.report(self._exit(gang, seat, code, oom=process.oom), synced=True)
         for job in self._register.forgettable():
             self._journal.add("forgot", job)
+            self._claimed.pop(job, None)
 
     def _start_held(self, job: JobId) -> None:
         if self._doomed(job):
             return
         gang = self._register.gangs[job]
-        for start, worker, meeting in self._held.pop(job, []):
+        for start, worker, meeting in self._held.take(job):
             self._launch(gang, start, worker, meeting)
 
     def _saved(self, process: WorkerProcess, notice: Saved) -> None:

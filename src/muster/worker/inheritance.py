@@ -18,14 +18,13 @@ from muster.model.reports import WorkersExited
 from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
-from muster.worker.environment import TOKEN_VARIABLE
 from muster.worker.journal import JOURNAL, Journal
-from muster.worker.marks import mark_of, marks_on
 from muster.worker.messages import encoded
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Register, Seat
 from muster.worker.runtime_folder import exit_record, remove, runtime_folder
 from muster.worker.segments import Segments, log_folder
+from muster.worker.signs import Signs, borne_by
 
 PATIENCE_S = 5.0
 """How long a successor waits for what it killed before it serves: nearly everything is gone within milliseconds."""
@@ -37,6 +36,10 @@ LOCK_WAIT_S = 2.0
 """How long whoever sweeps waits for the lock: a process that was just killed holds its own for a moment longer."""
 
 CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
+
+
+class Unnoted(OSError):
+    """Nothing that was left is alive, and how some of it ended is known from exit records only."""
 
 
 class Inheritance:
@@ -55,6 +58,8 @@ class Inheritance:
         lost = [seat for seat in self._left if seat.token not in register.doomed and seat.token not in self._codes]
         self.lost = len(lost)
         """How many workers of present attempts a predecessor left."""
+        self._noted: list[Seat] = []
+        """Those that are gone, with their exit records: until their ends are on disk the next successor needs these."""
         self.lost_after = register.last_number
         """The number of the last report about what ended by itself."""
 
@@ -63,9 +68,10 @@ class Inheritance:
         """True when everything that was left is gone."""
         return not self._left
 
-    def holds(self, token: str) -> bool:
-        """True while a worker that was left may be alive."""
-        return any(seat.token == token for seat in self._left)
+    @property
+    def left(self) -> tuple[Seat, ...]:
+        """The workers that may be alive."""
+        return tuple(self._left)
 
     def settle(self, patience_s: float = PATIENCE_S) -> None:
         """End what was left, and note the ends of all that are gone."""
@@ -78,10 +84,12 @@ class Inheritance:
     def sweep(self, patience_s: float = PATIENCE_S) -> tuple[Seat, ...]:
         """End what was left, and note the ends of those that had ended by themselves; what is still alive.
 
-        Whom this kills is left for a successor to note: its node has lost them.
+        Whom this kills is left for a successor to note: its node has lost them. `Unnoted` when the disk takes nothing.
         """
         alive = self._end(patience_s)
         self._note_finished(alive)
+        if self._noted and not alive:
+            raise Unnoted("how workers ended cannot be noted in the journal: is the disk full?")
         return tuple(seat for seat in self._left if seat.token in alive)
 
     def _end(self, patience_s: float) -> frozenset[str]:
@@ -101,10 +109,18 @@ class Inheritance:
         ended, self._left = [seat for seat in self._left if seat.token not in tokens], alive
         for seat in ended:
             self._note(seat)
-            _tidy(seat, self._home, self._workers)
-        self._journal.flush()
+        self._noted += ended
+        self._journal.flush(at_once=bool(ended))
+        if not self._journal.is_stale:
+            self.tidy_up()
         for seat in ended:
             gone(seat)
+
+    def tidy_up(self) -> None:
+        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        noted, self._noted = self._noted, []
+        for seat in noted:
+            _tidy(seat, self._home, self._workers)
 
     def _note(self, seat: Seat) -> None:
         register = self._journal.register
@@ -118,7 +134,8 @@ class Inheritance:
 def sweep(folder: Path) -> tuple[str, ...]:
     """End what a dead supervisor of a node left, in the place of a successor. What is still alive, in words.
 
-    A node whose supervisor lives is left to it, and so is what that one runs.
+    A node whose supervisor lives is left to it, and so is what that one runs. Raises `Unnoted` when nothing is alive
+    and the journal could not be written: exit records are kept, and the next sweep or a successor reads them.
     """
     if not (folder / JOURNAL).is_file():
         return ()  # it has never run anything
@@ -127,9 +144,10 @@ def sweep(folder: Path) -> tuple[str, ...]:
             return ("what its living supervisor runs",)
         home = folder.parent.parent
         journal = Journal(folder / JOURNAL)
-        inheritance = Inheritance(journal, home, runtime_folder(home) / folder.name)
-        alive = inheritance.sweep(PATIENCE_S)
-        journal.close()
+        try:
+            alive = Inheritance(journal, home, runtime_folder(home) / folder.name).sweep(PATIENCE_S)
+        finally:
+            journal.close()
     return tuple(f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
 
 
@@ -199,30 +217,14 @@ def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:
 def _survivors(seats: Iterable[Seat]) -> dict[str, list[ProcessEntry]]:
     """By token, every process that is this worker's or comes from one."""
     table = everybody()
-    signs = {pid: (_token_of(pid), *marks_on(pid)) for pid in table}
+    borne = {pid: borne_by(pid) for pid in table}
     found = {}
     for seat in seats:
-        mark = mark_of(seat.token)
-        roots = {
-            pid for pid, each in table.items() if _is_of(seat, each) or seat.token in signs[pid] or mark in signs[pid]
-        }
+        signs = Signs(token=seat.token, main=seat.pid, start_ticks=seat.start_ticks)
+        roots = {pid for pid, each in table.items() if signs.are_on(each, borne[pid])}
         roots.update(Cgroup(seat.folders).members())
         found[seat.token] = [each for each in descendants(sorted(roots), table) if each.pid != os.getpid()]
     return found
-
-
-def _is_of(seat: Seat, process: ProcessEntry) -> bool:
-    return (process.pid, process.start_ticks) == (seat.pid, seat.start_ticks)
-
-
-def _token_of(pid: int) -> str:
-    prefix = f"{TOKEN_VARIABLE}=".encode()
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = file.read().split(b"\0")
-    except OSError:
-        return ""
-    return next((each.removeprefix(prefix).decode() for each in variables if each.startswith(prefix)), "")
 
 
 def _tidy(seat: Seat, home: Path, workers: Path) -> None:

@@ -2,11 +2,13 @@
 
 Whatever was written survives the supervisor's death; what was `synced` survives the machine's. The file is written anew
 when it has grown, or when it may be damaged. A disk that is full makes it stale and not wrong: nothing is appended to
-a file that lacks something.
+a file that lacks something. It is tried again after a while, and meanwhile nothing that it lacks is said to anybody.
 """
 
+import contextlib
 import json
 import os
+import time
 from pathlib import Path
 
 from muster.model.node_limits import SUPERVISOR_JOURNAL_BYTES
@@ -14,6 +16,9 @@ from muster.worker.register import Entry, Register
 
 JOURNAL = "journal"
 """Its name in the node's folder."""
+
+RETRY_MS = 1_000
+"""How often a file that could not be written is tried again: it is written as a whole, and a full disk stays full."""
 
 
 def recorded(path: Path) -> Register:
@@ -45,6 +50,8 @@ class Journal:
         self._needs_sync = False
         self._written = 0
         self._file: int | None = None
+        self._failed_s = 0.0
+        """When it could not be written last, by a clock that nobody sets."""
         self.unreadable = _read_into(self.register, path)
         """The numbers of lines that were damaged, counted from 1. They are gone; what the others say is known."""
         self._rewrite()
@@ -60,9 +67,16 @@ class Journal:
         self._lines.append(_line(entry))
         self._needs_sync = self._needs_sync or synced
 
-    def flush(self) -> None:
-        """Write down everything so far; what has to survive the machine is on disk afterwards."""
-        if self._file is None or self._written > self._grown_bytes:
+    def flush(self, *, at_once: bool = False) -> None:
+        """Write down everything so far; what has to survive the machine is on disk afterwards.
+
+        A stale journal is written when it is time to try again, or `at_once`, for what cannot wait.
+        """
+        if self._file is None:
+            if at_once or time.monotonic() >= self._failed_s + RETRY_MS / 1000:
+                self._rewrite()
+            return
+        if self._written > self._grown_bytes:
             self._rewrite()
             return
         if not self._lines:
@@ -75,30 +89,39 @@ class Journal:
                 os.fdatasync(self._file)
         except OSError:
             self._close()
+            self._rewrite()  # a file that was cut off is replaced at once, if there is room
             return
         self._written += len(data)
         self._lines, self._needs_sync = [], False
 
     def close(self) -> None:
         """Write down what is left."""
-        self.flush()
+        self.flush(at_once=True)
         self._close()
 
     def _rewrite(self) -> None:
         """Put a file that has only what still matters in the place of the old one."""
         self._lines, self._needs_sync = [], False
-        fresh = self._path.with_suffix(".new")
+        self._close()
         try:
+            self._file = self._written_anew()
+        except OSError:
+            self._failed_s = time.monotonic()
+        else:
+            self._written = 0
+
+    def _written_anew(self) -> int:
+        """A new file in the place of the old one, open for what follows."""
+        fresh = self._path.with_suffix(".new")
+        with contextlib.ExitStack() as opened:
             file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            opened.callback(os.close, file)
             with open(file, "wb", closefd=False) as stream:
                 stream.writelines(_line(entry) for entry in self.register.entries())
             os.fsync(file)
             os.replace(fresh, self._path)
-        except OSError:
-            self._close()
-            return
-        self._close()
-        self._file, self._written = file, 0
+            opened.pop_all()
+            return file
 
     def _close(self) -> None:
         if self._file is not None:

@@ -19,6 +19,8 @@ class Timer:
     number: int
     happen: Deed = field(compare=False)
     is_cancelled: bool = field(default=False, compare=False)
+    is_over: bool = field(default=False, compare=False)
+    """True once it has happened."""
 
     def cancel(self) -> None:
         """Let it not happen."""
@@ -109,4 +111,5 @@ class Loop:
         while self._timers and self._timers[0].at_s <= now_s:
             timer = heapq.heappop(self._timers)
             if not timer.is_cancelled:
+                timer.is_over = True
                 timer.happen()

@@ -7,6 +7,7 @@ mark only by changing this very limit: anybody may lower it, and nobody but root
 """
 
 import contextlib
+import os
 import resource
 from collections.abc import Iterator
 
@@ -46,10 +47,18 @@ def fasten(pid: int, mark: int) -> None:
 
 def marks_on(pid: int) -> tuple[int, ...]:
     """The numbers that a process bears: its soft and its hard limit, where they are marks."""
+    return tuple(int(word) for word in _limits_on(pid) if word.isdigit() and int(word) >= _LEAST)
+
+
+def is_changed(pid: int) -> bool:
+    """True when the limit of a process is another than everybody has, and so than this process has: it was set."""
+    return _limits_on(pid) not in ([], _limits_on(os.getpid()))
+
+
+def _limits_on(pid: int) -> list[bytes]:
     try:
         with open(f"/proc/{pid}/limits", "rb") as file:
             lines = file.read().splitlines()
     except OSError:
-        return ()
-    words = next((each.removeprefix(_LINE).split()[:2] for each in lines if each.startswith(_LINE)), [])
-    return tuple(int(word) for word in words if word.isdigit() and int(word) >= _LEAST)
+        return []
+    return next((each.removeprefix(_LINE).split()[:2] for each in lines if each.startswith(_LINE)), [])

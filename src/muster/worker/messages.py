@@ -18,6 +18,12 @@ from muster.model.records import REQUIRED, Record, defaults
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.spec import JobSpec
 
+PROTOCOL = 3
+"""The version of what both sides say; shown by each when they meet."""
+
+PROTOCOL_OLDEST = 2
+"""Of a supervisor that a control plane can talk to: those of the last release, which go on while it is replaced."""
+
 WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
 """What a supervisor reports; what becomes of its node is seen by others."""
 

@@ -1,4 +1,4 @@
-"""The kernel's table of processes: who is whose child, and who is marked how. Reads `/proc`; Linux only."""
+"""The kernel's table of processes: who is whose child. Reads `/proc`; Linux only."""
 
 import contextlib
 import ctypes
@@ -49,15 +49,6 @@ def descendants(roots: list[int], table: dict[int, ProcessEntry]) -> list[Proces
         found[pid] = table[pid]
         waiting += below.get(pid, [])
     return [each for each in found.values() if each.is_alive]
-
-
-def has_variable(pid: int, assignment: bytes) -> bool:
-    """True when the process was started with `NAME=value` in its environment."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return assignment in file.read().split(b"\0")
-    except OSError:
-        return False
 
 
 def send_signal(process: ProcessEntry, number: int) -> None:

@@ -13,6 +13,7 @@ has acknowledged. An entry is a list whose first item is its name:
     told    job rank                              it was told to leave
     overdue job rank                              it was told by the supervisor, because its time was over
     doomed  job attempt rank token folders pid start_ticks    left over from an older attempt
+    dwelt   token worker                          on which devices a doomed one is
     gone    token                                 a doomed one has ended
     report  number body                           something to be said; the end of a worker ends its seat
     ended   job rank body                         the same, when it was heard long ago
@@ -130,6 +131,8 @@ class Register:
                 seat = Seat(job=job, attempt=attempt, rank=rank, token=token, folders=tuple(folders))
                 seat.pid, seat.start_ticks = pid, start_ticks
                 self.doomed[token] = seat
+            case ["dwelt", token, worker]:
+                self.doomed[token].worker = worker
             case ["gone", token]:
                 self.doomed.pop(token, None)
             case _:
@@ -194,6 +197,8 @@ class Register:
         for seat in self.doomed.values():
             place = [seat.job, seat.attempt, seat.rank, seat.token, list(seat.folders)]
             yield ["doomed", *place, seat.pid, seat.start_ticks]
+            if seat.worker is not None:
+                yield ["dwelt", seat.token, seat.worker]
         for gang in self.gangs.values():
             yield ["fence", gang.job, gang.attempt, gang.generation, gang.port]
             if gang.spec is not None and not gang.is_over:

@@ -5,12 +5,12 @@ where those are. The name follows from the home alone and not from the environme
 left. In a folder that everybody may write to, somebody else may have taken the name: then it is refused.
 """
 
-import fcntl
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
 
+from muster.locks import MOMENT_S, has_locked
 from muster.model.errors import Refused
 
 PARENT = Path("/tmp")
@@ -43,9 +43,12 @@ def claim(folder: Path) -> None:
         folder.chmod(_MODE)
 
 
-def keep_from_cleaners(folder: Path) -> None:
-    """Have programs that clean up old files leave it alone for as long as this process lives: they honour a lock."""
-    fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), fcntl.LOCK_SH)
+def keep_from_cleaners(folder: Path) -> bool:
+    """Have programs that clean up old files leave it alone for as long as this process lives: they honour a lock.
+
+    False when somebody else has locked it, and not only for a moment: nobody is waited for without end.
+    """
+    return has_locked(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), MOMENT_S, shared=True)
 
 
 def remove(folder: Path) -> None:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.model.node_limits import SUPERVISOR_BUFFER_BYTES, SUPERVISOR_HELLO_MS, SUPERVISOR_LINE_BYTES
+from muster.model.node_limits import (
+    SUPERVISOR_BUFFER_BYTES,
+    SUPERVISOR_HELLO_MS,
+    SUPERVISOR_LINE_BYTES,
+    SUPERVISOR_ROOM_BYTES,
+)
 from muster.worker.loop import Loop
 from muster.worker.messages import BadMessage, line, parsed
 
@@ -45,6 +50,7 @@ class Connection:
         self._coming = bytearray()
         self._lines: deque[bytes] = deque()
         self._going = bytearray()
+        self._is_held = False
         channel.setblocking(False)
         self._watch()
 
@@ -56,7 +62,22 @@ class Connection:
         """Send a message, with the next `flush` at the latest."""
         self._going += line(message)
         if len(self._going) > SUPERVISOR_BUFFER_BYTES:
+            self.flush()
+        if len(self._going) > SUPERVISOR_BUFFER_BYTES:
             self.close()  # the other side does not read; it can ask again when it does
+
+    @property
+    def has_room(self) -> bool:
+        """False while so much waits for the other side that what can wait should."""
+        return self.is_open and len(self._going) < SUPERVISOR_ROOM_BYTES
+
+    def hold(self, is_held: bool) -> None:
+        """Hear nothing more for now, or go on: the other side keeps what it cannot send."""
+        self._is_held = is_held
+        if self.is_open:
+            if self._lines and not is_held:
+                self._loop.after(0, self._work)
+            self._watch()
 
     def flush(self) -> None:
         """Send what the other side takes."""
@@ -81,7 +102,7 @@ class Connection:
 
     def _watch(self) -> None:
         writable = self.flush if self._going else None
-        readable = None if self._lines else self._read
+        readable = None if self._lines or self._is_held else self._read
         self._loop.watch(self._channel.fileno(), readable=readable, writable=writable)
 
     def _read(self) -> None:
@@ -106,10 +127,10 @@ class Connection:
     def _work(self) -> None:
         """Take some of what was said. Others have their turn before the rest, and before more is read."""
         for _ in range(min(len(self._lines), MESSAGES_AT_ONCE)):
-            if self.is_open:
+            if self.is_open and not self._is_held:
                 self._take(self._lines.popleft())
         if self.is_open:
-            if self._lines:
+            if self._lines and not self._is_held:
                 self._loop.after(0, self._work)
             self._watch()
 

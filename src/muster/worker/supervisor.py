@@ -1,11 +1,13 @@
 """The conversation of a supervisor: greets, takes commands, says what happened until it is acknowledged.
 
 What a control plane says                      what it hears
-    {"token": …, "as": "control",                  {"hello": {…}}, then every report it has not acknowledged;
-     "cluster": …, "epoch": n, "takes_over": …}    {"refused": reason} when another one governs the node
+    {"token": …, "as": "control", "protocol": n,   {"hello": {…}}, {"alive": gang} for each that runs, {"greeted": …},
+     "cluster": …, "epoch": n, "takes_over": …}    then every report it has not acknowledged;
+                                                   {"refused": reason} when another one governs the node
     {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is noted; what became of it is reported
+                                                   {"failed": {…}} while nothing can be noted: a start that failed
     {"heard": n}                                   nothing: reports up to n are forgotten
-    {"ping": n}                                    {"pong": n}
+    {"ping": n, "decides": …}                      {"pong": n}; limits are kept here while nobody decides there
     {"end": true}                                  nothing: everything is killed and the supervisor ends
 
 Somebody at a terminal
@@ -22,18 +24,17 @@ from typing import Any
 
 from muster.model.ids import JobId
 from muster.model.node_limits import CONTROL_SILENCE_MS
+from muster.model.reports import StartFailed
 from muster.worker import messages
 from muster.worker.cgroups import CPU, MEMORY, PIDS
 from muster.worker.crew import Crew
 from muster.worker.inheritance import Inheritance
-from muster.worker.journal import Journal
-from muster.worker.loop import Loop
-from muster.worker.messages import BadMessage
+from muster.worker.journal import RETRY_MS, Journal
+from muster.worker.loop import Loop, Timer
+from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
 from muster.worker.outfit import Meeting, Premises
 from muster.worker.register import Gang
 from muster.worker.service import Connection, Message, Service
-
-PROTOCOL = 2
 
 INHERITANCE_LOOK_MS = 500
 """How often workers of a predecessor that have not gone are killed again."""
@@ -61,10 +62,17 @@ class Supervisor:
         self._control: Connection | None = None
         self._heard_s = 0.0
         """When the control plane said something last."""
+        self._is_decided_for = True
+        """False while the control plane says that it decides nothing: it listens, or cannot write."""
+        self._untold: list[JobId] | None = None
+        """Jobs of which a greeting has not said yet what they run here, the first last; None once it is complete."""
         self._sent = 0
+        self._hinted = 0
+        """The numbers of the last report that was said, and of the last that was said without its number."""
         self._done: list[int] = []
+        self._retry: Timer | None = None
         self._is_ending = False
-        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, is_left=inheritance.holds)
+        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, left=lambda: inheritance.left)
         self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -82,9 +90,12 @@ class Supervisor:
             self.loop.after(INHERITANCE_LOOK_MS, self._look_at_inheritance)
 
     def _is_alone(self) -> bool:
-        """True while nobody is there who would keep limits: a control plane that hangs keeps its connection open."""
+        """True while nobody is there who would keep limits.
+
+        A control plane that hangs keeps its connection open, and one that cannot write goes on talking.
+        """
         silent_ms = (time.monotonic() - self._heard_s) * 1000
-        return self._control is None or silent_ms > CONTROL_SILENCE_MS
+        return self._control is None or silent_ms > CONTROL_SILENCE_MS or not self._is_decided_for
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGCHLD:
@@ -99,18 +110,55 @@ class Supervisor:
     def _settle(self) -> None:
         """After every round: write down, then say. Nothing is said that a successor would not know."""
         self._journal.flush()
+        if not self._journal.is_stale:
+            self._crew.tidy_up()
+            self._inheritance.tidy_up()
         control = self._control
         if control is not None:
-            for number in self._done:
-                control.say({"done": number})
-            for number, body in self._journal.register.reports.items():
-                if number > self._sent:
-                    control.say({"report": number, "event": body})
-                    self._sent = number
+            self._say_gangs(control)
+            if self._journal.is_stale:
+                self._say_failures(control)
+            else:
+                self._say_news(control)
             control.flush()
-        self._done.clear()
+        if self._journal.is_stale and (self._retry is None or self._retry.is_over):
+            self._retry = self.loop.after(RETRY_MS, lambda: None)  # the next round tries to write it again
         if self._is_ending and self._crew.is_empty and self._inheritance.is_settled:
             self.loop.stop()
+
+    def _say_gangs(self, control: Connection) -> None:
+        """Go on with a greeting, as far as the other side takes it: job files may be large, and many."""
+        while self._untold and control.has_room:
+            gang = self._journal.register.gangs.get(self._untold.pop())
+            if gang is not None and not gang.is_over:
+                control.say({"alive": _alive(gang)})
+        if self._untold == []:
+            self._untold = None
+            control.say({"greeted": True})
+
+    def _say_news(self, control: Connection) -> None:
+        if self._untold is not None:
+            return
+        for number in self._done:
+            control.say({"done": number})
+        self._done.clear()
+        for number, body in self._journal.register.reports.items():
+            if number > self._sent:
+                if not control.has_room:
+                    break
+                control.say({"report": number, "event": body})
+                self._sent = number
+
+    def _say_failures(self, control: Connection) -> None:
+        """Say of what cannot start that it cannot, while nothing can be noted.
+
+        A successor that does not know of it makes nothing worse: there is no process. The report has a number, which a
+        successor would give to another one, so it is told without, and again once it is written.
+        """
+        for number, body in self._journal.register.reports.items():
+            if number > max(self._sent, self._hinted) and body["type"] == StartFailed.__name__:
+                control.say({"failed": body})
+                self._hinted = number
 
     def _hear(self, connection: Connection, message: Message) -> None:
         match message:
@@ -137,9 +185,9 @@ class Supervisor:
             return
         if (cluster, epoch) != (register.cluster, register.epoch):
             self._journal.add("ruled", cluster, epoch, synced=True)
-        self._greet(connection)
+        self._greet(connection, int(message.get("protocol", PROTOCOL_OLDEST)))
 
-    def _greet(self, connection: Connection) -> None:
+    def _greet(self, connection: Connection, protocol: int) -> None:
         """Listen to this one from now on: an older one has been replaced."""
         before, self._control = self._control, connection
         self._crew.forget_claims()
@@ -147,8 +195,16 @@ class Supervisor:
         if before is not None:
             before.close()
         connection.closed = self._left
-        self._sent = 0
-        connection.say({"hello": self._hello()})
+        self._sent = self._hinted = 0
+        self._done.clear()
+        self._is_decided_for = True
+        hello, gangs = self._hello(), self._journal.register.gangs
+        if protocol < PROTOCOL:
+            hello["alive"] = [_alive(gang) for gang in gangs.values() if not gang.is_over]
+            self._untold = None
+        else:
+            self._untold = [job for job, gang in reversed(gangs.items()) if not gang.is_over]
+        connection.say({"hello": hello})
 
     def _left(self, connection: Connection) -> None:
         if self._control is connection:
@@ -168,7 +224,7 @@ class Supervisor:
             "lost": self._lost,
             "lost_after": self._lost_after,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
-            "alive": [_alive(gang) for gang in gangs if not gang.is_over],
+            "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
         }
 
     def _take(self, connection: Connection, message: Message) -> None:
@@ -181,6 +237,7 @@ class Supervisor:
                 self._journal.add("acked", number)
                 self._lost = 0 if number > self._lost_after else self._lost
             case {"ping": number}:
+                self._is_decided_for = bool(message.get("decides", True))
                 connection.say({"pong": number})
             case {"end": _}:
                 self._end()

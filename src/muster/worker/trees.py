@@ -1,8 +1,8 @@
 """Everything a worker started, wherever it went: known by its control group, by descent, and by what it inherited.
 
 A supervisor is the reaper of all its descendants: a process whose parents are gone becomes its child. So a process that
-left the control group, the process group, the session or the shell is still found below, and its environment and its
-limits (`marks`) say whose it is.
+left the control group, the process group, the session or the shell is still found below, and what it inherited
+(`signs`) says whose it is.
 """
 
 import os
@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 from muster.processes import ProcessEntry, entry
 from muster.worker.cgroups import Cgroup
-from muster.worker.environment import TOKEN_VARIABLE
-from muster.worker.marks import mark_of, marks_on
-from muster.worker.processes import children, descendants, everybody, has_variable, send_signal
+from muster.worker.processes import children, descendants, everybody, send_signal
+from muster.worker.signs import Signs, borne_by
 
 FREEZING_ROUNDS = 20
 """How often one look at a tree that keeps forking is repeated; the next round comes with the next attempt."""
@@ -38,8 +37,7 @@ class Tree:
     """The processes of one worker."""
 
     def __init__(self, *, token: str, main: int, cgroup: Cgroup | None) -> None:
-        self._mark = f"{TOKEN_VARIABLE}={token}".encode()
-        self._number = mark_of(token)
+        self._signs = Signs(token=token, main=main)
         self._main = main
         self._cgroup = cgroup
 
@@ -81,9 +79,9 @@ class Tree:
         found = entry(pid)
         if found is None or not found.is_alive:
             return False
-        if self._main in (found.session, found.group) or self._number in marks_on(pid):
+        if self._signs.are_on(found, borne_by(pid)):
             return True
-        return has_variable(pid, self._mark) or (self._cgroup is not None and pid in self._cgroup.members())
+        return self._cgroup is not None and pid in self._cgroup.members()
 
     def _living_members(self) -> list[int]:
         members = [] if self._cgroup is None else self._cgroup.members()

@@ -4,6 +4,7 @@ It ends when everything it started is gone, and not before: what a job leaves be
 """
 
 import contextlib
+import fcntl
 import os
 import signal
 import time
@@ -143,6 +144,12 @@ class WorkerProcess:
         """True when this process, which nobody else is the parent of, is known to be one of the worker's."""
         return self._tree.owns(pid)
 
+    def tidy_up(self) -> None:
+        """Remove what says how it ended; for when it is gone and its end is noted on disk."""
+        if self._outfit.cgroup is not None:
+            self._outfit.cgroup.remove()
+        remove(self._outfit.folder)
+
     def first_process_ended(self, status: int) -> None:
         """The process that was started has ended; what it left behind follows."""
         code = os.waitstatus_to_exitcode(status)
@@ -191,9 +198,11 @@ class WorkerProcess:
             self._terminal.show(text)
 
     def _drain(self) -> None:
-        """Take what is still in the pipe; nobody of the tree is left to fill it."""
+        """Take what is still in the pipe and no more: nobody of the tree is left to fill it, but others may have it."""
+        left = _held_by(self._output)
         with contextlib.suppress(OSError):
-            while data := os.read(self._output, PUMP_BYTES):
+            while left > 0 and (data := os.read(self._output, min(PUMP_BYTES, left))):
+                left -= len(data)
                 self._note(self._mask.feed(data))
 
     def _read_notices(self) -> None:
@@ -244,13 +253,11 @@ class WorkerProcess:
             self._clock.cancel()
         if self._outfit.cgroup is not None:
             self.oom = self.exit_code != 0 and self._outfit.cgroup.ran_out_of_memory()
-            self._outfit.cgroup.remove()
         if self._is_idle:
             self.exit_code = 0  # ending an idle terminal is what was agreed, and no failure
         self._segments.close()
         if self._terminal is not None:
             self._terminal.close()
-        remove(self._outfit.folder)
         self._around.gone(self)
 
     def _close_files(self) -> None:
@@ -289,6 +296,14 @@ class WorkerProcess:
         self._is_idle = True
         self._note(IDLE_NOTE % (timeout_ms // 1000))
         self.stop(self._outfit.grace_ms)
+
+
+def _held_by(file: int) -> int:
+    """How many bytes a pipe holds at most; of a terminal, what it may hold."""
+    try:
+        return fcntl.fcntl(file, fcntl.F_GETPIPE_SZ)
+    except OSError:
+        return PUMP_BYTES
 
 
 def _now_ms() -> float:

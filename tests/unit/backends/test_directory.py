@@ -1,6 +1,6 @@
 """A command for a gang reaches the nodes that it means, and those that must know of it."""
 
-from muster.backends.local.directory import Directory, Errand
+from muster.backends.local.directory import FORMER_ATTEMPTS, Directory, Errand
 from muster.backends.local.ports import free_port
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName
@@ -70,6 +70,37 @@ def test_nodes_of_an_older_attempt_hear_of_the_newer() -> None:
     directory.route(start())
     assert ranks(directory.route(start(attempt=2, generation=3, size=1))) == {"n0": (0,), "n1": ()}
     assert ranks(directory.route(changed(stop(0, generation=4), attempt=2))) == {"n0": (0,)}
+
+
+def test_a_command_for_an_older_attempt_goes_to_where_its_workers_were() -> None:
+    directory = a_directory()
+    directory.route(start())
+    directory.route(start(attempt=2, generation=3))
+    kill = KillWorkers(job=JOB, attempt=1, generation=4, ranks=(0, 1, 7))
+    assert directory.is_of_older_attempt(kill)
+    assert directory.unplaced(kill) == (7,)
+    assert ranks(directory.route(kill)) == {"n0": (0,), "n1": (1,)}
+    assert ranks(directory.route(start(generation=4))) == {"n0": (0,), "n1": (1,)}
+    assert directory.node_of(JOB) == "n0"
+    assert ranks(directory.route(changed(stop(0, generation=4), attempt=2))) == {"n0": (0,), "n1": ()}
+
+
+def test_what_a_node_says_of_workers_that_have_not_gone_is_learnt() -> None:
+    directory = a_directory()
+    directory.learn(NodeName("n2"), JOB, 2, 7, 555, [0])
+    directory.learn_doomed(NodeName("n1"), JOB, 1, 3)
+    kill = KillWorkers(job=JOB, attempt=1, generation=8, ranks=(0, 3))
+    assert directory.unplaced(kill) == (0,)
+    assert ranks(directory.route(kill)) == {"n1": (3,)}
+
+
+def test_where_workers_were_is_known_of_the_last_attempts_only() -> None:
+    directory = a_directory()
+    for attempt in range(1, 20):
+        directory.route(start(attempt=attempt, generation=attempt))
+    kills = {each: KillWorkers(job=JOB, attempt=each, generation=50, ranks=(0,)) for each in (1, 18)}
+    assert {each: directory.unplaced(kill) for each, kill in kills.items()} == {1: (0,), 18: ()}
+    assert len(directory._listings[JOB].former) <= 2 * (FORMER_ATTEMPTS + 1)
 
 
 def test_what_nodes_say_is_learnt_and_the_newest_attempt_counts() -> None:

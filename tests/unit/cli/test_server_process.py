@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -52,6 +53,44 @@ def test_a_start_that_hangs_is_told_and_not_taken_for_none(tmp_path: Path, monke
     monkeypatch.setattr(server_process, "START_S", 0.1)
     with alone_in(tmp_path, "busy"), pytest.raises(TimedOut, match="a server is starting in"):
         end_server(tmp_path)
+
+
+@contextmanager
+def a_stopped_server(home: Path, program: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that hangs: it has said where it is, or is just starting."""
+    command = [sys.executable, "-c", program, str(home), "muster.main", "serve", "--home", str(home)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"in\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+IS_UP = (
+    STARTING.replace("time.sleep(0.3)", "pass")
+    .replace('print("in", flush=True)', "pass", 1)
+    .replace("    time.sleep(100)", '    print("in", flush=True)\n    time.sleep(100)')
+)
+
+
+@pytest.mark.parametrize("program", [IS_UP, STARTING], ids=["up", "starting"])
+def test_whoever_ends_everything_kills_a_server_that_hangs(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr(server_process, "STOP_S", 0.1)
+    monkeypatch.setattr(server_process, "START_S", 0.1)
+    with a_stopped_server(tmp_path, program) as process:
+        alone = terminal.type("down", "--home", str(tmp_path))
+        assert alone.exit_code == TimedOut.exit_code
+        assert process.poll() is None
+        done = terminal.type("down", "--jobs", "--home", str(tmp_path))
+        assert (done.exit_code, done.stdout) == (0, "Muster is down, and all jobs are ended\n"), done.stderr
+        assert "had not stopped after 0 s, and was killed" in done.stderr
+        assert process.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(("code", "error"), [(6, TimedOut), (1, Unavailable)])

@@ -249,3 +249,13 @@ def test_only_jobs_with_gpus_have_alarms() -> None:
     assert due_ms(submitted()) is None
     assert due_ms(FINISHED.job) is None
     assert due_ms(leaving().job) == HOUR_MS + GRACE_MS
+
+
+def test_whoever_is_to_be_killed_is_given_no_new_grace_by_a_control_plane_that_starts_again() -> None:
+    played = stopping()
+    assert played.job.deadline_ms is not None
+    played.then(timer(played.job.deadline_ms))
+    killed = played.job
+    assert killed.killed
+    assert standing_commands(killed, killed.deadline_ms or 0) == (kill_of(killed, 0, 1),)
+    assert not played.then(exits(killed, told=True)).job.state.holds_resources

@@ -3,13 +3,13 @@
 import pytest
 
 from muster.model.errors import Conflict, NotFound
-from muster.model.events import GangsFound, NodeLost, NodeUnreachable, WorkersExited
+from muster.model.events import GangKillOrdered, GangsFound, NodeLost, NodeReturned, NodeUnreachable, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
-from muster.model.job import JobState, Worker
+from muster.model.job import Cause, JobState, Worker
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import changed
-from muster.model.spec import JobSpec
+from muster.model.spec import Dependency, JobSpec
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
@@ -109,10 +109,31 @@ def test_it_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     found(world, a_found_gang())
     sent: list[Command] = []
     monkeypatch.setattr(world.backend, "send", sent.append)
-    world.engine.kill_quarantined(OLD)
-    assert sent == [KillWorkers(job=OLD, attempt=1, generation=3, ranks=(0,))]
+    kill = KillWorkers(job=OLD, attempt=1, generation=3, ranks=(0,))
+    with world.engine.batch():
+        world.engine.kill_quarantined(OLD, world.now_ms, by="olga")
+        assert sent == []  # it is not in the log yet
+    assert sent == [kill]
+    assert any(isinstance(event, GangKillOrdered) and event.by == "olga" for event in world.log.read())
     with pytest.raises(NotFound, match="nothing of job-9 is in quarantine"):
-        world.engine.kill_quarantined(JobId("job-9"))
+        world.engine.kill_quarantined(JobId("job-9"), world.now_ms)
+
+
+def test_a_kill_is_sent_again_to_a_node_that_may_not_have_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    found(world, a_found_gang())
+    kill = KillWorkers(job=OLD, attempt=1, generation=3, ranks=(0,))
+    world.engine.kill_quarantined(OLD, world.now_ms)
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.reconnect(world.now_ms)
+    assert sent == [kill]
+    world.engine.observe(NodeUnreachable(at_ms=world.now_ms, node=N1, because="gone"))
+    world.engine.observe(NodeReturned(at_ms=world.now_ms, node=N1, because="back"))
+    assert sent == [kill, kill]
+    ended(world)
+    world.engine.reconnect(world.now_ms)
+    assert (sent, world.engine.state.quarantine.doomed) == ([kill, kill], {})
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -247,10 +268,28 @@ def test_a_job_is_not_cancelled_while_something_of_it_lives_in_quarantine(monkey
     world.engine.cancel(job, world.now_ms)
     assert not world.engine.job(job).state.is_final
     assert [(type(each), each.attempt) for each in sent] == [(KillWorkers, 1)]
-    with pytest.raises(Conflict, match="was cancelled"):
+    with pytest.raises(Conflict, match="was given up"):
         world.engine.adopt(job, world.now_ms)
+    world.engine.reconnect(world.now_ms)
+    world.engine.observe(NodeUnreachable(at_ms=world.now_ms, node=N1, because="gone"))
+    world.engine.observe(NodeReturned(at_ms=world.now_ms, node=N1, because="back"))
+    assert sent == sent[:1] * 3  # after a restart, and to a node that is back
     ended(world, job)
     assert world.engine.job(job).state is JobState.CANCELLED
+
+
+def test_a_job_that_waits_in_vain_ends_when_what_lives_of_it_in_quarantine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    first = world.submit(a_job("first", gpus=2), FOREVER, held=True)
+    job = world.submit(a_job("second", gpus=2, depends_on=(Dependency(job=first),)), FOREVER)
+    found(world, a_found_gang(job, spec=world.engine.job(job).spec))
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
+    world.engine.cancel(first, world.now_ms)
+    assert world.state_of(job) is JobState.BLOCKED
+    assert [(type(each), each.job) for each in sent] == [(KillWorkers, job)]
+    ended(world, job)
+    assert (world.state_of(job), world.engine.job(job).cause) == (JobState.CANCELLED, Cause.DEPENDENCY)
 
 
 def test_what_is_adopted_has_all_its_time_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.job import Job, JobState, Placement
+from muster.model.job import JobState, Placement
 from muster.model.node import NodeState
 from muster.model.plan import Hold, Why
 from muster.model.records import changed
@@ -190,36 +190,23 @@ def test_holds_replace_each_other() -> None:
     assert state.snapshot.scenario(0).holds == ()
 
 
-def test_an_array_is_there_once_its_tasks_are() -> None:
-    state = State(a_small_cluster())
-    seen = []
-
-    class Watched(dict[JobId, Job]):
-        def __setitem__(self, job: JobId, record: Job) -> None:
-            seen.append(JOB in state.arrays or JOB in state.array_specs)
-            super().__setitem__(job, record)
-
-    state.jobs = Watched()
-    fold(state, submitted(changed(a_job(), array=ArraySpec(indices=(0, 1)))))
-    assert seen == [False, False]
-    assert JOB in state.arrays
-    assert JOB in state.array_specs
-
-
 def test_an_array_knows_the_sums_over_its_tasks() -> None:
     state = State(a_small_cluster())
     fold(state, submitted(changed(a_job(), array=ArraySpec(indices=(0, 1, 2)))))
     task = JobId("job-1.0")
     fold(state, JobHeld(at_ms=1, job=JobId("job-1.2")))
     fold(state, changed(started(seats(("n1", 0))), job=task))
-    tally = state.arrays[JOB]
-    assert (list(tally.running), tally.first_started_ms, tally.held) == ([task], 1_000, 1)
+    record, tally = state.array_record(JOB), state.arrays[JOB]
+    assert (record.running_milli, record.first_started_ms, record.held) == (1_000, 1_000, False)
+    assert record.gpu_ms(11_000) == 10_000
     fold(state, NodeLost(at_ms=61_000, node=NodeName("n1"), because="gone"))
     fold(state, JobCancelRequested(at_ms=62_000, job=JOB))
     tasks = [state.jobs[each] for each in tally.tasks]
     assert tally.node_failures == sum(each.node_failures for each in tasks) == 1
     assert tally.attained_gpu_ms == sum(each.attained_gpu_ms for each in tasks) > 0
-    assert (tally.running, tally.held, tally.last_ended_ms) == ({}, 0, 62_000)
+    record = state.array_record(JOB)
+    assert (record.running_milli, record.running_milli_ms, record.ended_ms) == (0, 0, 62_000)
+    assert record.gpu_ms(100_000) == tally.attained_gpu_ms
 
 
 def test_of_an_array_only_tasks_that_had_their_turn_are_shown_to_planning() -> None:

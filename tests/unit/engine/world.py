@@ -15,7 +15,7 @@ from muster.model.job import JobState, Placement, Worker
 from muster.model.plan import Plan
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
-from muster.store.base import EventLog
+from muster.store.base import EventLog, JobArchive
 from muster.store.memory import MemoryLog
 from tests.builders import a_scenario, flat
 
@@ -70,6 +70,7 @@ class World:
         decisions: Decisions | None = None,
         log: EventLog | None = None,
         backend: FakeBackend | None = None,
+        archive: JobArchive | None = None,
     ) -> None:
         self.log: EventLog = log or MemoryLog()
         self.backend = backend or FakeBackend()
@@ -77,7 +78,9 @@ class World:
         self.decisions = decisions
         self.dropped: list[Dropped] = []
         """Plans that were not carried out."""
-        self.engine = Engine(scenario=self.scenario, log=self.log, backend=self.backend, decisions=decisions)
+        self.engine = Engine(
+            scenario=self.scenario, log=self.log, backend=self.backend, decisions=decisions, archive=archive
+        )
 
     @property
     def now_ms(self) -> int:

@@ -58,8 +58,8 @@ def test_a_job_that_ended_before_its_limit_is_not_taken_for_one_that_ran_out_of_
         )
         backend.is_heard_out = True
         control.nudge()
-        await_that(lambda: control.state.jobs[job].state.is_final)
-        assert control.state.jobs[job].state is JobState.FAILED
+        await_that(lambda: log.find([job])[job].state.is_final)
+        assert log.find([job])[job].state is JobState.FAILED
         await_that(lambda: control.state.jobs[other].state is JobState.STARTING)
 
 

@@ -12,7 +12,7 @@ from muster.engine.engine import Engine
 from muster.live import control_plane, saved_states
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Turn
-from muster.live.feed import Feed
+from muster.live.feed import Feed, Published
 from muster.model.closed_rules import closed
 from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
 from muster.model.events import Event as LogEvent
@@ -41,9 +41,11 @@ def test_what_waits_together_is_written_together() -> None:
             writes.append(sum(isinstance(event, JobSubmitted) for event in events))
             return super().append(events, expected_version, **rest)
 
+    log = _Counting()
     control = ControlPlane(
-        log=_Counting(),
+        log=log,
         states=MemoryStates(),
+        archive=log,
         backend=FakeBackend(),
         clock=StepClock(),
         configuration=Configuration(cluster=a_cluster(a_node("n1"))),
@@ -80,7 +82,7 @@ def test_a_saved_state_of_other_code_is_not_used(monkeypatch: pytest.MonkeyPatch
     log, states = MemoryLog(), MemoryStates()
     with running(log, states) as control:
         job = submitted(control)
-    monkeypatch.setattr(saved_states, "layout", lambda: "another")
+    monkeypatch.setattr(saved_states, "LAYOUT", "another")
     assert saved_states.load(states) is None
     with running(log, states) as control:
         assert job in control.state.jobs
@@ -127,8 +129,9 @@ def test_watchers_are_told_what_was_written_and_nothing_else() -> None:
         events = control.feed.after(version, 100)
         assert events is not None
         assert events[0][0] == version + 1
-        assert isinstance(events[0][1], JobSubmitted)
-        assert events[0][1].job == job
+        told = events[0][1]
+        assert isinstance(told.event, JobSubmitted)
+        assert (told.event.job, told.team) == (job, "default")
         assert woken
         assert control.feed.after(control.feed.version, 100) == ()
 
@@ -175,6 +178,7 @@ def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start
     control = ControlPlane(
         log=log,
         states=MemoryStates(),
+        archive=log,
         backend=FakeBackend(),
         clock=StepClock(),
         configuration=Configuration(cluster=cluster),
@@ -231,7 +235,7 @@ def test_a_report_by_a_clock_that_was_set_meanwhile_neither_hurries_time_nor_com
 
 def test_a_feed_that_missed_something_sends_its_watchers_to_the_store() -> None:
     feed = Feed(5)
-    feed.publish([HoldsSet(at_ms=0, holds=())])
+    feed.publish([Published(HoldsSet(at_ms=0, holds=()))])
     feed.catch_up(6)
     assert feed.after(5, 10) is not None
     feed.catch_up(9)
@@ -265,6 +269,7 @@ def test_what_was_reported_when_writing_failed_is_written_before_it_is_acknowled
     control = ControlPlane(
         log=log,
         states=MemoryStates(),
+        archive=log,
         backend=backend,
         clock=StepClock(),
         configuration=Configuration(cluster=a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8))),

@@ -8,11 +8,11 @@ from typing import Any
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Submitted
 from muster.live.control_plane import Configuration, ControlPlane
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable
 from muster.model.events import Event as LogEvent
 from muster.model.ids import JobId
-from muster.model.job import Job
 from muster.model.spec import JobSpec
 from muster.store.memory import MemoryLog, MemoryStates
 from tests.builders import a_cluster, a_job, a_node
@@ -45,7 +45,7 @@ class FullDisk(MemoryLog):
         events: Sequence[LogEvent],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         if self.is_full:
@@ -56,9 +56,11 @@ class FullDisk(MemoryLog):
 @contextmanager
 def running(log: MemoryLog | None = None, states: MemoryStates | None = None, **fields: Any) -> Iterator[ControlPlane]:
     configuration = fields.pop("configuration", None) or Configuration(cluster=a_cluster(a_node("n1", gpus=8)))
+    kept = log or MemoryLog()
     control = ControlPlane(
-        log=log or MemoryLog(),
+        log=kept,
         states=states or MemoryStates(),
+        archive=kept,
         backend=fields.pop("backend", None) or FakeBackend(),
         clock=fields.pop("clock", None) or StepClock(),
         configuration=configuration,

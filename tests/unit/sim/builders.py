@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from muster.estimates.training import Habits
 from muster.formats.cluster_file import cluster_from_text
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.job import JobState
@@ -11,7 +12,6 @@ from muster.model.trace import Trace, TraceJob
 from muster.policies import find_policy
 from muster.sim.outcome import JobOutcome, Replay, Sample, Stint
 from muster.sim.replay import Circumstances, replay
-from muster.sim.training import Habits
 
 S = 1000
 """A second."""

@@ -1,6 +1,6 @@
+from muster.estimates.calibration import APART_MS, ENOUGH, MILLI_MAX, WINDOW, Calibration, depth_step
+from muster.estimates.starts import StartEstimate
 from muster.model.policy import HOUR_MS, MINUTE_MS
-from muster.sim.calibration import APART_MS, ENOUGH, MILLI_MAX, WINDOW, Calibration, depth_step
-from muster.sim.estimates import StartEstimate
 
 MADE_MS = 7 * HOUR_MS
 

@@ -7,6 +7,9 @@ from muster.core.entitlements import Entitlements
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
 from muster.core.snapshot import Snapshot
+from muster.estimates.sampling import Arrival
+from muster.estimates.starts import StartEstimate, estimate_starts
+from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan
@@ -14,9 +17,6 @@ from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
-from muster.sim.estimates import StartEstimate, estimate_starts
-from muster.sim.luck import Arrival
-from muster.sim.training import Habits
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 
 IN_ORDER = Policy(preemption=False, consolidation=False, elastic=False, turns=False)

@@ -2,8 +2,8 @@ from itertools import islice, pairwise
 from statistics import mean
 
 from muster.core.run_times import RunTimes
+from muster.estimates.sampling import Arrival, Luck
 from muster.model.policy import HOUR_MS
-from muster.sim.luck import Arrival, Luck
 from tests.builders import NOW_MS, a_job
 
 SPEC = a_job(gpus=1, hours=50)

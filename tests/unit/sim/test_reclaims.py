@@ -1,10 +1,10 @@
 """Spot nodes that are taken away, with and without notice."""
 
+from muster.estimates.training import Habits
 from muster.model.ids import PoolName
 from muster.model.policy import HOUR_MS, MINUTE_MS, Pool
 from muster.sim.faults import FaultRates
 from muster.sim.outcome import Replay
-from muster.sim.training import Habits
 from tests.builders import a_cluster, a_node
 from tests.unit.sim.builders import S, a_trace_job, replayed
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from muster.estimates.training import Habits
 from muster.model.errors import InvalidInput, InvariantViolated
 from muster.model.ids import GpuType, PoolName, TierName
 from muster.model.job import JobState
@@ -13,7 +14,6 @@ from muster.sim import run as run_module
 from muster.sim.faults import FaultRates
 from muster.sim.measures import measures
 from muster.sim.replay import Circumstances, replay
-from muster.sim.training import Habits
 from tests.builders import a_cluster, a_node, a_team, flat
 from tests.unit.sim.builders import S, a_trace, a_trace_job, ends_s, replayed
 

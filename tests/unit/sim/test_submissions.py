@@ -1,9 +1,9 @@
 import pytest
 
+from muster.estimates.training import Habits
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.sim.submissions import Submissions, worker_count
-from muster.sim.training import Habits
 from tests.builders import a_node
 from tests.unit.sim.builders import a_trace_job
 

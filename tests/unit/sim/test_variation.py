@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pytest
 
+from muster.estimates.training import Habits
 from muster.model.errors import InvalidInput
 from muster.model.ids import GpuType, LevelName, NodeName
 from muster.model.node import ClusterSpec, Node
 from muster.sim.quantity import Quantity
 from muster.sim.replay import Circumstances
-from muster.sim.training import Habits
 from muster.sim.variation import Setup, variations, with_nodes
 from tests.builders import flat, racks
 from tests.unit.sim.builders import S, a_trace, a_trace_job

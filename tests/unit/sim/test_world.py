@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from muster.estimates.training import PARTS, Habits, Training
 from muster.model.events import (
     CheckpointSaved,
     NodeChanged,
@@ -15,7 +16,6 @@ from muster.model.ids import GpuType, JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Worker
 from muster.model.node import NodeState
-from muster.sim.training import PARTS, Habits, Training
 from muster.sim.world import KILLED, World
 from tests.builders import a_job, a_node
 

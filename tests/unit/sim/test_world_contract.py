@@ -1,10 +1,10 @@
 """The simulated world keeps the contract of the port when reports get lost, and its accounts add up."""
 
+from muster.estimates.training import Habits, Training
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Placement
 from muster.model.policy import HOUR_MS, MINUTE_MS
-from muster.sim.training import Habits, Training
 from muster.sim.world import World
 from tests.builders import a_node
 from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec

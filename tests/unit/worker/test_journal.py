@@ -2,13 +2,14 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from muster.model.ids import JobId
 from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
-from muster.worker.journal import Journal
+from muster.worker.journal import RETRY_MS, Journal
 from muster.worker.register import Register
 
 JOB = JobId("job-1")
@@ -87,11 +88,60 @@ def test_a_full_disk_makes_it_stale_until_there_is_room(tmp_path: Path, monkeypa
         an_eventful_life(journal)
         journal.flush()
         seen = [journal.is_stale]
-        journal.flush()
+        journal.flush(at_once=True)
         seen.append(journal.is_stale)
-    journal.flush()
+    journal.flush(at_once=True)
     assert [*seen, journal.is_stale] == [True, True, False]
     assert contents(Journal(tmp_path / "journal").register) == contents(journal.register)
+
+
+def no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("deed", ["fsync", "replace"])
+def test_trying_again_on_a_full_disk_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: str
+) -> None:
+    journal = Journal(tmp_path / "journal", grown_bytes=0)
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, deed, no_room)
+        for number in range(1, 50):
+            journal.add("report", number, an_exit())
+            journal.flush(at_once=True)
+        assert journal.is_stale
+        assert len(os.listdir("/proc/self/fd")) <= before
+    journal.flush(at_once=True)
+    assert len(Journal(tmp_path / "journal").register.reports) == 49
+
+
+def test_a_stale_journal_is_tried_again_after_a_while_and_at_once_for_what_cannot_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "journal", grown_bytes=0)
+    tries: list[None] = []
+    now_s = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    with monkeypatch.context() as patched:
+
+        def counted(*_: object) -> None:
+            tries.append(None)
+            no_room()
+
+        patched.setattr(os, "replace", counted)
+        for number in range(1, 20):
+            journal.add("report", number, an_exit())
+            journal.flush()
+        assert len(tries) == 1
+        now_s[0] += RETRY_MS / 1000
+        journal.flush()
+        journal.flush()
+        assert len(tries) == 2
+    journal.flush()
+    assert journal.is_stale
+    journal.flush(at_once=True)
+    assert not journal.is_stale
 
 
 def test_ended_jobs_are_forgotten_in_the_end_and_those_with_something_unsaid_are_not() -> None:

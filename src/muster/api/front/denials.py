@@ -1,6 +1,7 @@
 """What the audit keeps of requests that were refused: the first at once, and how many more there were.
 
-Somebody who is refused ten thousand times in a minute makes two entries, not ten thousand.
+Somebody who is refused ten thousand times in a minute makes two entries, not ten thousand. Where too many are being
+counted, what is refused to others is summed up in the engine's own name: an entry never names who did not do it.
 """
 
 import asyncio
@@ -16,19 +17,22 @@ from muster.live.control_plane import ControlPlane
 from muster.model.audit import AuditEntry
 from muster.model.client_limits import DENIALS_REMEMBERED, DENIALS_S
 from muster.model.errors import Unavailable
+from muster.model.events import ENGINE
 
 _log = logging.getLogger("muster.api")
 
 Key = tuple[str, str]
 OTHERS: Key = ("", "")
 """Where denials are counted when too many pairs of token and action are being counted already."""
+OTHERS_ACTION = "denials.others"
 
 
 @dataclass(slots=True)
 class _Counted:
-    """Denials of one token for one action."""
+    """Denials of one token for one action, or of all others."""
 
-    principal: Principal
+    principal: Principal | None
+    """None when they were denied to several."""
     action: str
     first_ms: int
     last_ms: int
@@ -47,18 +51,19 @@ class Denials:
 
     async def note(self, principal: Principal, action: str, subject: str) -> None:
         """Have it written that somebody was refused a change, unless the like was written a moment ago."""
-        key: Key = (principal.token, action)
-        if key not in self._counted and len(self._counted) >= DENIALS_REMEMBERED:
-            key = OTHERS
         now_ms = self._now_ms()
+        key: Key = (principal.token, action)
+        fresh = _Counted(principal, action, now_ms, now_ms, subject)
+        if key not in self._counted and len(self._counted) >= DENIALS_REMEMBERED:
+            key, fresh = OTHERS, _Counted(None, OTHERS_ACTION, now_ms, now_ms, "others")
         counted = self._counted.get(key)
         if counted is not None:
             counted.times += 1
-            counted.last_ms, counted.subject = now_ms, subject
+            counted.last_ms, counted.subject = now_ms, fresh.subject
             return
-        self._counted[key] = _Counted(principal, action, now_ms, now_ms, subject)
+        self._counted[key] = fresh
         asyncio.get_running_loop().call_later(DENIALS_S, self._settle, key)
-        await self._written(lambda at_ms: entry(principal, at_ms, action, subject, outcome="denied"))
+        await self._written(lambda at_ms: _told(fresh, at_ms))
 
     def close(self) -> None:
         """Write what was counted so far."""
@@ -74,9 +79,7 @@ class Denials:
             "first": time_text(counted.first_ms),
             "last": time_text(counted.last_ms),
         }
-        self._ask(
-            lambda at_ms: entry(counted.principal, at_ms, counted.action, counted.subject, outcome="denied", **told)
-        )
+        self._ask(lambda at_ms: _told(counted, at_ms, **told))
 
     async def _written(self, made: Callable[[int], AuditEntry]) -> None:
         answer = self._ask(made)
@@ -92,3 +95,16 @@ class Denials:
         except Unavailable:
             _log.warning("a denial could not be written down")
             return None
+
+
+def _told(counted: _Counted, at_ms: int, **more: str) -> AuditEntry:
+    if counted.principal is not None:
+        return entry(counted.principal, at_ms, counted.action, counted.subject, outcome="denied", **more)
+    return AuditEntry(
+        at_ms=at_ms,
+        by=ENGINE,
+        action=counted.action,
+        subject=counted.subject,
+        detail=(("outcome", "denied"), *more.items()),
+        reason="too much is being refused to name everybody who asks",
+    )

@@ -5,18 +5,17 @@ else is answered in turn.
 """
 
 import asyncio
-import math
 from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muster.access.principal import Principal
 from muster.api.front.body_limit import announced_bytes, body_limit
-from muster.api.gate import PRINCIPAL, bearer, identify
+from muster.api.front.rates import refuse_if_too_often
+from muster.api.gate import PRINCIPAL, address_of, bearer, identify
 from muster.api.problems import response_to
 from muster.api.services import Services, subject_of
 from muster.model.client_limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
-from muster.model.errors import MusterError, TooMany, Unauthenticated
+from muster.model.errors import MusterError, TooMany
 
 GUARDED = "/v1/"
 """Where nothing is answered without a token; what lies elsewhere is for everybody, or asks for itself."""
@@ -52,25 +51,14 @@ class Entrance:
 
     async def _subject(self, scope: Scope) -> str:
         """Whose request it is; raises when nobody knows, or when they ask too often."""
-        address = scope["client"][0] if scope.get("client") else ""
+        address = address_of(scope)
         if not scope["path"].startswith(GUARDED):
             return f"address {address}"
-        principal = await self._known(bearer(scope), address)
+        principal = await identify(self._services, bearer(scope), address)
         scope[PRINCIPAL] = principal
         subject = subject_of(principal)
-        _raise_if_any(self._services.rates.take(subject, _cost(scope, self._services)), subject)
+        refuse_if_too_often(self._services.rates.take(subject, _cost(scope, self._services)), subject)
         return subject
-
-    async def _known(self, secret: str, address: str) -> Principal:
-        """Whoever has shown this. Of an address that showed many wrong ones only those are looked up that were good."""
-        strangers = self._services.strangers
-        if not secret or not self._services.keyring.has_met(secret):
-            _raise_if_any(strangers.wait_s(address), address or "this address")
-        try:
-            return await identify(self._services, secret)
-        except Unauthenticated:
-            strangers.charge(address, 1)
-            raise
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, error: MusterError) -> None:
         response = response_to(error, self._services.deps.settings.conceal)
@@ -107,8 +95,3 @@ class _Turn:
 def _cost(scope: Scope, services: Services) -> int:
     """What a request counts as: a body is paid for before it is sent."""
     return 1 + min(announced_bytes(scope), body_limit(scope, services.deps.settings)) // REQUEST_BYTES
-
-
-def _raise_if_any(wait_s: float, who: str) -> None:
-    if wait_s > 0:
-        raise TooMany(f"{who} asks too often; come again in {math.ceil(wait_s)} s", retry_s=math.ceil(wait_s))

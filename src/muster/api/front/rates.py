@@ -1,9 +1,11 @@
 """How often somebody may ask: a bucket of tokens for each, which fills as time passes."""
 
+import math
 import time
 from collections.abc import Callable
 
 from muster.model.client_limits import ADDRESSES_REMEMBERED
+from muster.model.errors import TooMany
 
 
 class Rates:
@@ -41,3 +43,9 @@ class Rates:
     def _present(self, key: str) -> float:
         left, at_s = self._left.get(key, (self._at_once, 0.0))
         return min(self._at_once, left + (self._now_s() - at_s) * self._per_s)
+
+
+def refuse_if_too_often(wait_s: float, who: str) -> None:
+    """Raise when somebody has to wait before they may ask again."""
+    if wait_s > 0:
+        raise TooMany(f"{who} asks too often; come again in {math.ceil(wait_s)} s", retry_s=math.ceil(wait_s))

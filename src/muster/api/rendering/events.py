@@ -7,11 +7,10 @@ from functools import cache
 from typing import Any
 
 from muster.api.concealing import Concealing
-from muster.api.lookup import spec_of, user_of
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import worker_bodies
-from muster.engine.state import State
 from muster.formats.units import plain_number
+from muster.live.feed import Published
 from muster.model.events import (
     CheckpointSaved,
     ClusterChanged,
@@ -20,6 +19,7 @@ from muster.model.events import (
     Event,
     EvictionOrdered,
     GangAdopted,
+    GangKillOrdered,
     GangsFound,
     HoldsSet,
     JobCancelRequested,
@@ -59,26 +59,24 @@ class Sent:
     frame: bytes
 
 
-def sent(version: int, event: Event, state: State, conceal: Concealing) -> Sent:
+def sent(version: int, published: Published, conceal: Concealing) -> Sent:
     """The event as a frame of an event stream."""
-    body = event_body(version, event, state, conceal)
+    body = event_body(version, published, conceal)
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     frame = f"id: {version}\nevent: {body['kind']}\ndata: {text}\n\n".encode()
     return Sent(version=version, team=body["team"], job=body["job"], frame=frame)
 
 
-def event_body(version: int, event: Event, state: State, conceal: Concealing) -> Body:
+def event_body(version: int, published: Published, conceal: Concealing) -> Body:
     """The event as plain values."""
-    job: JobId | None = getattr(event, "job", None)
-    spec = event.spec if isinstance(event, JobSubmitted) else None if job is None else spec_of(state, job)
-    user = event.by if isinstance(event, JobSubmitted) else "" if job is None else user_of(state, job)
+    event = published.event
     return {
         "version": version,
         "at": time_of(event.at_ms),
         "kind": kind_of(type(event).__name__),
-        "job": job,
-        "team": None if spec is None else spec.team,
-        "user": user or None,
+        "job": getattr(event, "job", None),
+        "team": published.team,
+        "user": published.user or None,
         "by": getattr(event, "by", "") or None,
         **{key: conceal(value) if key in _TOLD and value else value for key, value in _details(event).items()},
     }
@@ -113,7 +111,14 @@ def _details(event: Event) -> Body:
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}
         case (
-            JobHeld() | JobReleased() | JobCancelRequested() | TurnCame() | JobStarved() | TimerFired() | RulesChanged()
+            JobHeld()
+            | JobReleased()
+            | JobCancelRequested()
+            | GangKillOrdered()
+            | TurnCame()
+            | JobStarved()
+            | TimerFired()
+            | RulesChanged()
         ):
             return {}
 

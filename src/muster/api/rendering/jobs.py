@@ -3,17 +3,14 @@
 from functools import lru_cache
 from typing import TypedDict
 
-from muster.api.lookup import user_of
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import gpus_milli, worker_bodies
 from muster.api.schemas.jobs import ArrayPlace, Dependency, Job, Worker
 from muster.core.lifecycle import occupied
-from muster.engine.state import State
 from muster.formats.job_document import job_document
 from muster.formats.units import plain_number
 from muster.model import job as model
-from muster.model.errors import NotFound
-from muster.model.ids import JobId
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.limits import DOCUMENTS_KEPT
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
@@ -26,14 +23,9 @@ class _Wishes(TypedDict):
     spec: dict[str, object]
 
 
-def job_body(state: State, job: JobId, now_ms: int) -> Job:
+def job_body(record: JobRecord, now_ms: int) -> Job:
     """A job or an array as it is now."""
-    record = state.jobs.get(job)
-    if record is not None:
-        return _single(state, record, now_ms)
-    if job in state.arrays:
-        return _array(state, job, now_ms)
-    raise NotFound(f"there is no job {job}")
+    return _array(record, now_ms) if isinstance(record, ArrayRecord) else _single(record, now_ms)
 
 
 def gpu_ms(job: model.Job, now_ms: int) -> int:
@@ -43,7 +35,7 @@ def gpu_ms(job: model.Job, now_ms: int) -> int:
     return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
 
 
-def _single(state: State, job: model.Job, now_ms: int) -> Job:
+def _single(job: model.Job, now_ms: int) -> Job:
     spec = job.spec
     array = job.array_parent
     is_placed = job.state.holds_resources
@@ -51,7 +43,7 @@ def _single(state: State, job: model.Job, now_ms: int) -> Job:
         id=job.id,
         name=spec.name,
         team=spec.team,
-        user=user_of(state, job.id),
+        user=job.user,
         tier=spec.tier,
         priority=spec.priority,
         state=job.state,
@@ -76,39 +68,34 @@ def _single(state: State, job: model.Job, now_ms: int) -> Job:
     )
 
 
-def _array(state: State, array: JobId, now_ms: int) -> Job:
-    """All tasks as one: sums, the first start, and the end once there is one. Looks only at those that run."""
-    spec = state.array_specs[array]
-    tally = state.arrays[array]
-    progress = tally.progress()
-    running = list(tally.running.values())
-    going = sum(count for job_state, count in progress.counts if not job_state.is_final)
-    unbilled_gpu_ms = sum(gpu_ms(task, now_ms) - task.attained_gpu_ms for task in running)
+def _array(array: ArrayRecord, now_ms: int) -> Job:
+    """All tasks as one: sums, the first start, and the end once there is one."""
+    spec = array.spec
     return Job(
-        id=array,
+        id=array.id,
         name=spec.name,
         team=spec.team,
-        user=state.users.get(array, ""),
+        user=array.user,
         tier=spec.tier,
         priority=spec.priority,
-        state=progress.state,
+        state=array.state,
         reason=None,
         attempt=0,
         workers=[],
-        gpus=plain_number(sum(gpus_milli(task.workers) for task in running)),
-        submitted=time_of(state.jobs[tally.tasks[0]].submitted_ms),
+        gpus=plain_number(array.running_milli),
+        submitted=time_of(array.submitted_ms),
         started=None,
-        first_started=time_of(tally.first_started_ms),
-        ended=time_of(tally.last_ended_ms) if progress.state.is_final else None,
+        first_started=time_of(array.first_started_ms),
+        ended=time_of(array.ended_ms),
         exit_code=None,
-        retries=tally.retries,
-        preemptions=tally.preemptions,
-        node_failures=tally.node_failures,
-        gpu_seconds=seconds(tally.attained_gpu_ms + unbilled_gpu_ms),
+        retries=array.retries_used,
+        preemptions=array.preemptions,
+        node_failures=array.node_failures,
+        gpu_seconds=seconds(array.gpu_ms(now_ms)),
         checkpointed=None,
         array=None,
-        tasks=dict(progress.counts),
-        held=0 < going <= tally.held,
+        tasks=dict(array.counts),
+        held=array.held,
         **_wishes(spec),
     )
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from muster.api.concealing import Concealing
 from muster.api.schemas.nodes import Node, NodeUse
 from muster.core.lifecycle import occupied
-from muster.engine.state import State
 from muster.formats.units import plain_number
 from muster.model import node as model
 from muster.model.ids import JobId, NodeName, TeamPath
+from muster.model.quarantine import quarantined_gpus
 from muster.model.resources import UNTRACKED
+from muster.views.view import View
 
 
 @dataclass(slots=True)
@@ -23,11 +24,10 @@ class Use:
     jobs: dict[JobId, TeamPath] = field(default_factory=dict)
 
 
-def uses(state: State) -> dict[NodeName, Use]:
+def uses(view: View) -> dict[NodeName, Use]:
     """What is in use, by node."""
     found: dict[NodeName, Use] = {}
-    for job_id in list(state.occupying):
-        job = state.jobs[job_id]
+    for job in sorted(view.running.values(), key=lambda job: (job.number, job.array_index or 0)):
         requests = {role.name: role.request for role in job.spec.roles}
         for worker in occupied(job):
             use = found.setdefault(worker.node, Use())
@@ -35,16 +35,15 @@ def uses(state: State) -> dict[NodeName, Use]:
             use.gpu_milli += worker.gpu_milli
             use.cpu_milli += request.cpu_milli
             use.memory_bytes += request.memory_bytes
-            use.jobs[job_id] = job.spec.team
+            use.jobs[job.id] = job.spec.team
     return found
 
 
 def node_body(
-    state: State, node: model.Node, use: Use | None, sees: Callable[[TeamPath], bool], conceal: Concealing
+    view: View, node: model.Node, use: Use | None, sees: Callable[[TeamPath], bool], conceal: Concealing
 ) -> Node:
     """A node as somebody sees it who may see the jobs of some teams."""
     used = use or Use()
-    levels = state.snapshot.cluster.levels
     return Node(
         name=node.name,
         state=node.state,
@@ -54,14 +53,14 @@ def node_body(
         memory_bytes=_tracked(node.memory_bytes),
         disk_bytes=_tracked(node.disk_bytes),
         pool=node.pool,
-        domains=dict(zip(levels, node.domains, strict=False)),
+        domains=dict(zip(view.levels, node.domains, strict=False)),
         bad_gpus=list(node.bad_gpus),
-        quarantined_gpus=list(state.quarantine.gpus(node)),
+        quarantined_gpus=list(quarantined_gpus(view.quarantine.get(node.name, ()), node)),
         used=NodeUse(
             gpus=plain_number(used.gpu_milli), cpus=plain_number(used.cpu_milli), memory_bytes=used.memory_bytes
         ),
         jobs=[job for job, team in used.jobs.items() if sees(team)],
-        because=conceal(state.node_notes.get(node.name, "")) or None,
+        because=conceal(view.node_notes.get(node.name, "")) or None,
     )
 
 

@@ -5,18 +5,17 @@ from muster.api.rendering.times import time_of
 from muster.api.rendering.workers import worker_bodies
 from muster.api.schemas import jobs as schemas
 from muster.core.explain import Explanation
-from muster.core.setting import Setting
-from muster.model.job import Job
+from muster.core.pricing import PRICE_MILLI, Cost
+from muster.estimates.starts import StartEstimate
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.plan import Hold, Reason, ReasonCode
 from muster.model.policy import HOUR_MS
 from muster.model.resources import GPU_MILLI
-from muster.model.spec import JobSpec
-from muster.sim.estimates import StartEstimate
-
-THOUSANDTHS = 1000
 
 
-def why_body(job: Job, explained: Explanation | None, estimate: StartEstimate | None, hold: Hold | None) -> schemas.Why:
+def why_body(
+    job: JobRecord, explained: Explanation | None, estimate: StartEstimate | None, hold: Hold | None
+) -> schemas.Why:
     """Why a job waits."""
     reasons = () if explained is None else explained.reasons
     return schemas.Why(
@@ -29,7 +28,7 @@ def why_body(job: Job, explained: Explanation | None, estimate: StartEstimate | 
     )
 
 
-def dry_run_body(spec: JobSpec, trial: Trial, setting: Setting) -> schemas.DryRun:
+def dry_run_body(trial: Trial, price: Cost) -> schemas.DryRun:
     """What would become of a job."""
     decision = trial.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
@@ -39,7 +38,7 @@ def dry_run_body(spec: JobSpec, trial: Trial, setting: Setting) -> schemas.DryRu
         placement=None if start is None else [schemas.Worker(**each) for each in worker_bodies(start.workers)],
         reasons=[_reason(each) for each in reasons],
         estimate=_estimate(explained, trial.estimate),
-        cost=_cost(spec, setting),
+        cost=_cost(price),
     )
 
 
@@ -47,9 +46,9 @@ def _reason(reason: Reason) -> schemas.Reason:
     return schemas.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
 
 
-def _not_queued(job: Job) -> tuple[Reason, ...]:
+def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
     """What keeps a job from the queue that the planner does not know of."""
-    if job.state.is_final or job.state.holds_resources:
+    if isinstance(job, ArrayRecord) or job.state.is_final or job.state.holds_resources:
         return ()
     if job.awaits_turn:
         message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
@@ -70,14 +69,6 @@ def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> 
     return schemas.Estimate(p50=time_of(explained.p50_ms), p90=time_of(explained.p90_ms))
 
 
-def _cost(spec: JobSpec, setting: Setting) -> schemas.Cost:
-    duration_ms = spec.expected_duration_ms or _limit_ms(spec, setting)
-    tasks = 1 if spec.array is None else len(spec.array.indices)
-    gpu_hours = tasks * spec.gang_gpu_milli * duration_ms / GPU_MILLI / HOUR_MS
-    pools = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
-    prices = [setting.pools[pool].price_milli for pool in pools if pool in setting.pools]
-    return schemas.Cost(gpu_hours=gpu_hours, price=gpu_hours * min(prices, default=THOUSANDTHS) / THOUSANDTHS)
-
-
-def _limit_ms(spec: JobSpec, setting: Setting) -> int:
-    return setting.limit_ms(spec) if spec.tier in setting.tier_rank else spec.max_duration_ms or 0
+def _cost(price: Cost) -> schemas.Cost:
+    gpu_hours = price.gpu_milli_ms / GPU_MILLI / HOUR_MS
+    return schemas.Cost(gpu_hours=gpu_hours, price=gpu_hours * price.price_milli / PRICE_MILLI)

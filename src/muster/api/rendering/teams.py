@@ -4,38 +4,37 @@ from collections import Counter
 
 from muster.api.rendering.times import seconds
 from muster.api.schemas.teams import Team
-from muster.core.quota import Ledger
-from muster.engine.state import State
+from muster.core.quota import remembered
 from muster.formats.rules_document import quota_document
 from muster.formats.units import plain_number
-from muster.live.census import Census
 from muster.model import team as model
 from muster.model.ids import GpuType, TeamPath
 from muster.model.team import ANY_TYPE, ancestors, bounds_of
+from muster.views.census import Census
+from muster.views.view import View
 
 
-def known_teams(state: State, census: Census) -> dict[TeamPath, model.Team]:
+def known_teams(view: View, census: Census) -> dict[TeamPath, model.Team]:
     """Those that were configured, and those that jobs run or wait for, by path."""
-    found = {team.path: team for team in state.snapshot.rules.teams}
+    found = {team.path: team for team in view.rules.teams}
     for path in (*census.team_running, *census.team_waiting):
         found.setdefault(path, model.Team(path=path))
     return dict(sorted(found.items()))
 
 
-def remembered_usage(state: State, now_ms: int) -> Counter[TeamPath]:
+def remembered_usage(view: View, now_ms: int) -> Counter[TeamPath]:
     """GPU-milliseconds that fair share remembers, of each team and those below it."""
     found: Counter[TeamPath] = Counter()
-    for path, gpu_ms in state.snapshot.ledger.remembered(now_ms):
+    for path, gpu_ms in remembered(view.usage, view.rules.policy.half_life_ms, now_ms):
         for team in ancestors(path):
             found[team] += gpu_ms
     return found
 
 
-def team_body(state: State, team: model.Team, census: Census, usage: Counter[TeamPath]) -> Team:
+def team_body(view: View, team: model.Team, census: Census, usage: Counter[TeamPath]) -> Team:
     """A team as it is now."""
-    ledger = state.snapshot.ledger
-    used = _used(ledger, team.path, list(census.gpus))
-    bounds = bounds_of(team.path, ledger.teams)
+    used = _used(census, team.path)
+    bounds = bounds_of(team.path, {each.path: each for each in view.rules.teams})
     return Team(
         path=team.path,
         guaranteed=quota_document(team.guaranteed),
@@ -52,8 +51,8 @@ def team_body(state: State, team: model.Team, census: Census, usage: Counter[Tea
     )
 
 
-def _used(ledger: Ledger, path: TeamPath, gpu_types: list[GpuType]) -> dict[GpuType, int]:
-    amounts = {gpu_type: ledger.used_milli(path, gpu_type) for gpu_type in (ANY_TYPE, *gpu_types)}
+def _used(census: Census, path: TeamPath) -> dict[GpuType, int]:
+    amounts = {gpu_type: census.team_gpus_milli[path, gpu_type] for gpu_type in (ANY_TYPE, *census.gpus)}
     return {gpu_type: milli for gpu_type, milli in amounts.items() if milli}
 
 

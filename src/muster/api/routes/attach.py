@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, WebSocket, WebSocketDisconnect
 from muster.access.permissions import Permission
 from muster.api.asking import change, changeable
 from muster.api.gate import TICKET, Caller, NeedsTicket
-from muster.api.lookup import single
 from muster.api.ports import Terminal
+from muster.api.records import single
 from muster.api.routes.jobs import JobPath
 from muster.api.services import Services
 from muster.model.errors import Conflict, MusterError
@@ -29,16 +29,15 @@ _MAY_CHANGE = NeedsTicket(Permission.JOBS_CHANGE)
 @router.websocket("/v1/jobs/{job}/attach")
 async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, Depends(_MAY_CHANGE)]) -> None:
     """Bytes in both directions until the worker is gone or the person leaves; the job goes on without them."""
-    known = await changeable(caller, job, "jobs.attach")
-    record = single(caller.deps.control.state, known)
+    record = single(await changeable(caller, job, "jobs.attach"))
     if record.spec.interactive is None:
         raise Conflict(f"{job} is not interactive: its file has no `interactive`, so it has no terminal")
     places = caller.services.terminals
     places.enter(caller.subject)
     try:
-        terminal = await caller.services.at_terminal(caller.deps.terminals.attach, known)
+        terminal = await caller.services.at_terminal(caller.deps.terminals.attach, record.id)
         try:
-            await change(caller, "jobs.attach", known, lambda _engine, _now_ms: None)
+            await change(caller, "jobs.attach", record.id, lambda _engine, _now_ms: None)
             await websocket.accept(subprotocol=_chosen(websocket))
             await _Conversation(websocket, terminal, caller.services).hold()
         finally:

@@ -11,7 +11,7 @@ from muster.access.permissions import Permission
 from muster.access.principal import teams_with
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
-from muster.api.hub import Hub, View
+from muster.api.hub import Hub, Watched
 from muster.api.routes.answers import errors
 from muster.api.schemas.events import EventFilters
 from muster.api.stream import Stream
@@ -55,10 +55,10 @@ async def watch_events(
     `id` is the version, `event` the kind, `data` a `LogEvent`. A comment comes every 15 seconds. Who is too slow is
     disconnected, and resumes with `Last-Event-ID`.
     """
-    view = View(
+    view = Watched(
         teams=teams_with(caller.principal, Permission.JOBS_SEE),
         team=None if filters.team is None else TeamPath(filters.team),
-        job=None if filters.job is None else visible(caller, filters.job),
+        job=None if filters.job is None else (await visible(caller, filters.job)).id,
     )
     is_number = last_event_id.isascii() and last_event_id.isdigit()
     after = int(last_event_id) if is_number else filters.after
@@ -71,7 +71,7 @@ async def watch_events(
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-async def _frames(hub: Hub, view: View, after: int | None) -> AsyncGenerator[bytes, None]:
+async def _frames(hub: Hub, view: Watched, after: int | None) -> AsyncGenerator[bytes, None]:
     yield b": welcome\n\n"
     async for chunk in hub.watch(view, after):
         yield chunk or _HEARTBEAT

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 from collections.abc import AsyncGenerator, Iterator
+from functools import cache
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -11,15 +12,14 @@ from starlette.responses import Response
 
 from muster.access.permissions import Permission
 from muster.api.gate import Caller, Needs
-from muster.api.lookup import user_of
 from muster.api.routes.answers import errors
 from muster.api.stream import Stream
 from muster.core.run_times import run_ms
-from muster.engine.state import State
 from muster.formats.trace_csv import csv_rows
 from muster.model.job import Job
 from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace, TraceJob
+from muster.store.base import JobArchive
 
 router = APIRouter(tags=["jobs"])
 
@@ -39,29 +39,23 @@ ROWS_AT_ONCE = 1_000
 )
 async def export_jobs(caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]) -> Response:
     """Jobs that have run and ended, of the teams that you may see, for `muster simulate`."""
-    rows = csv_rows(await asyncio.to_thread(_trace, caller))
+    rows = csv_rows(await asyncio.to_thread(_trace, caller, caller.deps.jobs))
     return Stream(_text(rows), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
-def _trace(caller: Caller) -> Trace:
+def _trace(caller: Caller, archive: JobArchive) -> Trace:
     """What they may see of everything that has run. On a thread: there may be a million jobs."""
-    state = caller.deps.control.state
+    sees = cache(caller.sees)
     ran = [
         job
-        for job in _final(caller, state)
-        if run_ms(job.spec, job.attained_gpu_ms) > 0 and job.spec.gang_gpu_milli > 0
+        for job in archive.ended()
+        if run_ms(job.spec, job.attained_gpu_ms) > 0 and job.spec.gang_gpu_milli > 0 and sees(job.spec.team)
     ]
     begin_ms = min((job.submitted_ms for job in ran), default=0)
-    return Trace(name="export", jobs=tuple(_trace_job(state, job, begin_ms) for job in ran))
+    return Trace(name="export", jobs=tuple(_trace_job(job, begin_ms) for job in ran))
 
 
-def _final(caller: Caller, state: State) -> list[Job]:
-    jobs = [job for job in list(state.jobs.values()) if job.state.is_final]
-    seen = {team for team in {job.spec.team for job in jobs} if caller.sees(team)}
-    return [job for job in jobs if job.spec.team in seen]
-
-
-def _trace_job(state: State, job: Job, begin_ms: int) -> TraceJob:
+def _trace_job(job: Job, begin_ms: int) -> TraceJob:
     spec = job.spec
     return TraceJob(
         id=job.id,
@@ -69,7 +63,7 @@ def _trace_job(state: State, job: Job, begin_ms: int) -> TraceJob:
         run_ms=run_ms(spec, job.attained_gpu_ms),
         gpu_milli=_as_a_trace_says(spec.gang_gpu_milli),
         team=spec.team,
-        user=user_of(state, job.id),
+        user=job.user,
         name=spec.name,
         tier=spec.tier,
         priority=spec.priority,

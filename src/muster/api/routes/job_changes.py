@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
 from muster.access.principal import may
-from muster.api.asking import change, changeable
+from muster.api.asking import change, changeable, visible
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.jobs import job_body
 from muster.api.routes.answers import CHANGED
@@ -81,8 +81,7 @@ async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
 
 def _check_bounds(engine: Engine, job: JobId, changes: JobChanges) -> None:
     """Raise when a job would get what its team may not ask for; a tier that does not exist is told by the engine."""
-    state = engine.state
-    spec = state.array_specs[job] if job in state.array_specs else engine.job(job).spec
+    state, spec = engine.state, engine.record(job).spec
     is_known = changes.tier is None or changes.tier in state.snapshot.setting.tier_rank
     if is_known and (problem := change_beyond_bounds(spec, changes, state.snapshot.ledger.teams)) is not None:
         raise Refused(problem)
@@ -92,13 +91,13 @@ async def _changed(
     caller: Caller, job: str, action: str, because: Because | None, act: Callable[[Engine, JobId, int], bool]
 ) -> Job:
     """The job after somebody who may has changed it."""
-    known = await changeable(caller, job, action)
+    known = (await changeable(caller, job, action)).id
     reason = "" if because is None else because.reason
 
     def acted(engine: Engine, now_ms: int) -> None:
-        state = engine.state.state_of(known)
-        if not act(engine, known, now_ms) and action != "jobs.cancel" and state is not None and state.is_final:
+        state = engine.record(known).state
+        if not act(engine, known, now_ms) and action != "jobs.cancel" and state.is_final:
             raise HasEnded(f"{known} has ended; nothing was changed")
 
     await change(caller, action, known, acted, reason=reason)
-    return job_body(caller.deps.control.state, known, caller.deps.clock.now_ms())
+    return job_body(await visible(caller, known), caller.deps.clock.now_ms())

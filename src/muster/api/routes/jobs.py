@@ -1,6 +1,7 @@
 """Jobs: which there are, what each is doing, and why it waits."""
 
 import asyncio
+from collections.abc import Callable
 from heapq import merge
 from itertools import islice
 from typing import Annotated
@@ -8,11 +9,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from muster.access.permissions import Permission
-from muster.access.principal import covers
+from muster.access.principal import teams_with
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
 from muster.api.job_list import Room
-from muster.api.lookup import single, spec_of, user_of
 from muster.api.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
 from muster.api.rendering.jobs import job_body
@@ -21,14 +21,22 @@ from muster.api.routes.answers import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
 from muster.api.schemas.jobs import Job, JobFilters, Why
+from muster.core.arrays import tasks_of
 from muster.core.explain import Explanation
-from muster.engine.state import State
 from muster.formats.wire import ID_CHARS
+from muster.live.feed import Published
 from muster.model import job as model
-from muster.model.ids import JobId, TeamPath
+from muster.model.access import covers
+from muster.model.array import ArrayRecord, JobRecord
+from muster.model.ids import TeamPath, TierName
 from muster.model.limits import ESTIMATE_HORIZON_MS
+from muster.store.base import JobFilter
+from muster.views.view import View
 
 router = APIRouter(tags=["jobs"])
+
+TASKS_AT_ONCE = 500
+"""Tasks of an ended array that are looked up together."""
 
 JobPath = Annotated[str, Path(min_length=1, max_length=ID_CHARS, description="Its id.", examples=["job-7"])]
 Sees = Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]
@@ -40,34 +48,22 @@ async def list_jobs(caller: Sees, filters: Annotated[JobFilters, Query()]) -> Pa
 
     A page may hold fewer jobs than asked for and still have a `next`: few of those that were looked at matched.
     """
-    state, now_ms = caller.deps.control.state, caller.deps.clock.now_ms()
     if filters.array is not None:
-        return _tasks(caller, state, filters, now_ms)
-    seen: dict[TeamPath, bool] = {}
-
-    def is_wanted(job: JobId) -> bool:
-        spec = spec_of(state, job)
-        if spec is None:
-            return False
-        if spec.team not in seen:
-            seen[spec.team] = caller.sees(spec.team)
-        return seen[spec.team] and _agrees(state, job, filters)
-
-    found = caller.services.job_list.page(
-        state,
-        is_wanted,
-        active=_only_active(filters),
-        before=number_place("jobs", filters.cursor),
-        limit=filters.limit,
-    )
-    items = [job_body(state, job, now_ms) for job in found.jobs]
+        return await _tasks(caller, filters)
+    before, jobs = number_place("jobs", filters.cursor), caller.services.job_list
+    if _only_active(filters):
+        found = jobs.active(_wanted(caller, filters), before=before, limit=filters.limit)
+    else:
+        found = await jobs.any(_archived(caller, filters), before=before, limit=filters.limit)
+    now_ms = caller.deps.clock.now_ms()
+    items = [job_body(job, now_ms) for job in found.jobs]
     return Page(items=items, next=None if found.next is None else cursor_of("jobs", found.next))
 
 
 @router.get("/v1/jobs/{job}", operation_id="show_job", summary="Show a job", responses=FOUND)
 async def show_job(caller: Sees, job: JobPath) -> Job:
     """A job, a task of an array, or an array as a whole."""
-    return job_body(caller.deps.control.state, visible(caller, job), caller.deps.clock.now_ms())
+    return job_body(await visible(caller, job), caller.deps.clock.now_ms())
 
 
 @router.get(
@@ -78,15 +74,15 @@ async def show_job(caller: Sees, job: JobPath) -> Job:
 )
 async def explain_job(caller: Sees, job: JobPath) -> Why:
     """Every reason, what would help, its place in the queue, and when it may start."""
-    state = caller.deps.control.state
-    record = _spokesman(state, visible(caller, job))
-    if record.state.is_final or record.state.holds_resources:
+    found = await visible(caller, job)
+    record = _spokesman(caller.deps.control.view, found)
+    if isinstance(record, ArrayRecord) or record.state.is_final or record.state.holds_resources:
         return why_body(record, None, None, None)
     outlook = caller.services.outlook
     now_ms = caller.deps.clock.now_ms()
     explained = await outlook.explanation(record.id, now_ms)
     estimate = await outlook.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
-    return why_body(record, explained, estimate, state.snapshot.holds.get(record.id))
+    return why_body(record, explained, estimate, caller.deps.control.view.holds.get(record.id))
 
 
 @router.get(
@@ -94,15 +90,15 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
 )
 async def list_job_events(caller: Sees, job: JobPath, paging: Annotated[Paging, Query()]) -> Page[LogEvent]:
     """The job's part of the log, oldest first. Of a task, also what was said to its array."""
-    known = visible(caller, job)
+    record = await visible(caller, job)
     after = number_place("events", paging.cursor) or 0
-    state = caller.deps.control.state
-    record = state.jobs.get(known)
-    named = [known] if record is None or record.array_parent is None else [known, record.array_parent]
+    array = record.array_parent if isinstance(record, model.Job) else None
+    named = [record.id] if array is None else [record.id, array]
     pages = [await asyncio.to_thread(caller.deps.events.events_after, after, paging.limit + 1, each) for each in named]
     events = list(islice(merge(*pages, key=lambda each: each[0]), paging.limit + 1))
     conceal = caller.deps.settings.conceal
-    items = [LogEvent(**event_body(version, event, state, conceal)) for version, event in events[: paging.limit]]
+    owned = [(version, Published(event, record.spec.team, record.user)) for version, event in events[: paging.limit]]
+    items = [LogEvent(**event_body(version, published, conceal)) for version, published in owned]
     is_last = len(events) <= paging.limit
     return Page(items=items, next=None if is_last else cursor_of("events", items[-1].version))
 
@@ -114,29 +110,55 @@ def _is_worth_a_look(explained: Explanation | None, now_ms: int) -> bool:
     return explained.p50_ms <= now_ms + ESTIMATE_HORIZON_MS
 
 
-def _spokesman(state: State, job: JobId) -> model.Job:
-    """The job itself; of an array, the first task that waits, or else the first that has not ended."""
-    if job not in state.arrays:
-        return single(state, job)
-    tasks = [state.jobs[task] for task in state.arrays[job].tasks]
-    going = [task for task in tasks if not task.state.is_final]
+def _spokesman(view: View, record: JobRecord) -> JobRecord:
+    """The job itself; of an array that goes on, the first task that waits, or else the first that has not ended."""
+    if not isinstance(record, ArrayRecord):
+        return record
+    tasks = (view.jobs.get(task) for task in tasks_of(record))
+    going = [task for task in tasks if task is not None and not task.state.is_final]
     waiting = (task for task in going if not task.state.holds_resources)
-    return next(waiting, going[0] if going else tasks[0])
+    return next(waiting, going[0] if going else record)
 
 
-def _tasks(caller: Caller, state: State, filters: JobFilters, now_ms: int) -> Page[Job]:
-    array = visible(caller, filters.array or "")
+async def _tasks(caller: Caller, filters: JobFilters) -> Page[Job]:
+    """The tasks of an array, by index."""
+    array = await visible(caller, filters.array or "")
     start = number_place("tasks", filters.cursor) or 0
-    tasks = state.arrays[array].tasks if array in state.arrays else ()
-    found = ((place, task) for place, task in enumerate(tasks[start:], start) if _agrees(state, task, filters))
-    room = Room(state, filters.limit)
-    items: list[Job] = []
-    for _, task in found:
-        items.append(job_body(state, task, now_ms))
-        if not room.take(task):
-            break
-    following = next(found, None)
-    return Page(items=items, next=None if following is None else cursor_of("tasks", following[0]))
+    tasks = tasks_of(array) if isinstance(array, ArrayRecord) else ()
+    room, items, now_ms = Room(filters.limit), list[Job](), caller.deps.clock.now_ms()
+    for begin in range(start, len(tasks), TASKS_AT_ONCE):
+        found = await caller.services.records.find_all(tasks[begin : begin + TASKS_AT_ONCE])
+        for place, task in enumerate(tasks[begin : begin + TASKS_AT_ONCE], start=begin + 1):
+            if task in found and _agrees(found[task], filters):
+                items.append(job_body(found[task], now_ms))
+                if not room.take(found[task]):
+                    return Page(items=items, next=cursor_of("tasks", place) if place < len(tasks) else None)
+    return Page(items=items, next=None)
+
+
+def _wanted(caller: Caller, filters: JobFilters) -> Callable[[JobRecord], bool]:
+    """Tells which of the jobs that are alive to show."""
+    seen: dict[TeamPath, bool] = {}
+
+    def is_wanted(job: JobRecord) -> bool:
+        team = job.spec.team
+        if team not in seen:
+            seen[team] = caller.sees(team)
+        return seen[team] and _agrees(job, filters)
+
+    return is_wanted
+
+
+def _archived(caller: Caller, filters: JobFilters) -> JobFilter:
+    """The same as a question to the archive."""
+    return JobFilter(
+        states=tuple(state for state in model.JobState if _is_in(state, filters)) if filters.state else (),
+        teams=teams_with(caller.principal, Permission.JOBS_SEE),
+        team=None if filters.team is None else TeamPath(filters.team),
+        user=filters.user,
+        name=filters.name,
+        tier=None if filters.tier is None else TierName(filters.tier),
+    )
 
 
 def _only_active(filters: JobFilters) -> bool:
@@ -145,20 +167,16 @@ def _only_active(filters: JobFilters) -> bool:
     )
 
 
-def _agrees(state: State, job: JobId, filters: JobFilters) -> bool:
-    spec = spec_of(state, job)
-    if spec is None:
-        return False
+def _agrees(job: JobRecord, filters: JobFilters) -> bool:
+    spec = job.spec
     is_wanted = (
         (filters.team is None or covers(TeamPath(filters.team), spec.team))
         and (filters.name is None or filters.name == spec.name)
         and (filters.tier is None or filters.tier == spec.tier)
-        and (filters.user is None or filters.user == user_of(state, job))
+        and (filters.user is None or filters.user == job.user)
     )
-    return is_wanted and (not filters.state or _is_in(state.state_of(job), filters))
+    return is_wanted and (not filters.state or _is_in(job.state, filters))
 
 
-def _is_in(job_state: model.JobState | None, filters: JobFilters) -> bool:
-    if job_state is None:
-        return False
+def _is_in(job_state: model.JobState, filters: JobFilters) -> bool:
     return job_state in filters.state or ("ended" if job_state.is_final else "active") in filters.state

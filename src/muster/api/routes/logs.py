@@ -12,8 +12,8 @@ from starlette.responses import Response
 from muster.access.permissions import Permission
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
-from muster.api.lookup import single
 from muster.api.ports import LogChunk
+from muster.api.records import single
 from muster.api.routes.answers import errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.logs import LogRange
@@ -58,7 +58,7 @@ async def read_log(
 
     What is followed ends after ten minutes all the same: come again with the offset that you have come to.
     """
-    record = single(caller.deps.control.state, visible(caller, job))
+    record = single(await visible(caller, job))
     attempt = record.attempt if part.attempt is None else part.attempt
     if not 1 <= attempt <= record.attempt:
         wanted = "has not started yet" if not record.attempt else f"has had {record.attempt} attempts, counted from 1"

@@ -31,13 +31,13 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.NODES_CHANGE))]
 @router.get("/v1/nodes", operation_id="list_nodes", summary="List nodes", responses=SEEN)
 async def list_nodes(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Node]:
     """All nodes, in the order they are configured in."""
-    state = caller.deps.control.state
-    nodes = list(state.nodes.values())
+    view = caller.deps.control.view
+    nodes = list(view.nodes.values())
     start = _start(nodes, text_place("nodes", paging.cursor))
     shown = nodes[start : start + paging.limit]
-    in_use = uses(state)
+    in_use = uses(view)
     conceal = caller.deps.settings.conceal
-    items = [node_body(state, node, in_use.get(node.name), caller.sees, conceal) for node in shown]
+    items = [node_body(view, node, in_use.get(node.name), caller.sees, conceal) for node in shown]
     is_last = start + len(shown) >= len(nodes)
     return Page(items=items, next=None if is_last or not shown else cursor_of("nodes", shown[-1].name))
 
@@ -85,7 +85,7 @@ async def undrain_node(caller: MayChange, node: NodePath, body: Because | None =
 
 
 def _known(caller: Caller, node: str) -> NodeName:
-    if node not in caller.deps.control.state.nodes:
+    if node not in caller.deps.control.view.nodes:
         raise NotFound(f"there is no node {node}")
     return NodeName(node)
 
@@ -100,11 +100,11 @@ def _present(engine: Engine, name: NodeName) -> model.Node:
 
 
 def _shown(caller: Caller, name: NodeName) -> Node:
-    state = caller.deps.control.state
-    node = state.nodes.get(name)
+    view = caller.deps.control.view
+    node = view.nodes.get(name)
     if node is None:
         raise NotFound(f"there is no node {name}")
-    return node_body(state, node, uses(state).get(name), caller.sees, caller.deps.settings.conceal)
+    return node_body(view, node, uses(view).get(name), caller.sees, caller.deps.settings.conceal)
 
 
 def _start(nodes: list[model.Node], after: str | None) -> int:

@@ -16,6 +16,7 @@ from muster.api.schemas.quarantine import QuarantinedGang
 from muster.engine.engine import Engine
 from muster.formats.wire import ID_CHARS
 from muster.model.access import EVERY_TEAM
+from muster.model.array import JobRecord
 from muster.model.ids import JobId
 from muster.model.quarantine import FoundGang
 
@@ -32,7 +33,8 @@ async def list_quarantine(caller: MayChange, paging: Annotated[Paging, Query()])
     after = text_place("quarantine", paging.cursor)
     rest = [each for each in found if after is None or _place(*each[0]) > after]
     shown = rest[: paging.limit]
-    items = [_body(caller, job, attempt, parts) for (job, attempt), parts in shown]
+    known = await caller.services.records.find_all([job for (job, _), _ in shown])
+    items = [_body(job, attempt, parts, known.get(job)) for (job, attempt), parts in shown]
     is_last = len(shown) == len(rest)
     return Page(items=items, next=None if is_last else cursor_of("quarantine", _place(*shown[-1][0])))
 
@@ -59,15 +61,15 @@ async def kill_quarantined(caller: MayChange, job: JobPath, body: Because | None
     name = JobId(job)
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="quarantine.kill", subject=name)
 
-    def kill(engine: Engine, _: int) -> None:
-        engine.kill_quarantined(name)
+    def kill(engine: Engine, now_ms: int) -> None:
+        engine.kill_quarantined(name, now_ms, by=caller.name)
 
     await change(caller, "quarantine.kill", name, kill, reason="" if body is None else body.reason)
 
 
 def _gangs(caller: Caller) -> dict[tuple[JobId, int], list[FoundGang]]:
     found: dict[tuple[JobId, int], list[FoundGang]] = {}
-    for gangs in tuple(caller.deps.control.state.quarantine.gangs.values()):
+    for gangs in caller.deps.control.view.quarantine.values():
         for gang in gangs:
             found.setdefault((gang.job, gang.attempt), []).append(gang)
     return found
@@ -77,15 +79,14 @@ def _place(job: JobId, attempt: int) -> str:
     return f"{job} {attempt:09}"
 
 
-def _body(caller: Caller, job: JobId, attempt: int, parts: list[FoundGang]) -> QuarantinedGang:
+def _body(job: JobId, attempt: int, parts: list[FoundGang], known: JobRecord | None) -> QuarantinedGang:
     spec = next((part.spec for part in parts if part.spec is not None), None)
-    known = caller.deps.control.state.state_of(job)
     workers = sorted((worker for part in parts for worker in part.workers), key=lambda worker: worker.rank)
     return QuarantinedGang(
         job=job,
         attempt=attempt,
         name=None if spec is None else spec.name,
         team=None if spec is None else spec.team,
-        state=None if known is None else known.value,
+        state=None if known is None else known.state.value,
         workers=[Worker.model_validate(body) for body in worker_bodies(tuple(workers))],
     )

@@ -17,10 +17,10 @@ router = APIRouter(tags=["jobs"])
 @router.get("/v1/queue", operation_id="show_queue", summary="Show how busy it is", responses=SEEN)
 async def show_queue(caller: Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]) -> Queue:
     """How many jobs run and wait by tier and team, how many GPUs are in use, and the longest wait."""
-    state = caller.deps.control.state
-    census = caller.services.counting.census(state)
+    view = caller.deps.control.view
+    census = caller.services.counting.census(view)
     teams = sorted({team for _, team in (*census.running, *census.waiting)})
-    tiers = [tier.name for tier in state.snapshot.rules.tiers]
+    tiers = [tier.name for tier in view.rules.tiers]
     return Queue(
         running=census.running.total(),
         waiting=census.waiting.total(),

@@ -68,7 +68,7 @@ async def put_policy(caller: MayChange, body: schemas.NewPolicy) -> schemas.Poli
 
 
 def _rules(caller: Caller) -> Rules:
-    return caller.deps.control.state.snapshot.rules
+    return caller.deps.control.view.rules
 
 
 async def _put(caller: Caller, part: str, value: object, merged: Callable[[Rules, Rules], Rules]) -> None:

@@ -14,10 +14,12 @@ from muster.api.gate import Caller, Needs
 from muster.api.rendering.events import kind_of
 from muster.api.rendering.times import time_of
 from muster.api.routes.answers import FOUND
-from muster.api.routes.jobs import JobPath
+from muster.api.routes.jobs import TASKS_AT_ONCE, JobPath
 from muster.api.schemas.story import Sentence, Story
+from muster.core.arrays import tasks_of
 from muster.engine import telling
 from muster.engine.story import Turn, turns
+from muster.model.array import ArrayRecord
 from muster.model.events import Event
 from muster.model.ids import JobId
 from muster.model.job import Job
@@ -38,17 +40,23 @@ async def tell_job(caller: Sees, job: JobPath) -> Story:
 
     Of an array it is what was said to all tasks, the first start, those that failed, and the end of the last.
     """
-    known = visible(caller, job)
-    state, events = caller.deps.control.state, caller.deps.events
-    record = state.jobs.get(known)
-    if record is not None:
-        told = await asyncio.to_thread(_of_job, events, record, state.version)
-        return _body(known, record.state, told, caller.deps.settings.conceal)
-    tally = state.arrays[known]
-    tasks = tuple(state.jobs[task] for task in tally.tasks)
-    said = await asyncio.to_thread(events.events_after, 0, STORY_EVENTS, known)
-    told = telling.told_of_array((event for _, event in said), tasks)
-    return _body(known, tally.progress().state, told, caller.deps.settings.conceal)
+    record = await visible(caller, job)
+    events = caller.deps.events
+    if isinstance(record, Job):
+        told = await asyncio.to_thread(_of_job, events, record, caller.deps.control.view.version)
+    else:
+        said = await asyncio.to_thread(events.events_after, 0, STORY_EVENTS, record.id)
+        told = telling.told_of_array((event for _, event in said), await _tasks(caller, record))
+    return _body(record.id, record.state, told, caller.deps.settings.conceal)
+
+
+async def _tasks(caller: Caller, array: ArrayRecord) -> list[Job]:
+    """The records of all tasks, some at a time."""
+    tasks, found = tasks_of(array), list[Job]()
+    for begin in range(0, len(tasks), TASKS_AT_ONCE):
+        records = await caller.services.records.find_all(tasks[begin : begin + TASKS_AT_ONCE])
+        found += [each for each in records.values() if isinstance(each, Job)]
+    return found
 
 
 def _of_job(events: EventPages, job: Job, version: int) -> tuple[telling.Sentence, ...]:

@@ -9,7 +9,6 @@ from muster.access.permissions import Permission
 from muster.api.asking import require, visible
 from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
-from muster.api.lookup import spec_of, team_of
 from muster.api.openapi import schema_of
 from muster.api.outlook import CANDIDATE
 from muster.api.problems import Told
@@ -23,9 +22,10 @@ from muster.api.schemas.jobs import DryRun, Job, Submission
 from muster.api.schemas.problems import Problem
 from muster.core.admission import Rejected
 from muster.core.dependencies import Fate, fate
+from muster.core.pricing import cost
 from muster.engine.engine import Engine, Submitted
-from muster.engine.state import State
 from muster.formats.wire import closest
+from muster.model.array import ArrayRecord
 from muster.model.errors import Conflict, InvalidInput, NeverRuns
 from muster.model.ids import JobId
 from muster.model.plan import ReasonCode
@@ -64,7 +64,7 @@ async def submit_job(
     read = await _read(caller, request)
     spec = read.spec
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
-    _check_dependencies(caller, spec)
+    await _check_dependencies(caller, spec)
     if dry_run:
         response.status_code = 200
         return await _tried(caller, spec)
@@ -77,7 +77,7 @@ async def submit_job(
     submitted = await caller.services.ask(submit)
     response.status_code = 201 if submitted.is_new else 200
     response.headers["Location"] = f"/v1/jobs/{submitted.job}"
-    return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
+    return await _shown(caller, submitted.job)
 
 
 @router.post(
@@ -89,10 +89,9 @@ async def submit_job(
 )
 async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) -> Job:
     """The tasks of an array that failed, or a job that has ended, as a new job."""
-    known = visible(caller, job)
-    spec = spec_of(caller.deps.control.state, known)
-    assert spec is not None  # It is visible, so it is there.
-    await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.retry", subject=known)
+    record = await visible(caller, job)
+    known, team = record.id, record.spec.team
+    await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
 
     def retry(engine: Engine, now_ms: int) -> Submitted:
         answer = _submitted_again(engine, known, now_ms, caller.name)
@@ -100,7 +99,7 @@ async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) 
         return _entered(caller, engine, now_ms, answer, "jobs.retry", of=known, reason=reason)
 
     submitted = await caller.services.ask(retry)
-    return job_body(caller.deps.control.state, submitted.job, caller.deps.clock.now_ms())
+    return await _shown(caller, submitted.job)
 
 
 async def _read(caller: Caller, request: Request) -> ReadSubmission:
@@ -132,11 +131,19 @@ def _check_team(spec: JobSpec, rules: Rules) -> None:
         raise InvalidInput("; ".join(part for part in (f"there is no team {spec.team}", hint, remedy) if part))
 
 
-def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
+async def _shown(caller: Caller, job: JobId) -> Job:
+    """A job that was submitted just now."""
+    record = await caller.services.records.find(job)
+    assert record is not None  # It is durable, so it is there.
+    return job_body(record, caller.deps.clock.now_ms())
+
+
+async def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
     """A job that they may not see does not exist, as far as they can tell."""
+    known = await caller.services.records.find_all([each.job for each in spec.depends_on])
     for dependency in spec.depends_on:
-        team = team_of(caller.deps.control.state, dependency.job)
-        if team is None or not caller.sees(team):
+        record = known.get(dependency.job)
+        if record is None or not caller.sees(record.spec.team):
             message = f"depends on {dependency.job}, which does not exist; submit that job first"
             raise NeverRuns(ReasonCode.DEPENDENCY, message)
 
@@ -161,31 +168,31 @@ def _entered(
 
 
 def _submitted_again(engine: Engine, job: JobId, now_ms: int, by: str) -> Submitted | Rejected:
-    state = engine.state.state_of(job)
-    if job in engine.state.arrays:
+    record = engine.record(job)
+    if isinstance(record, ArrayRecord):
         answer = engine.retry_failed(job, now_ms, by=by)
         if answer is None:
             raise Conflict(f"no task of {job} has failed, so there is nothing to try again")
         return answer
-    if state is None or not state.is_final:
+    if not record.state.is_final:
         raise Conflict(f"{job} has not ended; cancel it first, or wait for its end")
-    return engine.submit(engine.job(job).spec, now_ms, by=by)
+    return engine.submit(record.spec, now_ms, by=by)
 
 
 async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
-    state = caller.deps.control.state
-    _check_team(spec, state.snapshot.rules)
-    trial = await caller.services.outlook.trial(changed(spec, array=None, depends_on=()), _unmet(spec, state))
+    view = caller.deps.control.view
+    _check_team(spec, view.rules)
+    outlook = caller.services.outlook
+    trial = await outlook.trial(changed(spec, array=None, depends_on=()), await _unmet(caller, spec))
     for refusal in trial.decision.rejected:
         if refusal.job == CANDIDATE:
             raise NeverRuns(refusal.code, refusal.message)
-    return dry_run_body(spec, trial, state.snapshot.setting)
+    return dry_run_body(trial, cost(spec, view.rules, {node.pool for node in view.nodes.values()}))
 
 
-def _unmet(spec: JobSpec, state: State) -> tuple[JobId, ...]:
-    unmet = []
-    for dependency in spec.depends_on:
-        job_state = state.state_of(dependency.job)
-        if job_state is not None and fate(job_state, dependency.when) is not Fate.MET:
-            unmet.append(dependency.job)
-    return tuple(unmet)
+async def _unmet(caller: Caller, spec: JobSpec) -> tuple[JobId, ...]:
+    known = await caller.services.records.find_all([each.job for each in spec.depends_on])
+    found = ((each, known.get(each.job)) for each in spec.depends_on)
+    return tuple(
+        each.job for each, record in found if record is not None and fate(record.state, each.when) is not Fate.MET
+    )

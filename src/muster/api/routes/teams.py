@@ -37,12 +37,12 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.QUOTA_CHANGE))]
 @router.get("/v1/teams", operation_id="list_teams", summary="List teams", responses=SEEN)
 async def list_teams(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Team]:
     """All teams by path, with their quotas and what they use."""
-    state = caller.deps.control.state
-    census = caller.services.counting.census(state)
+    view = caller.deps.control.view
+    census = caller.services.counting.census(view)
     after = text_place("teams", paging.cursor)
-    teams = [team for path, team in known_teams(state, census).items() if after is None or path > after]
-    usage = remembered_usage(state, caller.deps.clock.now_ms())
-    items = [team_body(state, team, census, usage) for team in teams[: paging.limit]]
+    teams = [team for path, team in known_teams(view, census).items() if after is None or path > after]
+    usage = remembered_usage(view, caller.deps.clock.now_ms())
+    items = [team_body(view, team, census, usage) for team in teams[: paging.limit]]
     return Page(items=items, next=cursor_of("teams", items[-1].path) if len(teams) > paging.limit else None)
 
 
@@ -61,7 +61,7 @@ async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
     """
     team = TeamPath(path)
     await require(caller, Permission.QUOTA_CHANGE, _parent(team), action="teams.put", subject=team)
-    if not caller.deps.control.state.snapshot.rules.teams:
+    if not caller.deps.control.view.rules.teams:
         # Without any, every team exists: the first one shuts all others out, which is for those to decide who may.
         await require(caller, Permission.QUOTA_CHANGE, EVERY_TEAM, action="teams.put", subject=team)
     bounds = {"tiers": body.tiers, "max_priority": body.max_priority, "allow_unpreemptible": body.allow_unpreemptible}
@@ -144,9 +144,9 @@ def _check_idle(engine: Engine, rules: Rules, team: TeamPath) -> None:
 
 
 def _shown(caller: Caller, team: TeamPath) -> Team:
-    state = caller.deps.control.state
-    census = caller.services.counting.census(state)
-    known = known_teams(state, census).get(team)
+    view = caller.deps.control.view
+    census = caller.services.counting.census(view)
+    known = known_teams(view, census).get(team)
     if known is None:
         raise NotFound(f"there is no team {team}")
-    return team_body(state, known, census, remembered_usage(state, caller.deps.clock.now_ms()))
+    return team_body(view, known, census, remembered_usage(view, caller.deps.clock.now_ms()))

@@ -1,6 +1,7 @@
 """Tokens: who you are, and letting others in."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -19,9 +20,9 @@ from muster.api.schemas.base import Page, Paging
 from muster.formats import wire
 from muster.formats.units import BadValue
 from muster.model.access import EVERY_TEAM, Binding, Token, is_reserved
+from muster.model.audit import AuditEntry
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.ids import TeamPath, TokenId
-from muster.token_store import made_with
 
 router = APIRouter(tags=["access"])
 
@@ -79,23 +80,24 @@ async def revoke_token(
     caller: MayChange, token: Annotated[str, Path(min_length=1, max_length=100, description="Its id.")]
 ) -> Response:
     """Let a token no longer in, nor any that was made with it, from now on."""
-    tree = made_with(TokenId(token), await _all(caller))
-    known = tree[0] if tree else None
+    known = next((each for each in await _all(caller) if each.id == token), None)
     if known is None or not may_revoke(caller.principal, known):
         if known is not None:
             await caller.services.note_denial(caller.principal, "tokens.revoke", token)
         raise NotFound(f"there is no token {token}")
     now_ms = caller.deps.clock.now_ms()
-    made = {"made_with": token}
-    done = [
-        entry(
-            caller.principal, now_ms, "tokens.revoke", each.id, for_name=each.acts_as, **(made if each != known else {})
-        )
-        for each in tree
-        if each == known or each.revoked_ms is None
-    ]
-    await asyncio.to_thread(caller.services.keyring.revoke, TokenId(token), now_ms, audit=done)
+
+    def account(tree: Sequence[Token]) -> list[AuditEntry]:
+        return [_revoked(caller, each, known.id, now_ms) for each in tree if each.revoked_ms is None or each is tree[0]]
+
+    await asyncio.to_thread(caller.services.keyring.revoke, known.id, now_ms, audit=account)
     return Response(status_code=204)
+
+
+def _revoked(caller: Caller, token: Token, named: TokenId, now_ms: int) -> AuditEntry:
+    """That a token was revoked: because it was named, or with the one that was."""
+    made = {} if token.id == named else {"made_with": named}
+    return entry(caller.principal, now_ms, "tokens.revoke", token.id, for_name=token.acts_as, **made)
 
 
 async def _all(caller: Caller) -> list[Token]:

@@ -50,6 +50,9 @@ class FakeBackend:
     def acknowledge(self) -> None:
         """Nothing is kept that could be forgotten."""
 
+    def decided(self) -> None:
+        """Nobody here decides in another's place."""
+
     def script(self, job: JobId, *scripts: Script) -> None:
         """Say how the attempts of a job behave; the last script goes for all further attempts."""
         self._scripts[job] = scripts

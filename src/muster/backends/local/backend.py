@@ -17,9 +17,11 @@ from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.greeting import found_gangs
-from muster.backends.local.link import Link, Listener, whereabouts
+from muster.backends.local.link import Link, Listener
+from muster.backends.local.news import News
 from muster.backends.local.ports import free_port
 from muster.backends.local.pruning import Pruning, make_room
+from muster.backends.local.whereabouts import whereabouts
 from muster.failpoints import failpoint
 from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound
@@ -35,7 +37,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, ranks_named
 from muster.model.leadership import Leadership
 from muster.model.node import Node
-from muster.model.node_limits import LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
+from muster.model.node_limits import CONTROL_SILENCE_MS, LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
 from muster.worker.output_budget import Disk
@@ -70,7 +72,9 @@ class LocalBackend:
         self._commands: deque[Command] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
-        self._news: deque[tuple[NodeName, int, ObservedEvent]] = deque()
+        self._news = News()
+        self._decided_s: float | None = None
+        """When somebody here decided last, by a clock that nobody sets."""
         self._received: dict[NodeName, int] = {}
         self._polled: dict[NodeName, int] = {}
         self._recorded: dict[NodeName, int] = {}
@@ -91,7 +95,12 @@ class LocalBackend:
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop.watch(self._bell, readable=self._rung)
         listener = Listener(
-            greeted=self._greeted, heard=self._take, lost=self._lost, swept=self._swept, refused=self._refused
+            greeted=self._greeted,
+            heard=self._take,
+            lost=self._lost,
+            swept=self._swept,
+            refused=self._refused,
+            decides=self._decides,
         )
         self._links = {node.name: Link(home, node, self._loop, listener, leadership, tuple(options)) for node in nodes}
         end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
@@ -110,11 +119,13 @@ class LocalBackend:
         """What was observed since the last call, in the order it happened. Never waits."""
         self._check_life()
         events = []
-        while self._news:
-            node, number, event = self._news.popleft()
+        was_full = self._news.is_full
+        for node, number, event in self._news.take():
             events.append(event)
             if node != NOWHERE:
                 self._polled[node] = number
+        if was_full:
+            self._ring()  # there is room again
         return tuple(events)
 
     def acknowledge(self) -> None:
@@ -123,10 +134,14 @@ class LocalBackend:
             self._recorded = dict(self._polled)
             self._ring()
 
+    def decided(self) -> None:
+        """Limits and grace periods that have passed were acted upon; while nobody says so, supervisors see to it."""
+        self._decided_s = time.monotonic()
+
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
         """How each node that is up limits its workers (`cgroup2`, `cgroup1`, `rlimits`), and what it does not limit."""
         return {
-            name: (link.hello["limits"], tuple(link.hello["unlimited"]))
+            name: (link.hello.get("limits", ""), tuple(link.hello.get("unlimited", ())))
             for name, link in self._links.items()
             if link.is_up
         }
@@ -204,8 +219,13 @@ class LocalBackend:
                 self._heard[node] = number
                 self._links[node].say({"heard": number})
 
+    def _decides(self) -> bool:
+        return self._decided_s is not None and time.monotonic() - self._decided_s < CONTROL_SILENCE_MS / 1000
+
     def _settle(self) -> None:
+        is_full = self._news.is_full
         for link in self._links.values():
+            link.hold(is_full)
             link.flush()
         if not self.has_caught_up and all(map(self._is_heard_out, self._links.values())):
             self.has_caught_up = self._has_news = True
@@ -222,9 +242,6 @@ class LocalBackend:
         """Send a command to the nodes it means."""
         if self._directory.is_older(command):
             return
-        if self._directory.is_of_older_attempt(command):
-            self._deny(command, ranks_named(command), "a newer attempt was heard of")
-            return
         unplaced = self._directory.unplaced(command)
         if unplaced and not all(link.has_greeted or link.is_lost for link in self._links.values()):
             self._unplaced.append(command)
@@ -237,7 +254,8 @@ class LocalBackend:
                 failpoint("send.before")
                 link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
                 failpoint("send.after")
-        self._deny(command, unplaced, "never started")
+        is_older = self._directory.is_of_older_attempt(command)
+        self._deny(command, unplaced, "a newer attempt was heard of" if is_older else "never started")
 
     def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
         """Say of workers that nobody has heard of that there are none."""
@@ -257,16 +275,23 @@ class LocalBackend:
     def _greeted(self, link: Link, hello: Message) -> None:
         """A node is there: learn what it knows, and say so if it was thought lost or has lost its workers."""
         name = link.node.name
+        found = found_gangs(name, hello, _now_ms())
         for job, attempt, generation, port, ranks in hello["gangs"]:
             self._directory.learn(name, job, attempt, generation, port, ranks)
-        if hello["last"] < self._received.get(name, 0):
+        for job, attempt, rank in hello.get("doomed", ()):
+            self._directory.learn_doomed(name, job, attempt, rank)
+        if hello.get("last", 0) < self._received.get(name, 0):
             self._received[name] = self._polled[name] = 0  # its folder is a new one
         self._heard[name] = 0
         if link.is_lost:
             self._return(link)
-        elif hello["lost"]:
-            self._losses[name] = hello["lost_after"]
-        self._tell(found_gangs(name, hello, _now_ms()))
+        elif hello.get("lost"):
+            self._losses[name] = hello.get("lost_after", 0)
+        self._tell(found)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """A node has greeted or is lost: what waited for it may be placed now, or denied."""
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
@@ -277,7 +302,7 @@ class LocalBackend:
 
     def _lost(self, link: Link, because: str) -> None:
         self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
-        self._ring()  # what waited for it to greet waits no longer
+        self._look_again()
 
     def _swept(self, link: Link) -> None:
         """Nothing of it is left. What ended by itself before is told first: it need not be done again."""
@@ -305,11 +330,13 @@ class LocalBackend:
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
                 self._tell(event, name, number)
+            case {"failed": dict(body)}:  # it cannot note this; it is reported again once it can
+                self._tell(report(body))
             case _:
                 pass
 
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
-        self._news.append((node, number, event))
+        self._news.put((node, number, event))
         self._has_news = True
 
 

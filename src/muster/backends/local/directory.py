@@ -10,9 +10,12 @@ from typing import assert_never
 
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.model.records import changed
+
+FORMER_ATTEMPTS = 3
+"""Attempts before the present one of which it is known where their workers were; older ones are gone long since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class _Listing:
     ended: dict[int, None] = field(default_factory=dict)
     others: dict[NodeName, None] = field(default_factory=dict)
     """Nodes of earlier attempts that have not heard of the present one."""
+    former: dict[tuple[int, int], NodeName] = field(default_factory=dict)
+    """By attempt and rank, where workers of the last attempts were: they may be about to end."""
 
 
 class Directory:
@@ -52,11 +57,16 @@ class Directory:
         listing.generation = max(listing.generation, generation)
         if attempt < listing.attempt:
             listing.others[node] = None
+            listing.former.update(dict.fromkeys(((attempt, rank) for rank in ranks), node))
             return
         if attempt > listing.attempt:
             self._begin(listing, attempt)
         listing.port = port or listing.port
         listing.nodes.update(dict.fromkeys(ranks, node))
+
+    def learn_doomed(self, node: NodeName, job: JobId, attempt: int, rank: int) -> None:
+        """A node says that a worker of an older attempt has not gone yet."""
+        self._listings.setdefault(job, _Listing()).former[attempt, rank] = node
 
     def node_of(self, job: JobId, rank: int | None = None) -> NodeName | None:
         """Where a worker is; without a rank, the first of its gang."""
@@ -76,16 +86,23 @@ class Directory:
         return listing is not None and command.attempt < listing.attempt
 
     def unplaced(self, command: Command) -> tuple[int, ...]:
-        """The ranks of a stop or a kill of which nobody knows where they are."""
+        """The ranks of a stop or a kill, or of anything for an older attempt, of which nobody knows where they are."""
+        listing = self._listings.get(command.job)
+        if listing is not None and command.attempt < listing.attempt:
+            return tuple(rank for rank in ranks_named(command) if (command.attempt, rank) not in listing.former)
         if not isinstance(command, SignalStop | KillWorkers):
             return ()
-        listing = self._listings.get(command.job)
         known = listing.nodes if listing is not None and listing.attempt == command.attempt else {}
         return tuple(rank for rank in command.ranks if rank not in known)
 
     def route(self, command: Command) -> list[Errand]:
-        """The commands for each node that this one means. Notes where workers are, and that it was heard."""
+        """The commands for each node that this one means. Notes where workers are, and that it was heard.
+
+        One for an older attempt goes to where its workers were. Only nodes know whether those are gone.
+        """
         listing = self._listings.setdefault(command.job, _Listing())
+        if command.attempt < listing.attempt:
+            return _older_errands(command, listing)
         listing.generation = max(listing.generation, command.generation)
         if command.attempt > listing.attempt:
             self._begin(listing, command.attempt)
@@ -109,6 +126,9 @@ class Directory:
 
     def _begin(self, listing: _Listing, attempt: int) -> None:
         listing.others.update(dict.fromkeys(listing.nodes.values()))
+        listing.former = {
+            place: node for place, node in listing.former.items() if place[0] >= attempt - FORMER_ATTEMPTS
+        } | {(listing.attempt, rank): node for rank, node in listing.nodes.items()}
         listing.attempt, listing.port = attempt, 0
         listing.nodes, listing.ended = {}, {}
 
@@ -118,13 +138,35 @@ class Directory:
         return self._free_port(start.job, start.attempt, taken)
 
 
+def _older_errands(command: Command, listing: _Listing) -> list[Errand]:
+    """What is asked of workers that a newer attempt has replaced."""
+    ranks: dict[NodeName, list[int]] = {}
+    for rank in ranks_named(command):
+        if (node := listing.former.get((command.attempt, rank))) is not None:
+            ranks.setdefault(node, []).append(rank)
+    return [Errand(node=node, command=_only(command, tuple(of_node)), port=0) for node, of_node in ranks.items()]
+
+
+def _only(command: Command, ranks: tuple[int, ...]) -> Command:
+    """A command without what it says of other workers."""
+    match command:
+        case StartWorkers():
+            return changed(command, workers=tuple(worker for worker in command.workers if worker.rank in ranks))
+        case SignalStop() | KillWorkers():
+            return changed(command, ranks=ranks)
+        case AskCheckpoint():
+            return command
+        case _:
+            assert_never(command)
+
+
 def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
     """What one node is to hear of a command."""
     match command:
         case StartWorkers():
             return changed(command, workers=tuple(worker for worker in command.workers if worker.node == node))
         case SignalStop() | KillWorkers():
-            return changed(command, ranks=tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
+            return _only(command, tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
         case AskCheckpoint():
             return command
         case _:

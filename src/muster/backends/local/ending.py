@@ -1,26 +1,18 @@
 """Ending the supervisors of this machine with everything that they run, also those that hang or are dead."""
 
-import os
-import select
-import signal
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
-from muster.backends.local.link import Whereabouts, whereabouts
+from muster.backends.local.whereabouts import whereabouts
 from muster.home import Home
 from muster.model.errors import TimedOut
 from muster.model.node_limits import SUPERVISOR_END_S
 from muster.model.reports import CheckpointSaved, WorkersExited
-from muster.processes import is_same
+from muster.processes import end_processes
 from muster.worker.crew import KILLED
-from muster.worker.inheritance import sweep
+from muster.worker.inheritance import Unnoted, sweep
 from muster.worker.journal import JOURNAL, recorded
 from muster.worker.messages import WorkerReport, report
-
-KILL_WAIT_S = 5.0
-"""How long a killed supervisor may take to be gone: what waits for a disk may take for ever."""
 
 
 def node_folders(home: Path) -> tuple[Path, ...]:
@@ -36,16 +28,18 @@ def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S
     `TimedOut` with what is still alive.
     """
     known = tuple(folders)
-    living = _tell_to_end(known)
-    give_up_s = time.monotonic() + timeout_s
-    while living and time.monotonic() < give_up_s:
-        time.sleep(0.005)
-        living = {name: each for name, each in living.items() if is_same(each.pid, each.start_ticks)}
-    for each in living.values():
-        _kill_for_good(each)
-    left = [f"{what} on {folder.name}" for folder in known for what in sweep(folder)]
+    living = [found for folder in known if (found := whereabouts(folder)) is not None]
+    end_processes([(each.pid, each.start_ticks) for each in living], patience_s=timeout_s, then_kill=True)
+    left = [f"{what} on {folder.name}" for folder in known for what in _swept(folder)]
     if left:
         raise TimedOut(f"these processes do not end: {', '.join(left)}; do they wait for a disk? Try again later")
+
+
+def _swept(folder: Path) -> tuple[str, ...]:
+    try:
+        return sweep(folder)
+    except Unnoted:  # nothing is alive; a successor reads how it ended once there is room
+        return ()
 
 
 def last_words(folder: Path) -> tuple[WorkerReport, ...]:
@@ -61,24 +55,3 @@ def _is_of_itself(event: WorkerReport) -> bool:
     if isinstance(event, WorkersExited):
         return not event.told and event.exit_code != KILLED
     return isinstance(event, CheckpointSaved)
-
-
-def _tell_to_end(folders: Iterable[Path]) -> dict[str, Whereabouts]:
-    """The supervisors that were told, by the names of their nodes."""
-    living = {folder.name: found for folder in folders if (found := whereabouts(folder)) is not None}
-    for found in living.values():
-        with suppress(ProcessLookupError):  # it may end at any moment by itself
-            os.kill(found.pid, signal.SIGTERM)
-    return living
-
-
-def _kill_for_good(supervisor: Whereabouts) -> None:
-    """End a supervisor that hangs. Its lock is free once it is gone."""
-    with suppress(ProcessLookupError):
-        handle = os.pidfd_open(supervisor.pid)
-        try:
-            if is_same(supervisor.pid, supervisor.start_ticks):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                select.select([handle], [], [], KILL_WAIT_S)
-        finally:
-            os.close(handle)

@@ -4,12 +4,19 @@ from muster.model.events import GangsFound
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.quarantine import FoundGang, SeenJob
-from muster.worker.messages import spec_from, worker_from
+from muster.worker.messages import BadMessage, spec_from, worker_from
 from muster.worker.service import Message
 
 
 def found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
-    """What a node runs, and the newest that it has heard of every job."""
+    """What a node runs, and the newest that it has heard of every job. `BadMessage` when it makes no sense."""
+    try:
+        return _found_gangs(node, hello, at_ms)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadMessage(f"not a greeting: {error!r}") from error
+
+
+def _found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
     heard = {job: max(ranks, default=-1) + 1 for job, _, _, _, ranks in hello["gangs"]}
     gangs = tuple(
         FoundGang(
@@ -17,7 +24,7 @@ def found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
             attempt=said["attempt"],
             generation=said["generation"],
             workers=tuple(_placed(node, worker) for worker in said["workers"]),
-            spec=None if said["spec"] is None else spec_from(said["spec"]),
+            spec=None if said.get("spec") is None else spec_from(said["spec"]),
             next_rank=heard.get(said["job"], 0),
         )
         for said in hello["alive"]

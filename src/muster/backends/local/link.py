@@ -1,8 +1,9 @@
 """One node's supervisor, from the side of the control plane: found or started, talked to, replaced when it dies.
 
-    absent ── start it, or find it alive ──▶ greeting ── hello ──▶ up
-       ▲                                        │                   │
-       └──────── pause, doubling ◀── it died, hung or never came ◀──┘
+    away ── none lives ──▶ starting ──▶ greeting ── all of hello ──▶ up
+     │ ▲                      │            ▲ │                       │
+     │ └── pause, doubling ◀──┴── died, hung or never came ◀─────────┘
+     └──── one lives ──────────────────────┘
 
 A successor ends what a dead supervisor left before it greets. Where none can be started, the node is swept from here,
 by its journal: only then is what it ran known to be gone.
@@ -11,20 +12,19 @@ Only the thread that runs the loop calls it.
 """
 
 import contextlib
-import json
 import os
 import signal
-import socket
-import subprocess
-import sys
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from enum import StrEnum
 from pathlib import Path
 
+from muster.backends.local.backlog import Backlog
+from muster.backends.local.patience import Patience
+from muster.backends.local.starting import Starting
+from muster.backends.local.sweeping import Sweeping
+from muster.backends.local.whereabouts import Whereabouts, reach, whereabouts
 from muster.home import Home
 from muster.model.leadership import Leadership
 from muster.model.node import Node
@@ -34,28 +34,37 @@ from muster.model.node_limits import (
     SUPERVISOR_HELLO_MS,
     SUPERVISOR_PAUSE_MAX_MS,
     SUPERVISOR_SILENCE_MS,
+    SUPERVISOR_START_MS,
 )
-from muster.private_files import open_private
 from muster.processes import is_same
-from muster.worker.inheritance import sweep
 from muster.worker.loop import Loop, Timer
-from muster.worker.processes import boot_id
-from muster.worker.service import Connection, Message, address
+from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST
+from muster.worker.service import Connection, Message
 
 RECONNECT_MS = 20
 """Between tries to reach a supervisor that lives: it has just closed the connection, or is about to die."""
+
+UNGREETED = 5
+"""After so many connections that were closed before a greeting was complete, the node cannot be reached."""
+
+ROUNDS = 10
+"""How many rounds a wait for a start or for a greeting has."""
 
 STEADY_S = 10.0
 """After this long up, the next death is the first again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
-    """A living supervisor."""
+class Phase(StrEnum):
+    """Where a link is. Each has one timer, and leaving it ends the timer."""
 
-    pid: int
-    start_ticks: int
-    token: str
+    AWAY = "away"
+    """Nobody is talked to; it is opened after a pause."""
+    STARTING = "starting"
+    GREETING = "greeting"
+    """Connected, and not all of the greeting has come."""
+    UP = "up"
+    CLOSED = "closed"
+    """For good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +79,8 @@ class Listener:
     """What a lost node ran is gone. Called once at most until it greets again."""
     refused: Callable[["Link", str], None]
     """The node obeys another control plane."""
+    decides: Callable[[], bool] = lambda: True
+    """True while somebody here keeps limits and grace periods."""
 
 
 class Link:
@@ -85,7 +96,6 @@ class Link:
         options: tuple[str, ...] = (),
     ) -> None:
         self.node = node
-        self.is_up = False
         self.is_lost = False
         self.has_greeted = False
         """True once it was up, also if it is lost now."""
@@ -97,32 +107,42 @@ class Link:
         self._listener = listener
         self._leadership = leadership
         self._options = options
+        self._phase = Phase.AWAY
+        self._timer: Timer | None = None
+        self._patience = Patience(SUPERVISOR_HELLO_MS, SUPERVISOR_HELLO_MS / ROUNDS)
+        """With what the present phase waits for."""
+        self._starting: Starting | None = None
         self._connection: Connection | None = None
-        self._backlog: deque[tuple[int, Message]] = deque()
-        """Commands that were not acknowledged."""
-        self._numbered = 0
+        self._is_held = False
+        """True while nothing is read from it."""
+        self._backlog = Backlog()
         self._handle: int | None = None
         """Tells when the supervisor ends."""
-        self._starting: subprocess.Popen[bytes] | None = None
-        self._timer: Timer | None = None
         self._failures = 0
         self._tries = 0
+        """To reach a supervisor that lives."""
+        self._hang_ups = 0
+        """Connections that ended since a greeting was complete."""
         self._up_s = 0.0
-        self._heard_s = 0.0
-        self._is_closed = False
-        self._sweeping: int | None = None
-        """Tells when a sweep has ended."""
+        self._sweeping: Sweeping | None = None
         self._is_swept = False
+
+    @property
+    def is_up(self) -> bool:
+        """True while the node can be talked to."""
+        return self._phase is Phase.UP
 
     def open(self) -> None:
         """Find the node's supervisor, or start one."""
-        if self._is_closed or self._starting is not None:
+        if self._phase is not Phase.AWAY:
             return
         found = whereabouts(self._folder)
-        if found is None:
-            self._start()
-        else:
+        if found is not None:
             self._connect(found)
+        elif self._handle is not None:
+            self._try_again()  # the last one is about to end, and has the node's lock until it has
+        else:
+            self._start()
 
     def say(self, message: Message) -> None:
         """Send a message; what is not a command is not kept."""
@@ -131,100 +151,119 @@ class Link:
 
     def command(self, message: Message) -> None:
         """Send a command, now or as soon as the node can be reached."""
-        self._numbered += 1
-        numbered = {"do": self._numbered, **message}
-        self._backlog.append((self._numbered, numbered))
+        self._backlog.add(message)
         if len(self._backlog) > SUPERVISOR_BACKLOG:
             self._backlog.clear()  # the control plane sends again what still matters
             self._kill("it has stopped taking commands")
             return
-        self.say(numbered)
+        self._say_commands()
+
+    def hold(self, is_held: bool) -> None:
+        """Read nothing more for now, or go on: the supervisor keeps what it has to say."""
+        if is_held is not self._is_held:
+            self._is_held = is_held
+            if self._connection is not None:
+                self._connection.hold(is_held)
 
     def flush(self) -> None:
-        """Send what was said."""
+        """Send what was said, and commands as far as the node takes them."""
+        self._say_commands()
         if self._connection is not None:
             self._connection.flush()
 
     def close(self) -> None:
         """Leave the supervisor alone. One that is just being started is waited for, so that others find it."""
-        self._is_closed = True
         if self._starting is not None:
             self._starting.wait()
-        self._hang_up()
+            self._starting = None
+        self._hang_up(Phase.CLOSED)
         self._forget_process()
+
+    def _enter(self, phase: Phase) -> None:
+        """Leave the present phase, with what it waited for."""
+        self._phase = phase
         if self._timer is not None:
             self._timer.cancel()
 
     def _later(self, delay_ms: float, happen: Callable[[], None]) -> None:
+        """Let something happen in this phase."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.after(delay_ms, happen)
 
+    def _wait(self, wait_ms: float, give_up: Callable[[], None]) -> None:
+        """Give up when the rounds of this phase have passed without a word."""
+        self._patience = patience = Patience(wait_ms, wait_ms / ROUNDS)
+
+        def pass_round() -> None:
+            if not self._is_held and patience.pass_round():
+                give_up()
+            else:
+                self._later(patience.round_ms, pass_round)
+
+        self._later(patience.round_ms, pass_round)
+
+    def _say_commands(self) -> None:
+        connection = self._connection
+        while connection is not None and self.is_up and connection.has_room:
+            message = self._backlog.next()
+            if message is None:
+                break
+            connection.say(message)
+
     def _start(self) -> None:
-        """Start a supervisor; the command returns when it can be talked to."""
+        """Start a supervisor."""
         try:
-            starting = self._launched()
+            self._starting = Starting(self._home, self.node.name, self._loop, self._started, self._options)
         except OSError as error:
             self._fail(f"its supervisor cannot be started: {error}")
             self._sweep()
             return
-        try:
-            handle = os.pidfd_open(starting.pid)
-        except OSError as error:
-            # If it has come up nevertheless, the next look finds it.
-            starting.kill()
-            starting.wait()
-            self._fail(f"its supervisor cannot be watched: {error}")
-            return
-        self._starting = starting
-        self._loop.watch(handle, readable=lambda: self._started(handle))
+        self._enter(Phase.STARTING)
+        # It gives up by itself before; one that is stopped, or waits for a dead disk, does not.
+        self._wait(SUPERVISOR_START_MS + SUPERVISOR_HELLO_MS, self._give_up_start)
 
-    def _launched(self) -> subprocess.Popen[bytes]:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        names = ("--home", str(self._home), "--node", self.node.name)
-        with open(self._folder / "supervisor.log", "ab", opener=open_private) as log:
-            return subprocess.Popen(
-                [sys.executable, "-P", "-m", "muster.worker", *names, *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def _started(self, handle: int) -> None:
-        self._loop.watch(handle)
-        os.close(handle)
-        assert self._starting is not None
-        code = self._starting.wait()
+    def _started(self, code: int) -> None:
         self._starting = None
         found = whereabouts(self._folder)
-        if self._is_closed:
-            return
         if found is None:
             self._fail(f"its supervisor cannot be started (exit code {code}): see {self._folder / 'supervisor.log'}")
             self._sweep()
         else:
             self._connect(found)
 
+    def _give_up_start(self) -> None:
+        assert self._starting is not None
+        self._starting.kill()
+        self._starting = None
+        self._fail("its supervisor hangs while it is started")
+
     def _connect(self, found: Whereabouts) -> None:
         """Reach a supervisor that lives, and show it its token."""
-        channel = _reach(self._folder) if self._is_watching(found) else None
+        channel = reach(self._folder) if self._is_watching(found) else None
         if channel is None:
-            self._tries += 1
-            if self._tries * RECONNECT_MS > SUPERVISOR_HELLO_MS:
-                self._kill("its supervisor cannot be reached")
-            else:
-                self._later(RECONNECT_MS, self.open)
+            self._try_again()
             return
         connection = Connection(channel, self._loop, hear=self._hear)
+        connection.hold(self._is_held)
         connection.closed = self._hung_up
         self._connection = connection
-        # Set before anything is sent: if the other side has closed meanwhile, sending sets another one.
-        self._later(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
+        # Entered before anything is sent: if the other side has closed meanwhile, sending leaves it again.
+        self._enter(Phase.GREETING)
+        self._wait(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
         shown = self._leadership
         rule = {"cluster": shown.cluster, "epoch": shown.epoch, "takes_over": shown.takes_over}
-        connection.say({"token": found.token, "as": "control", **rule})
+        connection.say({"token": found.token, "as": "control", "protocol": PROTOCOL, **rule})
         connection.flush()
+
+    def _try_again(self) -> None:
+        """Open it again in a moment; end a supervisor that lives and cannot be reached."""
+        self._tries += 1
+        if self._tries * RECONNECT_MS > SUPERVISOR_HELLO_MS:
+            self._kill("its supervisor cannot be reached")
+        else:
+            self._enter(Phase.AWAY)
+            self._later(RECONNECT_MS, self.open)
 
     def _is_watching(self, found: Whereabouts) -> bool:
         """Learn of its end from now on; False when that is not possible, because it has ended or nothing is left."""
@@ -252,20 +291,25 @@ class Link:
 
     def _kill(self, because: str) -> None:
         """End a supervisor that is good for nothing; another one takes over what it left."""
+        if self._phase is Phase.STARTING:
+            return  # it is not there yet
         if self._handle is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-        else:
-            self._fail(because)
+        self._tries = 0
+        self._fail(because)
 
     def _hear(self, _: Connection, message: Message) -> None:
-        self._heard_s = time.monotonic()
+        self._patience.heard()
         match message:
             case {"hello": dict(hello)}:
-                self._greeted(hello)
+                self._begin_greeting(hello)
+            case {"alive": dict(gang)} if self._phase is Phase.GREETING:
+                self.hello["alive"].append(gang)
+            case {"greeted": _} if self._phase is Phase.GREETING:
+                self._greeted()
             case {"done": int(number)}:
-                while self._backlog and self._backlog[0][0] <= number:
-                    self._backlog.popleft()
+                self._backlog.done(number)
             case {"pong": _}:
                 pass
             case {"refused": str(because)}:
@@ -274,46 +318,66 @@ class Link:
             case _:
                 self._listener.heard(self, message)
 
-    def _greeted(self, hello: Message) -> None:
-        self.hello = hello
-        self.is_up = self.has_greeted = True
-        self._up_s = time.monotonic()
-        self._tries = 0
-        self._listener.greeted(self, hello)
-        self.is_lost = self._is_swept = False
-        for _, message in self._backlog:
-            self.say(message)
-        self._check_pulse()
+    def _begin_greeting(self, hello: Message) -> None:
+        """Learn who it is. What it runs follows, a message for each gang; an older supervisor says all at once."""
+        spoken = hello.get("protocol")
+        if not isinstance(spoken, int) or not PROTOCOL_OLDEST <= spoken <= PROTOCOL:
+            self._fail(
+                f"its supervisor speaks protocol {spoken}, and this Muster {PROTOCOL_OLDEST} to {PROTOCOL}: "
+                "go on with the version that started it, or end it with `muster down --jobs`"
+            )
+            return
+        self.hello = {"alive": [], **hello}
+        if "alive" in hello:
+            self._greeted()
 
-    def _check_pulse(self) -> None:
-        silent_ms = (time.monotonic() - self._heard_s) * 1000
-        if silent_ms > SUPERVISOR_SILENCE_MS:
+    def _greeted(self) -> None:
+        self._enter(Phase.UP)
+        self.has_greeted = True
+        self._up_s = time.monotonic()
+        self._backlog.begin_again()
+        self._listener.greeted(self, self.hello)
+        if not self.is_up:
+            return
+        self._tries = self._hang_ups = 0
+        self.is_lost = self._is_swept = False
+        self._patience = Patience(SUPERVISOR_SILENCE_MS, CONTROL_PING_MS)
+        self._ping()
+
+    def _ping(self) -> None:
+        """Show that somebody is here, and whether it decides; end a supervisor that has answered none of many."""
+        if not self._is_held and self._patience.pass_round():
             self._kill("its supervisor does not answer")
             return
-        self._later(CONTROL_PING_MS, self._check_pulse)
-        self.say({"ping": 0})
+        self._later(CONTROL_PING_MS, self._ping)
+        self.say({"ping": 0, "decides": self._listener.decides()})
         self.flush()
 
-    def _hang_up(self) -> None:
-        self.is_up = False
+    def _hang_up(self, phase: Phase) -> None:
         connection, self._connection = self._connection, None
+        self._enter(phase)
         if connection is not None:
             connection.close()
 
     def _hung_up(self, connection: Connection) -> None:
         """The other side has closed: it is dying, or did not like something."""
-        if connection is self._connection:
-            self._hang_up()
+        if connection is not self._connection:
+            return
+        self._hang_ups += 1
+        self._hang_up(Phase.AWAY)
+        if self._hang_ups > UNGREETED:
+            self._fail("connections to its supervisor end before it has greeted")
+        else:
             self._later(RECONNECT_MS, self.open)
 
     def _fail(self, because: str) -> None:
-        """There is no supervisor. Say so once, and start another one after a while."""
-        self._hang_up()
-        if self._is_closed:
+        """Nobody can talk to a supervisor. Say so once, and try again after a while."""
+        if self._phase is Phase.CLOSED:
             return
+        self._hang_up(Phase.AWAY)
         if not self.is_lost:
             self.is_lost = True
-            self._backlog.clear()  # for workers that are gone with it
+            self._backlog.clear()  # the control plane sends again what still matters once the node has greeted
             self._listener.lost(self, because)
         if self._up_s and time.monotonic() - self._up_s > STEADY_S:
             self._failures = 0
@@ -323,63 +387,11 @@ class Link:
 
     def _sweep(self) -> None:
         """End what the last supervisor left, since no other one could be started to do it."""
-        if self._sweeping is not None or self._is_swept or self._is_closed:
-            return
-        done = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        outcome: list[tuple[str, ...]] = []
+        if self._sweeping is None and not self._is_swept and self._phase is not Phase.CLOSED:
+            self._sweeping = Sweeping(self._folder, self._loop, self._was_swept)
 
-        def run() -> None:
-            with contextlib.suppress(OSError):
-                outcome.append(sweep(self._folder))
-            os.eventfd_write(done, 1)
-
-        def finished() -> None:
-            self._loop.watch(done)
-            os.close(done)
-            self._sweeping = None
-            if outcome == [()] and self.is_lost and not self._is_closed:
-                self._is_swept = True
-                self._listener.swept(self)
-
-        self._sweeping = done
-        self._loop.watch(done, readable=finished)
-        threading.Thread(target=run, name=f"sweep-{self.node.name}", daemon=True).start()
-
-
-def whereabouts(folder: Path) -> Whereabouts | None:
-    """The supervisor of a node, if it lives: never another process that has its pid by now."""
-    try:
-        said = json.loads((folder / "supervisor.json").read_text())
-        found = Whereabouts(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
-        is_alive = said["boot"] == boot_id() and is_same(found.pid, found.start_ticks)
-        return found if is_alive and _serves(found.pid, folder) else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _serves(pid: int, folder: Path) -> bool:
-    """True when the process was started as the supervisor of this node of this home.
-
-    It may be killed, so one proof is not enough; a home that was copied says the same of itself as the first.
-    """
-    arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    asked = dict(pairwise(arguments))
-    home = os.fsencode(folder.parent.parent)
-    return asked.get(b"--node") == folder.name.encode() and asked.get(b"--home") == home
-
-
-def _reach(folder: Path) -> socket.socket | None:
-    try:
-        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            channel.connect(address(place))
-        finally:
-            os.close(place)
-    except OSError:
-        channel.close()
-        return None
-    return channel
+    def _was_swept(self, is_clean: bool) -> None:
+        self._sweeping = None
+        if is_clean and self.is_lost and self._phase is not Phase.CLOSED:
+            self._is_swept = True
+            self._listener.swept(self)

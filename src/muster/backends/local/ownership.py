@@ -37,10 +37,9 @@ class Traces:
         """True when some database has governed these nodes before."""
         return any(self.epochs)
 
-    def strangers(self, cluster: str) -> tuple[str, ...]:
-        """What runs here by the word of another database than this one."""
-        obeys_other = any(name and name != cluster for name in self.epochs)
-        return self.running if obeys_other else ()
+    def obey_another_than(self, cluster: str) -> bool:
+        """True when some of these nodes have obeyed another database than this one last."""
+        return any(name and name != cluster for name in self.epochs)
 
 
 def this_owner(home: Path) -> Owner:
@@ -67,9 +66,13 @@ def traces(home: Path) -> Traces:
     )
 
 
-def fence(home: Path) -> tuple[WorkerReport, ...]:
-    """End everything that the supervisors of another home of this machine run, and say what nobody has heard of it."""
+def fence(home: Path) -> None:
+    """End everything that the supervisors of another home of this machine run."""
     end_supervisors(node_folders(home))
+
+
+def unheard(home: Path) -> tuple[WorkerReport, ...]:
+    """What the nodes of a home that was fenced had to say and nobody has acknowledged."""
     return tuple(event for folder in node_folders(home) for event in last_words(folder))
 
 

@@ -6,13 +6,12 @@ has seen, so that no new worker is taken for an old one.
 """
 
 from muster.core.lifecycle.seats import occupied
-from muster.core.lifecycle.standing import standing_commands
+from muster.core.lifecycle.standing import GIVEN_UP, standing_commands, stray_kills
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import grace_ms
 from muster.core.lifecycle.waiting import waiting_state
 from muster.model.events import GangAdopted, GangsFound, NodeLost, StartFailed, WorkersExited
 from muster.model.ids import NodeName
-from muster.model.instructions import KillWorkers
 from muster.model.job import Astray, Cause, Job, JobState, Placement, Worker
 from muster.model.quarantine import FoundGang
 from muster.model.records import changed
@@ -60,20 +59,10 @@ def found(job: Job, event: GangsFound) -> Step:
     return _reconsidered(after, event.at_ms), ()
 
 
-def cancel(job: Job) -> Step:
-    """Give up a job of which workers are in quarantine: it has ended when they have."""
-    generation = job.generation + 1
-    attempts = sorted({each.attempt for each in job.astray})
-    kills = tuple(
-        KillWorkers(
-            job=job.id,
-            attempt=attempt,
-            generation=generation,
-            ranks=tuple(each.rank for each in job.astray if each.attempt == attempt),
-        )
-        for attempt in attempts
-    )
-    return changed(job, cause=Cause.CANCELLED, generation=generation), kills
+def give_up(job: Job, cause: Cause) -> Step:
+    """End a job of which workers are in quarantine: it has ended when they have."""
+    after = changed(job, cause=cause, generation=job.generation + 1)
+    return after, stray_kills(after)
 
 
 def _next_rank(job: Job, gangs: list[FoundGang], event: GangsFound) -> int:
@@ -125,7 +114,7 @@ def adopt(job: Job, event: GangAdopted) -> Step:
 def _reconsidered(job: Job, at_ms: int) -> Job:
     if job.state.holds_resources:
         return job
-    if not job.astray and job.cause is Cause.CANCELLED:
+    if not job.astray and job.cause in GIVEN_UP:
         return changed(job, state=JobState.CANCELLED, ended_ms=at_ms)
     counted = changed(job, attempt=max(job.attempt, job.attempt_seen))
     return changed(counted, state=waiting_state(counted))

@@ -114,7 +114,7 @@ def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
 def node_lost(job: Job, event: NodeLost) -> Step:
     """Go on without the workers on a lost node, or give up the attempt to start again near those that survived.
 
-    The lost ones are killed all the same: a node that only hung would bring them back.
+    They are gone with it. They are killed all the same: a start that is still on its way is refused after that.
     """
     alive = frozenset(alive_ranks(job))
     lost = tuple(

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from muster.model.ids import NodeName
 from muster.model.job import Job, Placement, Worker
 from muster.model.records import changed
-from muster.model.resources import GPU_MILLI
 
 _Seat = tuple[str, NodeName, tuple[int, ...], int | None]
 
@@ -42,10 +41,7 @@ def occupied(job: Job) -> Placement:
 
 def gpu_milli(job: Job) -> int:
     """GPUs that the job occupies, in thousandths."""
-    milli = 0
-    for worker in occupied(job):
-        milli += len(worker.gpus) * GPU_MILLI if worker.share_milli is None else worker.share_milli
-    return milli
+    return sum([worker.gpu_milli for worker in occupied(job)])
 
 
 def alive_ranks(job: Job) -> tuple[int, ...]:

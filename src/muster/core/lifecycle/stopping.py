@@ -47,7 +47,7 @@ def wake(job: Job, at_ms: int) -> Step:
         case JobState.STARTING | JobState.RUNNING:
             return _wake_active(job, at_ms)
         case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.deadline_ms, at_ms):
-            after = changed(job, deadline_ms=at_ms + KILL_REPEAT_MS)
+            after = changed(job, deadline_ms=at_ms + KILL_REPEAT_MS, killed=True)
             return _kill(after, alive_ranks(job))
         case JobState.BLOCKED if is_due(job.not_before_ms, at_ms):
             return end_pause(job), ()
@@ -85,6 +85,7 @@ def _tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: Job
         generation=job.generation + 1,
         ask_ms=None,
         leaving_by_ms=None,
+        killed=False,
     )
     told = SignalStop(
         job=job.id,

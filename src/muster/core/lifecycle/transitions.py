@@ -15,6 +15,7 @@ from muster.model.events import (
     Event,
     EvictionOrdered,
     GangAdopted,
+    GangKillOrdered,
     GangsFound,
     HoldsSet,
     JobCancelRequested,
@@ -41,7 +42,7 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.instructions import Instruction, WakeAt
-from muster.model.job import Job, JobState
+from muster.model.job import Cause, Job, JobState
 from muster.model.records import changed
 from muster.model.spec import JobSpec
 
@@ -62,12 +63,16 @@ _RareEvent = (
     | StartFailed
     | ResizeOrdered
     | GangAdopted
+    | GangKillOrdered
 )
 """What does not happen to most jobs."""
 
 
-def created(event: JobSubmitted) -> tuple[Job, ...]:
-    """The record of a new job, or of every task of a new array, in the order of their indices."""
+def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
+    """The record of a new job, or of every task of a new array, in the order of their indices.
+
+    `number` says how many submissions there have been with this one.
+    """
     asked = changed(
         _BLANK,
         id=event.job,
@@ -76,6 +81,7 @@ def created(event: JobSubmitted) -> tuple[Job, ...]:
         unmet=event.unmet,
         held=event.held,
         user=event.by,
+        number=number,
     )
     if event.spec.array is None:
         return (_waiting(asked),)
@@ -151,11 +157,13 @@ def _node_step(job: Job, event: NodeEvent) -> Step:
 
 def _rare_step(job: Job, event: _RareEvent) -> Step:
     match event:
+        case DependencyFailed() if job.astray and event.dependency in job.unmet:
+            return astray.give_up(job, Cause.DEPENDENCY)
         case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
             return reconsider(job, event), ()
         case JobCancelRequested():
             is_only_astray = bool(job.astray) and not job.state.holds_resources
-            return astray.cancel(job) if is_only_astray else stopping.cancel(job, event)
+            return astray.give_up(job, Cause.CANCELLED) if is_only_astray else stopping.cancel(job, event)
         case EvictionOrdered():
             return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
         case StartFailed():
@@ -167,7 +175,7 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
             return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():
             return updating.update(job, event)
-        case JobSubmitted():
+        case JobSubmitted() | GangKillOrdered():
             return job, ()
         case _:
             assert_never(event)

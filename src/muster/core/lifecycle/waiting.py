@@ -22,6 +22,18 @@ def waiting_state(job: Job) -> JobState:
     return JobState.HELD if job.held else JobState.QUEUED
 
 
+def awaits_gpus(job: Job) -> bool:
+    """True for jobs that planning considers.
+
+    Not for those that pause, nor for tasks whose turn has not come: ten thousand of them would only be looked at. Nor
+    for those of which something is in quarantine.
+    """
+    state = job.state
+    if state.is_final or state.holds_resources:
+        return False
+    return not (job.awaits_turn or job.not_before_ms is not None or job.astray)
+
+
 def reconsider(job: Job, event: WaitingEvent) -> Job:
     """The job after something that bears on whether it may start. What occupies GPUs only remembers the wish."""
     match event:

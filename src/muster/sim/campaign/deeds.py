@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from muster.estimates.training import PARTS
 from muster.model.errors import Conflict, Unavailable
 from muster.model.ids import JobId
 from muster.model.node import Node, NodeState
@@ -13,7 +14,6 @@ from muster.sim.campaign.circumstances import SPOT
 from muster.sim.campaign.grounds import Absence
 from muster.sim.campaign.schedule import Deed, Happening
 from muster.sim.campaign.trial import Broken, Trial
-from muster.sim.training import PARTS
 
 NOTICE_MS = 2 * MINUTE_MS
 """How long before a spot node is taken away it is announced."""
@@ -93,7 +93,7 @@ class Deeds:
         trial.engine.reconnect(trial.now_ms)
         trial.settle()
         for job in self._quarantined():
-            trial.engine.kill_quarantined(job)
+            trial.engine.kill_quarantined(job, trial.now_ms)
         trial.settle()
 
     def _is_done(self, ask: Callable[[], object]) -> bool:

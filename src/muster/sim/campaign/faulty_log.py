@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable
 from muster.model.events import Event
-from muster.model.job import Job
 from muster.store.memory import MemoryLog
 
 
@@ -40,7 +40,7 @@ class FaultyLog(MemoryLog):
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         """Add the events, unless something is wrong with the disk."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
+from muster.estimates.training import Training
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node, NodeState
 from muster.model.records import changed
 from muster.sim.campaign.grounds import Absence, Seat
 from muster.sim.campaign.workload import Submission
-from muster.sim.training import Training
 from muster.sim.world import World
 
 

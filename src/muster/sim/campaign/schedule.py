@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 
+from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.scenario import Scenario
 from muster.sim.campaign.circumstances import circumstances
 from muster.sim.campaign.workload import Submission, a_submission
-from muster.sim.training import Habits
 
 HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34
 """Enough for faults to meet each other, few enough for a schedule to take a tenth of a second."""

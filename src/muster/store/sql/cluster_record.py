@@ -1,6 +1,7 @@
-"""One row: what the cluster is called, whose nodes it has, and how many control planes have led it."""
+"""One row: what the cluster is called, whose nodes it has and had, and how many control planes have led it."""
 
 import os
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -11,6 +12,13 @@ from muster.store.sql.database import Database
 from muster.store.sql.schema import cluster as table
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    owner: Owner | None = None
+    former: Owner | None = None
+    leadership: Leadership = Leadership()
+
+
 class SqlClusterRecord:
     """Whose commands the nodes of this database obey."""
 
@@ -19,49 +27,70 @@ class SqlClusterRecord:
 
     def owner(self) -> Owner | None:
         """Whose nodes it governs; None when nobody has led it yet."""
-        with self._database.reading() as connection:
-            return _read(connection)[0]
+        return self._read().owner
+
+    def former(self) -> Owner | None:
+        """Whose nodes it governed before, until it is recorded that what they ran has ended."""
+        return self._read().former
 
     def leadership(self) -> Leadership:
         """The newest leadership there is; that of nobody when nobody has led it yet."""
-        with self._database.reading() as connection:
-            return _read(connection)[1]
+        return self._read().leadership
 
     def lead(self, owner: Owner, *, above_epoch: int = 0, take_over: bool = False) -> Leadership:
-        """Begin an epoch of one's own, above all that are known.
+        """Begin an epoch of one's own, above all that are known. Whose place is taken is kept as the former owner.
 
         Raises `Refused` when the database governs the nodes of another owner and is not to be taken over.
         """
         with self._database.writing("lead") as connection:
-            known, last = _read(connection)
-            if known is not None and not known.is_same(owner) and not take_over:
+            known = _read(connection)
+            is_taken_over = known.owner is not None and not known.owner.is_same(owner)
+            if is_taken_over and not take_over:
                 raise Refused(
-                    f"{self._database.name} governs the nodes of {known}: two homes on one database would run every "
-                    "job twice; `muster up --take-over` ends what runs there and goes on here"
+                    f"{self._database.name} governs the nodes of {known.owner}: two homes on one database would run "
+                    "every job twice; `muster up --take-over` ends what runs there and goes on here"
                 )
             new = Leadership(
-                cluster=last.cluster or os.urandom(8).hex(),
-                epoch=max(last.epoch, above_epoch) + 1,
-                takes_over=take_over,
+                cluster=known.leadership.cluster or os.urandom(8).hex(),
+                epoch=max(known.leadership.epoch, above_epoch) + 1,
             )
-            _write(connection, owner, new, is_first=known is None)
+            former = _former(known, owner) if is_taken_over else known.former
+            _write(connection, _Row(owner=owner, former=former, leadership=new), is_first=known.owner is None)
         return new
 
+    def forget_former(self) -> None:
+        """It is in the log that what the former owner's nodes ran has ended."""
+        with self._database.writing("forget_former") as connection:
+            connection.execute(update(table).values(_columns(None, "former_")))
 
-def _read(connection: Connection) -> tuple[Owner | None, Leadership]:
+    def _read(self) -> _Row:
+        with self._database.reading() as connection:
+            return _read(connection)
+
+
+def _former(known: _Row, owner: Owner) -> Owner | None:
+    """Whose end is to be recorded. An owner that has not recorded the end of the one before it has started nothing."""
+    former = known.former or known.owner
+    return None if former is None or former.is_same(owner) else former
+
+
+def _read(connection: Connection) -> _Row:
     row = connection.execute(select(table)).first()
     if row is None:
-        return None, Leadership()
-    owner = Owner(machine=row.machine, home=row.home, host=row.host)
-    return owner, Leadership(cluster=row.name, epoch=row.epoch)
+        return _Row()
+    former = row.former_home is not None
+    return _Row(
+        owner=Owner(machine=row.machine, home=row.home, host=row.host),
+        former=Owner(machine=row.former_machine, home=row.former_home, host=row.former_host) if former else None,
+        leadership=Leadership(cluster=row.name, epoch=row.epoch),
+    )
 
 
-def _write(connection: Connection, owner: Owner, leadership: Leadership, *, is_first: bool) -> None:
-    values = {
-        "name": leadership.cluster,
-        "machine": owner.machine,
-        "home": owner.home,
-        "host": owner.host,
-        "epoch": leadership.epoch,
-    }
+def _write(connection: Connection, row: _Row, *, is_first: bool) -> None:
+    named = {"name": row.leadership.cluster, "epoch": row.leadership.epoch}
+    values = {**named, **_columns(row.owner), **_columns(row.former, "former_")}
     connection.execute(insert(table).values({"id": 1, **values}) if is_first else update(table).values(values))
+
+
+def _columns(owner: Owner | None, prefix: str = "") -> dict[str, str | None]:
+    return {f"{prefix}{key}": None if owner is None else getattr(owner, key) for key in ("machine", "home", "host")}

@@ -6,18 +6,18 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection, Select
 
+from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, Unavailable
 from muster.model.events import Event, NodeEvent
 from muster.model.ids import JobId
-from muster.model.job import Job
 from muster.model.limits import STORE_PAGE_ROWS
 from muster.store.codec import decode_event, encode, kind_of
 from muster.store.sql.audit_trail import add_entries
 from muster.store.sql.chains import EVENTS, first_broken
 from muster.store.sql.database import Database
 from muster.store.sql.head import Head, move_head, read_head
-from muster.store.sql.job_archive import put_jobs
+from muster.store.sql.job_archive import put_jobs, put_keys
 from muster.store.sql.schema import events as table
 
 _OF_NODES = tuple(kind.__name__ for kind in get_args(NodeEvent))
@@ -40,7 +40,7 @@ class SqlEventLog:
         events: Sequence[Event],
         expected_version: int,
         *,
-        jobs: Sequence[Job] = (),
+        jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
         """Add the events, the records they left and who caused them in one transaction."""
@@ -53,6 +53,7 @@ class SqlEventLog:
                     return head.version
                 new = add_entries(connection, _add_events(connection, head, events), audit)
                 put_jobs(connection, jobs)
+                put_keys(connection, events)
                 move_head(connection, new)
         except Unavailable:
             if new is None or not self._has_arrived(new):

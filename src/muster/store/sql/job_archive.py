@@ -1,19 +1,30 @@
-"""The newest record of every job, in a table that is written with the events it was folded from."""
+"""The newest record of every job, task and array, in a table that is written with the events it was folded from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, or_, select, tuple_
+from sqlalchemy import Connection, Row, Select, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from muster.model.access import EVERY_TEAM
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import Corrupted
+from muster.model.events import Event, JobSubmitted
 from muster.model.ids import JobId, TeamPath
-from muster.model.job import Job
-from muster.store.base import JobCursor, JobFilter, JobPage
-from muster.store.codec import decode_job, encode
+from muster.model.job import FINAL_STATES, Job
+from muster.model.limits import JOBS_SCANNED, STORE_PAGE_ROWS
+from muster.store.base import JobFilter, JobPage, KeyedRequest
+from muster.store.codec import decode_array, decode_job, encode
 from muster.store.sql.database import Database
 from muster.store.sql.digests import is_sealed, seal
 from muster.store.sql.schema import jobs as table
+from muster.store.sql.schema import keys
+
+ARRAY = "array"
+"""The kind of a row that is about all tasks of an array; the others are each about one job or one task."""
+
+IDS_AT_ONCE = 500
+"""A question may name so many jobs; SQLite takes a thousand."""
 
 
 class SqlJobArchive:
@@ -22,33 +33,54 @@ class SqlJobArchive:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def jobs(self, filters: JobFilter, *, limit: int, cursor: JobCursor | None = None) -> JobPage:
-        """A page of jobs, the newest first."""
-        asked = _filtered(select(table), filters)
-        if cursor is not None:
-            asked = asked.where(tuple_(table.c.submitted_ms, table.c.id) < (cursor.submitted_ms, cursor.id))
-        asked = asked.order_by(table.c.submitted_ms.desc(), table.c.id.desc()).limit(limit + 1)
+    def page(self, filters: JobFilter, *, limit: int, before: int | None = None) -> JobPage:
+        """A page of jobs and arrays, the newest first."""
         with self._database.reading() as connection:
-            rows = connection.execute(asked).all()
-        found = tuple(self._record(row) for row in rows[:limit])
-        has_more = len(rows) > limit and found
-        last = JobCursor(submitted_ms=found[-1].submitted_ms, id=found[-1].id) if has_more else None
-        return JobPage(jobs=found, next=last)
+            last = _newest(connection) if before is None else before - 1
+            oldest = max(last - JOBS_SCANNED + 1, 1)
+            asked = _filtered(select(table), filters).where(table.c.number.between(oldest, last))
+            rows = connection.execute(asked.order_by(table.c.number.desc()).limit(limit)).all()
+        found = tuple(map(self._record, rows))
+        following = found[-1].number if len(found) == limit else oldest
+        return JobPage(jobs=found, next=following if following > 1 else None)
 
-    def job(self, job: JobId) -> Job | None:
-        """The record of one job."""
+    def find(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
+        """The records of these, as far as there are any."""
+        found: dict[JobId, JobRecord] = {}
         with self._database.reading() as connection:
-            row = connection.execute(select(table).where(table.c.id == job)).first()
-        return None if row is None else self._record(row)
+            for start in range(0, len(jobs), IDS_AT_ONCE):
+                asked = select(table).where(table.c.id.in_(jobs[start : start + IDS_AT_ONCE]))
+                found |= {row.id: self._record(row) for row in connection.execute(asked)}
+        return found
 
-    def _record(self, row: Row[Any]) -> Job:
+    def ended(self) -> Iterator[Job]:
+        """Every job and task that has ended, in the order of submission."""
+        final = [state.value for state in FINAL_STATES]
+        asked = select(table).where(table.c.state.in_(final), table.c.kind != ARRAY).order_by(table.c.number)
+        with self._database.reading() as connection:
+            for row in connection.execute(asked).yield_per(STORE_PAGE_ROWS):
+                record = self._record(row)
+                assert isinstance(record, Job)
+                yield record
+
+    def keyed(self, by: str, key: str) -> KeyedRequest | None:
+        """What became of a request with a key."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(keys).where(keys.c.by == by, keys.c.key == key)).first()
+        if row is None:
+            return None
+        if not is_sealed(row):
+            raise Corrupted(f"{self._database.name}: what became of request {key} of {by} is not what was written")
+        return KeyedRequest(job=JobId(row.job), fingerprint=row.fingerprint)
+
+    def _record(self, row: Row[Any]) -> JobRecord:
         if not is_sealed(row):
             message = f"{self._database.name}: the record of job {row.id} is not what was written"
             raise Corrupted(f"{message}; restore it from a copy")
-        return decode_job(row.body)
+        return decode_array(row.body) if row.kind == ARRAY else decode_job(row.body)
 
 
-def put_jobs(connection: Connection, jobs: Sequence[Job]) -> None:
+def put_jobs(connection: Connection, jobs: Sequence[JobRecord]) -> None:
     """Write the records in the place of older ones. Of several of one job the last counts."""
     rows = [_row(job) for job in {job.id: job for job in jobs}.values()]
     if rows:
@@ -57,19 +89,39 @@ def put_jobs(connection: Connection, jobs: Sequence[Job]) -> None:
         connection.execute(made.on_conflict_do_update(index_elements=["id"], set_=new), rows)
 
 
-def _row(job: Job) -> dict[str, object]:
+def put_keys(connection: Connection, events: Sequence[Event]) -> None:
+    """Note what became of requests that were given a key."""
+    submissions = (event for event in events if isinstance(event, JobSubmitted) and event.key)
+    noted = [(event.by, event.key, event.job, event.fingerprint) for event in submissions]
+    if noted:
+        connection.execute(keys.insert(), [_sealed(keys.c.keys(), values) for values in noted])
+
+
+def _row(job: JobRecord) -> dict[str, object]:
     spec = job.spec
-    kept = (job.id, job.submitted_ms, job.state.value, spec.team, job.user, spec.name, spec.tier, job.array_parent)
-    values = (*kept, encode(job))
-    return dict(zip(table.c.keys(), (*values, seal(*values)), strict=True))
+    array = None if isinstance(job, ArrayRecord) else job.array_parent
+    kind = ARRAY if isinstance(job, ArrayRecord) else "job" if array is None else "task"
+    kept = (job.id, kind, job.number, job.submitted_ms, job.state.value)
+    return _sealed(table.c.keys(), (*kept, spec.team, job.user, spec.name, spec.tier, array, encode(job)))
+
+
+def _sealed(names: Sequence[str], values: tuple[object, ...]) -> dict[str, object]:
+    return dict(zip(names, (*values, seal(*values)), strict=True))
+
+
+def _newest(connection: Connection) -> int:
+    return connection.scalar(select(func.max(table.c.number)).where(table.c.array.is_(None))) or 0
 
 
 def _filtered(asked: Select[Any], filters: JobFilter) -> Select[Any]:
+    asked = asked.where(table.c.array.is_(None))
     if filters.states:
         asked = asked.where(table.c.state.in_([state.value for state in filters.states]))
+    if EVERY_TEAM not in filters.teams:
+        asked = asked.where(or_(False, *map(_within, filters.teams)))
     if filters.team is not None:
         asked = asked.where(_within(filters.team))
-    for name in ("user", "name", "tier", "array"):
+    for name in ("user", "name", "tier"):
         if (wanted := getattr(filters, name)) is not None:
             asked = asked.where(table.c[name] == wanted)
     return asked

@@ -3,17 +3,18 @@
 events    the log: one row per event, each chained to the one before
 audit     who did what, chained the same way
 head      one row: where the log and the audit end, so that a lost end is noticed
-jobs      the newest record of every job, folded from the log
+jobs      the newest record of every job, task and array, folded from the log
+keys      what became of requests that were given a key
 states    saved engine states
 tokens    who may come in
-cluster   one row: the cluster's name, whose nodes it has, and the epoch of its leader
+cluster   one row: the cluster's name, whose nodes it has and had before, and the epoch of its leader
 """
 
 from sqlalchemy import Column, Index, MetaData, Table
 
 from muster.store.sql.columns import Bytes, Number, Words
 
-REVISION = "r0003"
+REVISION = "r0005"
 """The newest migration. A database that is there already is opened without looking for others."""
 
 VERSION_TABLE = "muster_version"
@@ -61,6 +62,8 @@ jobs = Table(
     "jobs",
     metadata,
     Column("id", Words, primary_key=True),
+    Column("kind", Words, nullable=False),
+    Column("number", Number, nullable=False),
     Column("submitted_ms", Number, nullable=False),
     Column("state", Words, nullable=False),
     Column("team", Words, nullable=False),
@@ -70,9 +73,20 @@ jobs = Table(
     Column("array", Words),
     Column("body", Bytes, nullable=False),
     Column("digest", Bytes, nullable=False),
-    Index("jobs_by_submission", "submitted_ms", "id"),
-    Index("jobs_by_state", "state", "submitted_ms", "id"),
-    Index("jobs_of_array", "array", "submitted_ms", "id"),
+)
+
+_listed = jobs.c.array.is_(None)
+Index("jobs_by_number", jobs.c.number, sqlite_where=_listed, postgresql_where=_listed)
+Index("jobs_by_state", jobs.c.state, jobs.c.number, sqlite_where=_listed, postgresql_where=_listed)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("by", Words, primary_key=True),
+    Column("key", Words, primary_key=True),
+    Column("job", Words, nullable=False),
+    Column("fingerprint", Words, nullable=False),
+    Column("digest", Bytes, nullable=False),
 )
 
 states = Table(
@@ -93,6 +107,9 @@ cluster = Table(
     Column("home", Words, nullable=False),
     Column("host", Words, nullable=False),
     Column("epoch", Number, nullable=False),
+    Column("former_machine", Words),
+    Column("former_home", Words),
+    Column("former_host", Words),
 )
 
 tokens = Table(

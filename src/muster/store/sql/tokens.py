@@ -16,7 +16,7 @@ from muster.store.sql.database import Database
 from muster.store.sql.digests import is_sealed, seal
 from muster.store.sql.head import move_head, read_head
 from muster.store.sql.schema import tokens as table
-from muster.token_store import made_with
+from muster.token_store import Account, made_with, unaccounted
 
 
 class SqlTokenStore:
@@ -55,7 +55,7 @@ class SqlTokenStore:
         if row is None or self._token(row).revoked_ms is not None:
             raise Unauthenticated("this token is not known here any more; ask whoever runs Muster for another")
 
-    def revoke(self, token: TokenId, at_ms: int, *, audit: Sequence[AuditEntry] = ()) -> Sequence[Token]:
+    def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
         """Let a token no longer in, nor any that was made with it."""
         with self._database.writing("revoke_token") as connection:
             rows = connection.execute(select(table).order_by(table.c.created_ms, table.c.id)).all()
@@ -66,7 +66,7 @@ class SqlTokenStore:
             for before, after in zip(tree, revoked, strict=True):
                 if before != after:
                     connection.execute(update(table).where(table.c.id == after.id).values(_row(after)))
-            self._audit(connection, audit)
+            self._audit(connection, audit(tree))
         return revoked
 
     def _audit(self, connection: Connection, entries: Sequence[AuditEntry]) -> None:

@@ -14,7 +14,7 @@ from muster.store.sql.chains import AUDIT, EVENTS, Chain, first_broken
 from muster.store.sql.database import Database
 from muster.store.sql.digests import GENESIS, is_sealed, seal
 from muster.store.sql.head import check_head
-from muster.store.sql.schema import jobs, states, tokens
+from muster.store.sql.schema import jobs, keys, states, tokens
 
 
 def verify(database: Database) -> AuditVerdict:
@@ -59,10 +59,10 @@ def _walk(database: Database, chain: Chain, last: int) -> int | None:
 
 
 def _unsound_records(connection: Connection) -> Iterator[str]:
-    for table in (jobs, tokens):
+    for table in (jobs, keys, tokens):
         for row in connection.execute(select(table)).yield_per(STORE_PAGE_ROWS):
             if not is_sealed(row):
-                yield f"the row of {row.id} in {table.name} is not what was written"
+                yield f"the row of {row[0]} in {table.name} is not what was written"
     for version in connection.scalars(select(states.c.version)).all():
         found = connection.execute(select(states).where(states.c.version == version)).one()
         if seal(*found[:-1], EVENTS.at(connection, version)) != found.digest:

@@ -10,8 +10,8 @@ the same corrections, and no correction exceeds its bounds.
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 
+from muster.estimates.starts import StartEstimate
 from muster.model.policy import MINUTE_MS
-from muster.sim.estimates import StartEstimate
 
 DEPTHS = (10, 100, 1_000)
 """Waiting jobs from which on a queue counts as one step deeper."""

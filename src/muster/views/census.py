@@ -3,12 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from muster.engine.projection import is_leaver
-from muster.engine.state import State
+from muster.core.lifecycle import occupied
+from muster.core.lifecycle.waiting import awaits_gpus
 from muster.model.ids import GpuType, NodeName, TeamPath, TierName
-from muster.model.job import Job, RunningJob
+from muster.model.job import Job
 from muster.model.node import NodeState
-from muster.model.team import ancestors
+from muster.model.team import ANY_TYPE, ancestors
+from muster.views.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class Census:
     team_running: Counter[TeamPath] = field(default_factory=Counter)
     """With the teams below each."""
     team_waiting: Counter[TeamPath] = field(default_factory=Counter)
+    team_gpus_milli: Counter[tuple[TeamPath, GpuType]] = field(default_factory=Counter)
+    """What each team with those below it uses of each type, and of all together."""
     partial_gangs: int = 0
     """Gangs that are being stopped, of which some workers have exited and others have not."""
     quarantined: int = 0
@@ -36,35 +39,36 @@ class Counting:
     """Takes the census anew when something has changed."""
 
     def __init__(self) -> None:
-        self._taken: tuple[State, Census] | None = None
+        self._taken: Census | None = None
 
-    def census(self, state: State) -> Census:
-        """Everybody, as of now."""
-        if self._taken is None or self._taken[0] is not state or self._taken[1].version != state.version:
-            self._taken = (state, _taken(state))
-        return self._taken[1]
+    def census(self, view: View) -> Census:
+        """Everybody, as of this view."""
+        if self._taken is None or self._taken.version != view.version:
+            self._taken = _taken(view)
+        return self._taken
 
 
-def _taken(state: State) -> Census:
+def _taken(view: View) -> Census:
+    running = tuple(view.running.values())
     census = Census(
-        version=state.version,
-        partial_gangs=sum(_is_partial(state.jobs[job]) for job in list(state.occupying)),
-        quarantined=sum(len(gangs) for gangs in list(state.quarantine.gangs.values())),
+        version=view.version,
+        partial_gangs=sum(map(_is_partial, running)),
+        quarantined=sum(len(gangs) for gangs in view.quarantine.values()),
     )
     types: dict[NodeName, GpuType] = {}
-    for node in list(state.nodes.values()):
+    for node in view.nodes.values():
         types[node.name] = node.gpu_type
         census.nodes[node.state] += 1
         if node.gpus:
             census.gpus[node.gpu_type] += node.gpus
-    for running in list(state.snapshot.running.values()):
-        _count_gpus(census, running, types)
-        if not is_leaver(running.id):
-            census.running[running.spec.tier, running.spec.team] += 1
-    for waiting in list(state.snapshot.queue.jobs.values()):
-        tier = waiting.spec.tier
-        census.waiting[tier, waiting.spec.team] += 1
-        census.oldest_ms[tier] = min(census.oldest_ms.get(tier, waiting.submitted_ms), waiting.submitted_ms)
+    for job in running:
+        _count_gpus(census, job, types)
+        census.running[job.spec.tier, job.spec.team] += 1
+    for job in view.jobs.values():
+        if awaits_gpus(job):
+            tier = job.spec.tier
+            census.waiting[tier, job.spec.team] += 1
+            census.oldest_ms[tier] = min(census.oldest_ms.get(tier, job.submitted_ms), job.submitted_ms)
     _sum_up(census.running, census.team_running)
     _sum_up(census.waiting, census.team_waiting)
     return census
@@ -74,11 +78,14 @@ def _is_partial(job: Job) -> bool:
     return job.deadline_ms is not None and bool(job.exited_ranks)
 
 
-def _count_gpus(census: Census, job: RunningJob, types: dict[NodeName, GpuType]) -> None:
-    for worker in job.workers:
-        milli = 1000 * len(worker.gpus) if worker.share_milli is None else worker.share_milli
+def _count_gpus(census: Census, job: Job, types: dict[NodeName, GpuType]) -> None:
+    for worker in occupied(job):
+        milli, gpu_type = worker.gpu_milli, types.get(worker.node, GpuType(""))
         if milli:
-            census.gpus_used_milli[types.get(worker.node, GpuType(""))] += milli
+            census.gpus_used_milli[gpu_type] += milli
+            for team in ancestors(job.spec.team):
+                census.team_gpus_milli[team, gpu_type] += milli
+                census.team_gpus_milli[team, ANY_TYPE] += milli
 
 
 def _sum_up(counts: Counter[tuple[TierName, TeamPath]], by_team: Counter[TeamPath]) -> None:

@@ -12,11 +12,11 @@ from muster.core.entitlements import Entitlements
 from muster.core.planning import plan
 from muster.core.run_times import RunTimes
 from muster.engine.decisions import Planner
+from muster.estimates.forward import Future
+from muster.estimates.sampling import Arrival, Luck
+from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.scenario import Scenario
-from muster.sim.forward import Future
-from muster.sim.luck import Arrival, Luck
-from muster.sim.training import Habits
 
 RECENT_ARRIVALS = 1_000
 """Submissions from which the coming ones are drawn: a day of a busy cluster, so that nights are among them."""

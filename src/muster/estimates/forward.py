@@ -11,13 +11,13 @@ from muster.core.entitlements import Entitlements
 from muster.core.run_times import run_ms
 from muster.core.snapshot import Snapshot
 from muster.engine.decisions import Planner
+from muster.estimates.sampling import Luck
+from muster.estimates.training import Habits, seats_milli
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan, Resize, Start
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
-from muster.sim.luck import Luck
-from muster.sim.training import Habits, seats_milli
 
 GRAIN_PARTS = 100
 """Moments are no closer together than this part of the time since the present: who waits for hours is not told the

@@ -1,7 +1,9 @@
 from muster.backends.fake import Script
 from muster.engine.projection import is_leaver
-from muster.live.census import Counting
+from muster.live.feed import Feed
+from muster.live.publisher import Publisher
 from muster.model.policy import MINUTE_MS
+from muster.views.census import Counting
 from tests.builders import a_job
 from tests.unit.engine.world import World, a_small_cluster
 
@@ -16,6 +18,8 @@ def test_workers_that_a_job_gave_up_use_gpus_and_are_no_job() -> None:
     world.settle()
     state = world.engine.state
     assert [is_leaver(job) for job in state.snapshot.running] == [False, True]
-    census = Counting().census(state)
+    publisher = Publisher(Feed(0))
+    publisher.begin(state)
+    census = Counting().census(publisher.view)
     assert sum(census.running.values()) == 1
     assert sum(census.gpus_used_milli.values()) == 4_000

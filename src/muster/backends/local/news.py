@@ -1,0 +1,44 @@
+"""What was reported and nobody has asked for yet: put there by one thread, taken by another."""
+
+import threading
+
+from muster.model.events import ObservedEvent
+from muster.model.ids import NodeName
+from muster.model.node_limits import BACKEND_NEWS
+from muster.model.reports import CheckpointSaved
+
+Item = tuple[NodeName, int, ObservedEvent]
+"""The node that reported it, the number of the report there, and what it says."""
+
+
+class News:
+    """In the order in which it came. Of the saves of a job only the last is kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._items: dict[int, Item] = {}
+        self._saves: dict[tuple[str, int], int] = {}
+        """By job and attempt, where its last save is."""
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        """True when no more should come for now: nobody records it."""
+        return len(self._items) >= BACKEND_NEWS
+
+    def put(self, item: Item) -> None:
+        """Add what happened last."""
+        with self._lock:
+            self._count += 1
+            event = item[2]
+            if isinstance(event, CheckpointSaved):
+                place = (event.job, event.attempt)
+                self._items.pop(self._saves.get(place, 0), None)
+                self._saves[place] = self._count
+            self._items[self._count] = item
+
+    def take(self) -> tuple[Item, ...]:
+        """All of it."""
+        with self._lock:
+            items, self._items, self._saves = self._items, {}, {}
+        return tuple(items.values())

@@ -1,0 +1,26 @@
+"""How long to wait for a supervisor, counted in rounds and not by a clock.
+
+A process that was stopped, or kept from running, finds that hours have passed and that it has read nothing: what came
+meanwhile waits in the socket. However long it stood still, that is one round, and in the next it reads what there is.
+"""
+
+ROUNDS_MIN = 2
+"""A round may be one in which nothing was read: the one in which this process stood still."""
+
+
+class Patience:
+    """So many rounds without a word, and it is over."""
+
+    def __init__(self, wait_ms: float, round_ms: float) -> None:
+        self.round_ms = round_ms
+        self._rounds_max = max(round(wait_ms / round_ms), ROUNDS_MIN)
+        self._rounds = 0
+
+    def heard(self) -> None:
+        """Something came: begin to count anew."""
+        self._rounds = 0
+
+    def pass_round(self) -> bool:
+        """Another round has passed in silence; True when it was the last."""
+        self._rounds += 1
+        return self._rounds > self._rounds_max

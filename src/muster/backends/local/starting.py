@@ -1,0 +1,74 @@
+"""A supervisor that is being started: the command returns when it can be talked to, or when it cannot be."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from muster.home import Home
+from muster.model.node_limits import SUPERVISOR_START_MS
+from muster.private_files import open_private
+from muster.worker.loop import Loop
+
+KILL_WAIT_S = 1.0
+"""How long a killed command may take to be gone: what waits for a disk may take for ever, and is left behind."""
+
+
+class Starting:
+    """The command that starts the supervisor of one node."""
+
+    def __init__(
+        self, home: Path, node: str, loop: Loop, ended: Callable[[int], None], options: tuple[str, ...] = ()
+    ) -> None:
+        """Begin; `ended` hears the exit code. Raises `OSError` when that is not possible."""
+        self._loop = loop
+        self._ended = ended
+        self._process = _launched(home, node, options)
+        try:
+            self._handle: int | None = os.pidfd_open(self._process.pid)
+        except OSError:
+            self._handle = None
+            self.kill()  # if it has come up nevertheless, the next look finds it
+            raise
+        loop.watch(self._handle, readable=self._end)
+
+    def kill(self) -> None:
+        """Wait no longer, and call nobody."""
+        self._forget()
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(KILL_WAIT_S)
+
+    def wait(self) -> None:
+        """Wait until it has ended, so that others find the supervisor; not for one that hangs."""
+        self._forget()
+        try:
+            self._process.wait(SUPERVISOR_START_MS / 1000)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def _end(self) -> None:
+        self._forget()
+        self._ended(self._process.wait())
+
+    def _forget(self) -> None:
+        if self._handle is not None:
+            self._loop.watch(self._handle)
+            os.close(self._handle)
+            self._handle = None
+
+
+def _launched(home: Path, node: str, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    folder = Home(home).node(node)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    names = ("--home", str(home), "--node", node)
+    with open(folder / "supervisor.log", "ab", opener=open_private) as log:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "muster.worker", *names, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )

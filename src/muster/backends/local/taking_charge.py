@@ -1,0 +1,147 @@
+"""Who may lead: whether a control plane may govern the nodes of its home, and what has to be ended first.
+
+A take-over ends what the home before ran, then leads, and then the log says that it was ended. The database remembers
+the home before until that is done: a start that is killed in between is made up for by the next.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from muster.backends.local.ownership import Traces, fence, this_owner, traces, unheard
+from muster.home import Home
+from muster.model.errors import Refused, Unavailable
+from muster.model.events import ObservedEvent
+from muster.model.leadership import Leadership
+from muster.model.owner import Owner
+from muster.model.records import changed
+
+_log = logging.getLogger("muster.local")
+
+
+class ClusterRecord(Protocol):
+    """What a database remembers of whose nodes it governs."""
+
+    def owner(self) -> Owner | None:
+        """Whose nodes it governs; None when nobody has led it yet."""
+        ...
+
+    def former(self) -> Owner | None:
+        """Whose nodes it governed before, until it is recorded that what they ran has ended."""
+        ...
+
+    def leadership(self) -> Leadership:
+        """The newest leadership there is; that of nobody when nobody has led it yet."""
+        ...
+
+    def lead(self, owner: Owner, *, above_epoch: int = 0, take_over: bool = False) -> Leadership:
+        """Begin an epoch; raises `Refused` when there is another owner that is not to be taken over from."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """The database by which nodes are to be governed."""
+
+    name: str
+    """For messages."""
+    is_empty: bool
+    record: ClusterRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What whoever starts a control plane has said."""
+
+    home: Path
+    take_over: bool = False
+    """The database governed the nodes of another home: end what runs there, and go on here."""
+    is_fenced: bool = False
+    """Nothing runs in the other home any more, although that cannot be seen from here."""
+    new_database: bool = False
+    """The database is another one than the nodes of this home obeyed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What was found out when a control plane took charge of its nodes."""
+
+    leadership: Leadership
+    highest_number: int
+    """Of a job that ever ran here, as far as it is known."""
+    last_words: tuple[ObservedEvent, ...] | None
+    """What the nodes of the home before had to say and nobody has recorded. None when there is none to be recorded."""
+
+
+def take_charge(wanted: Wanted, database: Database) -> Charge:
+    """Become the one that the nodes obey, unless they obey another database or this one has other nodes."""
+    owner, found, record = this_owner(wanted.home), traces(wanted.home), database.record
+    last, known = record.leadership(), record.owner()
+    _check_nodes(wanted, database, found)
+    if known is not None and not known.is_same(owner) and wanted.take_over:
+        _end_what_runs_in(known, owner, is_fenced=wanted.is_fenced)
+    seen = found.epochs.get(last.cluster, 0) if last.cluster else 0
+    if seen > last.epoch:
+        _log.warning("the database is older than its nodes: it was restored from a copy", extra={"epoch": seen})
+    leadership = _lead(record, owner, seen, take_over=wanted.take_over)
+    former = record.former()
+    return Charge(
+        # Whether these nodes may obey another database from now on was decided above.
+        leadership=changed(leadership, takes_over=found.obey_another_than(leadership.cluster)),
+        highest_number=found.highest_number,
+        last_words=None if former is None else _last_words(former, owner),
+    )
+
+
+def _check_nodes(wanted: Wanted, database: Database, found: Traces) -> None:
+    """Raise `Refused` when the nodes of this home obeyed another database, and nobody has said that they may not."""
+    if wanted.new_database:
+        return
+    cluster = database.record.leadership().cluster
+    running = found.running if database.is_empty or found.obey_another_than(cluster) else ()
+    if running:
+        raise Refused(
+            f"{database.name} is not the one that started what runs here: {', '.join(running[:5])}; name the right "
+            "database, end it with `muster down --jobs`, or go on with `muster up --new-database`, which keeps its "
+            "GPUs busy until `muster quarantine` is told what to do with it"
+        )
+    if database.is_empty and found.has_obeyed:
+        raise Refused(
+            f"{database.name} is empty, and the nodes of {wanted.home} have obeyed another one: was it moved? Put it "
+            "back or name the right one; `muster up --new-database` begins anew without it"
+        )
+
+
+def _end_what_runs_in(known: Owner, owner: Owner, *, is_fenced: bool) -> None:
+    """End what the nodes of the home before this one run, or be told that nothing does."""
+    nodes, is_this_machine = Home(Path(known.home)).nodes, known.machine == owner.machine
+    if is_this_machine and nodes.is_dir():
+        fence(Path(known.home))
+    elif not is_fenced and is_this_machine:
+        raise Refused(
+            f"what runs in {known} cannot be ended: {nodes} is not there; was it moved, is it not mounted, or is it on "
+            "another machine with the same machine-id? Put it back, or see to it that nothing of it runs any more, and "
+            "then say `muster up --take-over --fenced`"
+        )
+    elif not is_fenced:
+        raise Refused(
+            f"what runs in {known} cannot be ended from here: run `muster down --jobs --home {known.home}` there, "
+            "and then `muster up --take-over --fenced` here"
+        )
+
+
+def _lead(record: ClusterRecord, owner: Owner, seen: int, *, take_over: bool) -> Leadership:
+    """Begin an epoch. Where it cannot be written, as on a full disk, the lock on the store must do until it can."""
+    try:
+        return record.lead(owner, above_epoch=seen, take_over=take_over)
+    except Unavailable:
+        last, known = record.leadership(), record.owner()
+        if known is None or not known.is_same(owner):
+            raise
+        return changed(last, epoch=max(last.epoch, seen) + 1)
+
+
+def _last_words(former: Owner, owner: Owner) -> tuple[ObservedEvent, ...]:
+    """What the home before has left in writing. It was fenced before this one led, and may have another task by now."""
+    return unheard(Path(former.home)) if former.machine == owner.machine else ()

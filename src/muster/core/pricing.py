@@ -1,0 +1,41 @@
+"""What a job would use up at most, and what that costs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from muster.model.ids import PoolName
+from muster.model.scenario import Rules
+from muster.model.spec import JobSpec
+
+PRICE_MILLI = 1000
+"""Of a GPU hour in a pool without a price of its own, in thousandths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """GPU time, and what an hour of it costs."""
+
+    gpu_milli_ms: int
+    """Thousandths of a GPU times milliseconds."""
+    price_milli: int
+    """Of a GPU hour, in thousandths."""
+
+
+def cost(spec: JobSpec, rules: Rules, pools: Collection[PoolName]) -> Cost:
+    """What a job, or an array as a whole, costs in the cheapest of the cluster's pools that it may use."""
+    tasks = 1 if spec.array is None else len(spec.array.indices)
+    admitting = (
+        pool
+        for pool in rules.pools
+        if pool.name in pools and pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+    )
+    return Cost(
+        gpu_milli_ms=tasks * spec.gang_gpu_milli * _duration_ms(spec, rules),
+        price_milli=min((pool.price_milli for pool in admitting), default=PRICE_MILLI),
+    )
+
+
+def _duration_ms(spec: JobSpec, rules: Rules) -> int:
+    """How long it is expected to run, or else how long it may."""
+    limits_ms = {tier.name: tier.max_duration_ms for tier in rules.tiers}
+    return spec.expected_duration_ms or spec.max_duration_ms or limits_ms.get(spec.tier, 0)

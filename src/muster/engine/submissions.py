@@ -1,0 +1,141 @@
+"""How jobs come in: what a request must satisfy, the id it gets, and what it still waits for."""
+
+from collections.abc import Callable, Container, Mapping
+from contextlib import AbstractContextManager
+
+from muster.core.admission import Admitted, Rejected
+from muster.core.dependencies import Fate, fate, find_cycle, in_order
+from muster.engine.decisions import Decisions
+from muster.engine.past import Past
+from muster.engine.state import State
+from muster.model.errors import Conflict, InvalidInput, KeyReused
+from muster.model.events import DependencyFailed, Event, JobSubmitted
+from muster.model.ids import JobId
+from muster.model.job import JobState
+from muster.model.limits import ARRAY_TASKS
+from muster.model.plan import ReasonCode
+from muster.model.records import Record, changed
+from muster.model.spec import JobSpec
+
+
+class Submitted(Record, frozen=True, kw_only=True):
+    """The job is in the log and will be looked at in the next cycle."""
+
+    job: JobId
+    is_new: bool = True
+    """False when this very request was made before."""
+
+
+class Submissions:
+    """Lets jobs in."""
+
+    def __init__(
+        self,
+        state: State,
+        decisions: Decisions,
+        past: Past,
+        *,
+        record: Callable[[Event], bool],
+        batch: AbstractContextManager[None],
+        numbers_from: int,
+    ) -> None:
+        self._state = state
+        self._decisions = decisions
+        self._past = past
+        self._record = record
+        self._batch = batch
+        self._numbers_from = numbers_from
+
+    def submit(
+        self,
+        spec: JobSpec,
+        now_ms: int,
+        *,
+        job: JobId | None,
+        held: bool,
+        by: str,
+        key: str,
+        fingerprint: str,
+    ) -> Submitted | Rejected:
+        """Let a job in, or say why not."""
+        if key and (known := self._keyed(by, key)) is not None:
+            if known[1] != fingerprint:
+                raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
+            return Submitted(job=known[0], is_new=False)
+        name = self._new_id() if job is None else job
+        answer = self._admit(name, spec)
+        if not isinstance(answer, Admitted):
+            return answer
+        return self._enter(
+            JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
+        )
+
+    def submit_all(self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str) -> tuple[Submitted, ...] | Rejected:
+        """Let a whole pipeline in, or nothing of it."""
+        depends_on = {job: tuple(each.job for each in spec.depends_on) for job, spec in specs.items()}
+        if ring := find_cycle(depends_on):
+            message = f"these jobs wait for each other: {' -> '.join(ring)}; leave one of the dependencies out"
+            return Rejected(code=ReasonCode.DEPENDENCY, message=message)
+        admitted: dict[JobId, JobSpec] = {}
+        for job, spec in specs.items():
+            answer = self._admit(job, spec, together_with=specs)
+            if isinstance(answer, Rejected):
+                return changed(answer, message=f"{job}: {answer.message}")
+            admitted[job] = answer.spec
+        with self._batch:
+            return tuple(
+                self._enter(JobSubmitted(at_ms=now_ms, job=job, spec=admitted[job], by=by))
+                for job in in_order(depends_on)
+            )
+
+    def _keyed(self, by: str, key: str) -> tuple[JobId, str] | None:
+        """What was asked for under a key, and its fingerprint."""
+        if (alive := self._state.keys.get((by, key))) is not None:
+            return alive
+        ended = self._past.keyed(by, key)
+        return None if ended is None else (ended.job, ended.fingerprint)
+
+    def _new_id(self) -> JobId:
+        """The next free number; whoever brings ids of their own may have taken some."""
+        number = max(self._state.submissions, self._numbers_from) + 1
+        while self._is_taken(JobId(f"job-{number}")):
+            number += 1
+        return JobId(f"job-{number}")
+
+    def _is_taken(self, job: JobId) -> bool:
+        return self._state.is_taken(job) or self._past.find(job) is not None
+
+    def _state_of(self, job: JobId) -> JobState | None:
+        state = self._state.state_of(job)
+        if state is not None:
+            return state
+        ended = self._past.find(job)
+        return None if ended is None else ended.state
+
+    def _admit(self, job: JobId, spec: JobSpec, *, together_with: Container[JobId] = ()) -> Admitted | Rejected:
+        """What admission says to the file, unless it depends on jobs that do not exist."""
+        self._check_new(job, spec)
+        for dependency in spec.depends_on:
+            if self._state_of(dependency.job) is None and dependency.job not in together_with:
+                message = f"depends on {dependency.job}, which does not exist; submit that job first"
+                return Rejected(code=ReasonCode.DEPENDENCY, message=message)
+        return self._decisions.admit(spec, self._state.snapshot)
+
+    def _enter(self, submission: JobSubmitted) -> Submitted:
+        """Write the job down with what it still waits for, which may already be in vain."""
+        fates: dict[JobId, Fate] = {}
+        for dependency in submission.spec.depends_on:
+            state = self._state_of(dependency.job)
+            if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
+                fates[dependency.job] = so_far
+        with self._batch:
+            self._record(changed(submission, unmet=tuple(fates)) if fates else submission)
+            for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
+                self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
+        return Submitted(job=submission.job)
+
+    def _check_new(self, job: JobId, spec: JobSpec) -> None:
+        if self._state_of(job) is not None:
+            raise Conflict(f"there is a job {job} already; leave the id out to be given one")
+        if spec.array is not None and not 0 < len(spec.array.indices) <= ARRAY_TASKS:
+            raise InvalidInput(f"an array has between 1 and {ARRAY_TASKS} tasks, not {len(spec.array.indices)}")

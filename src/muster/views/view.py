@@ -1,0 +1,49 @@
+"""What readers see: everything that is so at one version of the log, as values that nobody changes.
+
+The writer publishes a new view after each write. A reader takes the newest and keeps it for as long as it answers one
+question; it sees nothing that is not durable, and nothing that comes after.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from immutables import Map
+
+from muster.model.array import ArrayRecord, JobRecord
+from muster.model.ids import JobId, LevelName, NodeName
+from muster.model.job import Job
+from muster.model.node import Node
+from muster.model.plan import Hold
+from muster.model.quarantine import FoundGang
+from muster.model.saved_state import TeamUsageRecord
+from muster.model.scenario import Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What is alive at one version. What has ended is in the archive."""
+
+    version: int
+    now_ms: int
+    """When the last event happened."""
+    jobs: Map[JobId, Job]
+    """Jobs that have not ended, and all tasks of arrays that have not."""
+    running: Map[JobId, Job]
+    """Those of them that have GPUs."""
+    arrays: Map[JobId, ArrayRecord]
+    nodes: Mapping[NodeName, Node]
+    """In the order in which they are configured."""
+    node_notes: Mapping[NodeName, str]
+    """Why each node is in the state that it is in, as far as somebody said."""
+    levels: tuple[LevelName, ...]
+    """Of the topology, the widest first."""
+    quarantine: Mapping[NodeName, tuple[FoundGang, ...]]
+    rules: Rules
+    holds: Mapping[JobId, Hold]
+    """Promised starts."""
+    usage: tuple[TeamUsageRecord, ...]
+    """What fair share remembers of each team."""
+
+    def record(self, job: JobId) -> JobRecord | None:
+        """A job, a task or an array that is alive."""
+        return self.jobs.get(job) or self.arrays.get(job)

@@ -1,0 +1,43 @@
+"""What nobody has recorded yet: bounded, in order, and the last save of each job."""
+
+import pytest
+
+from muster.backends.local import news as news_module
+from muster.backends.local.news import News
+from muster.model.events import ObservedEvent
+from muster.model.ids import JobId, NodeName
+from muster.model.reports import CheckpointSaved, WorkersExited
+
+N1 = NodeName("n1")
+
+
+def saved(number: int, job: str = "job-1", attempt: int = 1) -> CheckpointSaved:
+    return CheckpointSaved(at_ms=number, job=JobId(job), attempt=attempt)
+
+
+def ended(job: str = "job-1") -> ObservedEvent:
+    return WorkersExited(at_ms=0, job=JobId(job), attempt=1, generation=1, ranks=(0,), exit_code=0)
+
+
+def test_of_the_saves_of_a_job_the_last_is_kept_and_the_order_stays() -> None:
+    news = News()
+    for number in range(1, 1_001):
+        news.put((N1, number, saved(number)))
+    news.put((N1, 1_001, saved(1, attempt=2)))
+    news.put((N1, 1_002, ended("job-2")))
+    news.put((N1, 1_003, saved(7)))
+    assert [number for _, number, _ in news.take()] == [1_001, 1_002, 1_003]
+    assert news.take() == ()
+    news.put((N1, 1_004, saved(8)))
+    assert [number for _, number, _ in news.take()] == [1_004]
+
+
+def test_it_is_full_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(news_module, "BACKEND_NEWS", 3)
+    news = News()
+    for number in range(3):
+        assert not news.is_full
+        news.put((N1, number, ended()))
+    assert news.is_full
+    news.take()
+    assert not news.is_full

@@ -1,0 +1,134 @@
+"""What has ended leaves the state, and is there all the same for whoever asks."""
+
+import pytest
+
+from muster.backends.fake import Script
+from muster.core.admission import Rejected
+from muster.engine.engine import Submitted
+from muster.model.array import ArrayRecord
+from muster.model.errors import Conflict, KeyReused, NotFound
+from muster.model.events import GangsFound, NodeLost
+from muster.model.ids import JobId, NodeName
+from muster.model.job import JobState, Worker
+from muster.model.quarantine import FoundGang
+from muster.model.spec import ArraySpec, Dependency, DependencyWhen
+from muster.store.memory import MemoryLog
+from tests.builders import a_job
+from tests.unit.engine.world import FOREVER, World, a_small_cluster
+
+SHORT, FAILING = Script(run_ms=1_000), Script(run_ms=1_000, exit_code=3)
+N1 = NodeName("n1")
+
+
+def a_world() -> World:
+    log = MemoryLog()
+    return World(log=log, archive=log)
+
+
+def test_only_what_is_alive_is_in_the_state() -> None:
+    world = a_world()
+    ended = world.submit(a_job(), SHORT)
+    array = world.submit(a_job(array=ArraySpec(indices=(0, 1), concurrency=1)), SHORT)
+    alive = world.submit(a_job(depends_on=(Dependency(job=ended), Dependency(job=array))), FOREVER)
+    world.run(1_500)
+    state = world.engine.state
+    assert set(state.jobs) == {f"{array}.0", f"{array}.1", alive}  # a task stays as long as its array
+    world.run(60_000)
+    assert (set(state.jobs), state.arrays, state.array_specs) == ({alive}, {}, {})
+    assert world.engine.record(ended).state is JobState.SUCCEEDED
+    assert isinstance(world.engine.record(array), ArrayRecord)
+    world.engine.cancel(alive, world.now_ms)
+    world.run(120_000)
+    assert (state.jobs, state.dependents, state.keys, state.key_of) == ({}, {}, {}, {})
+
+
+def test_who_asks_again_under_the_key_of_an_ended_job_is_told_of_it() -> None:
+    world = a_world()
+    first = world.engine.submit(a_job(), 0, by="ann", key="k", fingerprint="f")
+    assert isinstance(first, Submitted)
+    world.engine.cancel(first.job, 0)
+    assert not world.engine.state.keys
+    again = world.engine.submit(a_job(), 0, by="ann", key="k", fingerprint="f")
+    assert again == Submitted(job=first.job, is_new=False)
+    with pytest.raises(KeyReused):
+        world.engine.submit(a_job(), 0, by="ann", key="k", fingerprint="another")
+
+
+def test_jobs_may_depend_on_what_has_ended() -> None:
+    world = a_world()
+    good, bad = world.submit(a_job(), SHORT), world.submit(a_job(), FAILING)
+    world.run(5_000)
+    assert not world.engine.state.jobs
+    for dependency, expected in (
+        (Dependency(job=good), JobState.RUNNING),
+        (Dependency(job=bad, when=DependencyWhen.FAILED), JobState.RUNNING),
+        (Dependency(job=bad), JobState.CANCELLED),
+    ):
+        job = world.submit(a_job(depends_on=(dependency,)), FOREVER)
+        world.settle()
+        assert world.engine.record(job).state is expected
+    answer = world.engine.submit(a_job(depends_on=(Dependency(job=JobId("nobody")),)), world.now_ms)
+    assert isinstance(answer, Rejected)
+
+
+def test_an_id_is_never_used_again_and_what_has_ended_cannot_be_changed() -> None:
+    world = a_world()
+    job = world.submit(a_job(), SHORT)
+    world.run(5_000)
+    with pytest.raises(Conflict, match="already"):
+        world.engine.submit(a_job(), world.now_ms, job=job)
+    assert not world.engine.cancel(job, world.now_ms)
+    assert not world.engine.hold(job, world.now_ms)
+    with pytest.raises(NotFound):
+        world.engine.cancel(JobId("nobody"), world.now_ms)
+
+
+def test_the_failed_tasks_of_an_ended_array_can_be_tried_again() -> None:
+    world = a_world()
+    array = world.submit(a_job(array=ArraySpec(indices=(3, 4))), SHORT)
+    world.backend.script(JobId(f"{array}.4"), FAILING)
+    world.run(60_000)
+    assert not world.engine.state.arrays
+    again = world.engine.retry_failed(array, world.now_ms)
+    assert isinstance(again, Submitted)
+    record = world.engine.record(again.job)
+    assert record.spec.array is not None
+    assert record.spec.array.indices == (4,)
+
+
+def test_a_gang_of_an_ended_job_that_is_found_running_is_not_taken_for_a_new_job() -> None:
+    world = a_world()
+    job = world.submit(a_job(), SHORT)
+    world.run(5_000)
+    gang = FoundGang(
+        job=job,
+        attempt=1,
+        generation=9,
+        workers=(Worker(rank=0, role="worker", node=N1, gpus=(0,)),),
+        spec=a_job(),
+    )
+    world.engine.observe(GangsFound(at_ms=world.now_ms, node=N1, gangs=(gang,)))
+    assert world.engine.state.quarantine.on(N1) == (gang,)
+    with pytest.raises(Conflict, match="is succeeded here"):
+        world.engine.adopt(job, world.now_ms)
+
+
+def test_whom_a_lost_node_is_to_kill_is_known_until_it_was_told() -> None:
+    log = MemoryLog()
+    world = World(a_small_cluster(1, 2), log=log, archive=log)
+    job = world.submit(a_job(), FOREVER)
+    world.settle()
+    world.engine.observe(NodeLost(at_ms=world.now_ms, node=N1, because="off"))
+    world.engine.cancel(job, world.now_ms)
+    assert world.engine.state.jobs[job].state is JobState.CANCELLED
+    assert [kill.job for kill in world.engine.state.kills_on(N1)] == [job]
+
+
+def test_an_engine_that_starts_again_forgets_what_ended_too() -> None:
+    world = a_world()
+    world.submit(a_job(), SHORT)
+    alive = world.submit(a_job(), FOREVER)
+    world.run(5_000)
+    assert isinstance(world.log, MemoryLog)
+    again = World(world.scenario, log=world.log, archive=world.log)
+    assert set(again.engine.state.jobs) == {alive}
