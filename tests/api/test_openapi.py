@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from muster.api.schemas.job_file import JOB_FILE
+from muster.api.schemas.job_file import job_file_schema
 from muster.formats.document import Document
 from muster.formats.job_file import job_from_document
 from tests.api.world import a_world, job_file
@@ -87,13 +87,13 @@ def test_every_reference_leads_somewhere_and_nothing_of_the_framework_shows(docu
 )
 def test_job_files_that_fit_the_schema_are_read(fields: dict[str, Any]) -> None:
     value = {**job_file(), **fields}
-    assert jsonschema_rs.is_valid(JOB_FILE, value)
+    assert jsonschema_rs.is_valid(job_file_schema(), value)
     job_from_document(Document(file="x", value=value))
 
 
 def test_what_does_not_fit_the_schema_is_not_read() -> None:
     for fields in ({"name": "Big Job"}, {"gpus": 8}, {"priority": 101}, {"array": "x"}, {"launch": "slurm"}):
         value = {**job_file(), **fields}
-        assert not jsonschema_rs.is_valid(JOB_FILE, value)
+        assert not jsonschema_rs.is_valid(job_file_schema(), value)
         with pytest.raises(Exception, match=next(iter(fields))):
             job_from_document(Document(file="x", value=value))

@@ -154,6 +154,23 @@ def test_it_is_known_when_every_node_has_told_what_it_kept(machine: Machine) -> 
     assert [event.job for event in heard][:1] == ["job-1"]
 
 
+def test_of_a_node_that_died_before_it_ever_greeted_nothing_is_said_to_be_gone(machine: Machine) -> None:
+    machine.start(GOES_ON)
+    pid = int(machine.says("ready").split()[0])
+    machine.backend.close()
+    supervisor = machine.supervisor()
+    os.kill(supervisor.pid, signal.SIGSTOP)
+    machine.backend = machine.connect()
+    machine.events.clear()
+    machine.stop()
+    eventually(lambda: machine.backend._unplaced)
+    os.kill(supervisor.pid, signal.SIGKILL)
+    machine.heard(NodeUnreachable)
+    eventually(lambda: any(isinstance(event, WorkersExited | StartFailed) for event in machine.poll()))
+    assert not is_alive(pid)
+    assert not any(isinstance(event, StartFailed) for event in machine.poll())
+
+
 def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> None:
     machine.start("trap '' TERM HUP; setsid sh -c 'echo $$; sleep 60' & echo $$ ready; sleep 60")
     log = machine.says("ready")

@@ -9,7 +9,20 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINTER = Path(sys.executable).with_name("lint-imports")
-PACKAGES = ("model", "core", "checker", "formats", "store", "backends", "engine", "sim", "live", "api", "cli")
+PACKAGES = (
+    "model",
+    "answers",
+    "core",
+    "checker",
+    "formats",
+    "store",
+    "backends",
+    "engine",
+    "sim",
+    "live",
+    "api",
+    "cli",
+)
 
 
 def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedProcess[str]:
@@ -35,6 +48,8 @@ def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedPro
         ("core", "muster.checker"),
         ("core", "yaml"),
         ("core", "msgspec"),
+        ("answers", "pydantic"),
+        ("answers", "muster.core"),
         ("checker", "muster.core"),
         ("formats", "muster.core"),
         ("store", "muster.backends"),

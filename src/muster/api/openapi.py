@@ -56,7 +56,7 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
                 del field["default"]  # As the framework does: what may be left out need not be said to be nothing.
         schemas[model.__name__] = schema
     _refer(schemas)
-    schemas[job_file.NAME] = job_file.JOB_FILE
+    schemas[job_file.NAME] = job_file.job_file_schema()
     for operations in document["paths"].values():
         for operation in operations.values():
             _drop_unused(operation)

@@ -75,11 +75,11 @@ def _legend(nodes: Sequence[Node], *, plain: bool) -> Text:
 
 
 def _levels(nodes: Sequence[Node]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(level for node in nodes if isinstance(node.domains, dict) for level in node.domains))
+    return tuple(dict.fromkeys(level for node in nodes for level in node.domains))
 
 
 def _domain(node: Node, level: str) -> str:
-    return str(node.domains.get(level, "")) if isinstance(node.domains, dict) else ""
+    return node.domains.get(level, "")
 
 
 def _jobs(node: Node) -> Text:

@@ -1,22 +1,37 @@
-"""JSON -> one of the values in `answers`, by the types of its fields."""
+"""JSON -> one of the values in `answers`, by the annotations of its fields."""
 
-import types
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from muster.client.answers import Answer
+from muster.annotations import marks, may_be_none, unmarked, without_none
+from muster.answers.base import Answer
+from muster.answers.marks import Needed, Otherwise
 from muster.model.errors import Unreachable
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
+Convert = Callable[[Any], Any]
 
-_known_hints: dict[type[Answer], dict[str, Any]] = {}
-"""Working out the types of a class costs more than filling it."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """What is done with one field of an answer."""
+
+    name: str
+    convert: Convert | None
+    """From what JSON has to what the answer keeps; None where that is the same."""
+    takes_null: bool
+    nothing: Callable[[], object] | None
+    """What it is when it was not sent; None where the answer makes no sense without it."""
+
+
+_plans: dict[type[Answer], tuple[_Field, ...]] = {}
+"""Looking at the types of a class costs more than filling it."""
 
 
 def build(kind: type[AnswerT], document: object) -> AnswerT:
-    """The answer as a value; fields that it does not know are left alone, those that are missing take their default."""
+    """The answer as a value; fields that it does not know are left alone, those that are missing are nothing."""
     try:
         return _built(kind, document)
     except (TypeError, ValueError) as error:
@@ -27,33 +42,67 @@ def build(kind: type[AnswerT], document: object) -> AnswerT:
 def _built(kind: type[AnswerT], document: object) -> AnswerT:
     if not isinstance(document, Mapping):
         raise TypeError(f"an object was expected, not {type(document).__name__}")
-    given = [(name, hint, document[name]) for name, hint in _hints(kind).items() if name in document]
-    # null where a value is expected counts as left out: the default is what such a field means then.
-    values = {name: _value(hint, value) for name, hint, value in given if value is not None or _is_optional(hint)}
-    return kind(**values, document=dict(document))
+    values: dict[str, Any] = {}
+    for field in _plan(kind):
+        value = document.get(field.name)
+        if value is not None:
+            values[field.name] = value if field.convert is None else field.convert(value)
+        elif field.takes_null:
+            values[field.name] = None
+        elif field.nothing is not None:
+            # null where a value is expected counts as left out.
+            values[field.name] = field.nothing()
+    answer = kind(**values)
+    object.__setattr__(answer, "document", dict(document))
+    return answer
 
 
-def _hints(kind: type[Answer]) -> dict[str, Any]:
-    if kind not in _known_hints:
-        hints = get_type_hints(kind)
-        _known_hints[kind] = {each.name: hints[each.name] for each in fields(kind) if each.name != "document"}
-    return _known_hints[kind]
+def _plan(kind: type[Answer]) -> tuple[_Field, ...]:
+    if kind not in _plans:
+        hints = get_type_hints(kind, include_extras=True)
+        _plans[kind] = tuple(_field(each.name, hints[each.name]) for each in fields(kind) if each.init)
+    return _plans[kind]
 
 
-def _is_optional(hint: Any) -> bool:
-    return type(None) in get_args(hint)
+def _field(name: str, hint: Any) -> _Field:
+    bare = _bare(hint)
+    nothing: Callable[[], object] | None = _nothing(bare)
+    for mark in marks(hint):
+        if isinstance(mark, Needed):
+            nothing = None
+        elif isinstance(mark, Otherwise):
+            nothing = mark.said
+    return _Field(name=name, convert=_conversion(bare), takes_null=may_be_none(hint), nothing=nothing)
 
 
-def _value(hint: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        return _value(next(each for each in get_args(hint) if each is not type(None)), value)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_value(get_args(hint)[0], each) for each in value)
+def _bare(hint: Any) -> Any:
+    """The type without marks, and without null."""
+    inner = without_none(unmarked(hint))
+    return inner if inner is hint else _bare(inner)
+
+
+def _conversion(hint: Any) -> Convert | None:
     if hint is datetime:
-        return datetime.fromisoformat(value)
-    if isinstance(hint, type) and is_dataclass(hint) and issubclass(hint, Answer):
-        return _built(hint, value)
-    return value
+        return datetime.fromisoformat
+    if get_origin(hint) is tuple:
+        return _of_each(_conversion(_bare(get_args(hint)[0])))
+    if isinstance(hint, type) and issubclass(hint, Answer):
+        return lambda document: _built(hint, document)
+    return None
+
+
+def _of_each(convert: Convert | None) -> Convert:
+    def converted(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return tuple(value) if convert is None else tuple([convert(each) for each in value])
+
+    return converted
+
+
+def _nothing(hint: Any) -> Callable[[], object]:
+    """What a field of this type is when an older server does not send it."""
+    if isinstance(hint, type) and issubclass(hint, Answer):
+        return lambda: _built(hint, {})
+    kind: Callable[[], object] = int if hint is float else get_origin(hint) or hint
+    return kind

@@ -14,7 +14,8 @@ from pydantic import ConfigDict, Field, PlainValidator
 
 from muster.formats import ranges, units
 from muster.formats.document import Document, Problems, read_document
-from muster.formats.wire import Cpus, Memory, Name, Wire, closest, name, read_part
+from muster.formats.kinds import Cpus, Memory, Name, name
+from muster.formats.wire import Wire, closest, read_part
 from muster.formats.yaml_text import Loc
 from muster.model.errors import InvalidInput
 from muster.model.ids import DEFAULT_POOL, NODE_LEVEL, GpuType, LevelName, NodeName, PoolName

@@ -1,43 +1,55 @@
-"""What a job file may hold, key by key: the pydantic models and the words only job files use.
+"""What a job file may hold, key by key: the declaration that reading, writing and the JSON Schema follow from.
 
-What concerns several keys at once is checked in `job_file`, where the model value is made.
+A new key is a field in `model/spec.py` and a line here. What concerns several keys at once is checked in `job_file`.
+The text below a key is what the OpenAPI document says of it.
 """
 
 import re
 from typing import Annotated
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
 from muster.formats import ranges, units
-from muster.formats.units import BadValue, shown
-from muster.formats.wire import (
+from muster.formats.kinds import (
+    DURATION_SCHEMA,
+    NO_NUL,
     Command,
     Cpus,
     Duration,
     Gpus,
+    JsonSchema,
+    Kind,
     Memory,
     Name,
     Names,
     PositiveThousandths,
+    Spelling,
     TeamPathText,
     Text,
-    Wire,
     Workers,
     job_id,
     text,
 )
+from muster.formats.parts import ALWAYS, ONCE, Given, NamedPart, Part, Stored
+from muster.formats.units import BadValue, shown
 from muster.model.ids import JobId
 from muster.model.limits import GANG_WORKERS, JOB_NAME_CHARS, MAX_DURATION_MS, PRIORITY_MAX
+from muster.model.resources import Request
 from muster.model.spec import (
-    DEFAULT_PRIORITY,
     DEFAULT_TEAM,
     DEFAULT_TIER,
     ArraySpec,
+    CheckpointSpec,
     Dependency,
     DependencyWhen,
+    Interactive,
+    JobSpec,
     Launch,
+    Parallelism,
     Retry,
     RetryCause,
+    Role,
+    TopologyWish,
 )
 
 RETRIES_MAX = 1000
@@ -88,88 +100,132 @@ def dependency(value: object) -> Dependency:
     return Dependency(job=JobId(job_id(value["job"])), when=DependencyWhen(when))
 
 
-RunLimit = Annotated[int, PlainValidator(run_limit_ms)]
+def dependency_value(each: Dependency) -> object:
+    """The inverse of `dependency`."""
+    return {"job": each.job, "when": each.when.value} if each.when != DependencyWhen.SUCCEEDED else each.job
 
 
-class ResourcesWire(Wire):
+_ID_SCHEMA: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,40}$"}
+_DEPENDENCY_SCHEMA: JsonSchema = {
+    "description": "A job that must have ended in some way first.",
+    "oneOf": [
+        _ID_SCHEMA,
+        {
+            "type": "object",
+            "description": "Which, and how.",
+            "properties": {"job": _ID_SCHEMA, "when": {"enum": [each.value for each in DependencyWhen]}},
+            "additionalProperties": False,
+            "required": ["job"],
+        },
+    ],
+}
+_INTERVAL_SCHEMA: JsonSchema = {"oneOf": [{"const": "auto"}, {"type": "string", "pattern": "^[1-9][0-9]{0,2}[smh]$"}]}
+_ARRAY_SCHEMA: JsonSchema = {"type": "string", "pattern": r"^0-[1-9][0-9]?(%[1-9])?$", "examples": ["0-99%8"]}
+_VARIABLE_SCHEMA: JsonSchema = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,60}$"}
+
+JobName = Annotated[
+    str, Kind(read=job_name, schema={"type": "string", "pattern": f"^[a-z0-9-]{{1,{JOB_NAME_CHARS}}}$"})
+]
+Variable = Annotated[str, Kind(read=text, schema=_VARIABLE_SCHEMA)]
+RunLimit = Annotated[int, Kind(read=run_limit_ms, write=units.duration_text, unit="ms", schema=DURATION_SCHEMA)]
+Interval = Annotated[int | None, Kind(read=interval_ms, write=units.duration_text, unit="ms", schema=_INTERVAL_SCHEMA)]
+DependencyEntry = Annotated[Dependency, Kind(read=dependency, write=dependency_value, schema=_DEPENDENCY_SCHEMA)]
+Array = Annotated[ArraySpec, Kind(read=ranges.array_spec, write=ranges.array_text, schema=_ARRAY_SCHEMA)]
+
+
+class ResourcesWire(Part, record=Request):
     """What each worker needs."""
 
-    gpus: Gpus = 0
-    gpu_type: Names = ()
-    cpus: Cpus = 0
-    memory: Memory = 0
-    disk: Memory = 0
-    throughput: dict[Name, PositiveThousandths] = Field(default_factory=dict)
+    gpus: Annotated[Gpus, Stored("gpu_milli")]
+    gpu_type: Annotated[Names, Stored("gpu_types")]
+    """The types it accepts, preferred first."""
+    cpus: Annotated[Cpus, Stored("cpu_milli")]
+    memory: Memory
+    disk: Memory
+    throughput: dict[Name, PositiveThousandths]
+    """Relative speed by GPU type."""
 
 
-class RoleWire(Wire):
+class RoleWire(NamedPart, record=Role, required=("run",)):
     """One kind of worker."""
 
-    workers: Workers = (1, 1)
-    resources: ResourcesWire = ResourcesWire()
-    run: Command = ""
+    workers: Annotated[Workers, Stored("workers_min", "workers_max"), ALWAYS] = (1, 1)
+    resources: Annotated[ResourcesWire, Stored("request")]
+    run: Annotated[Command, Spelling(pattern=r"^[^\s\u0000][^\u0000]*$")]
+    """The command that each worker runs."""
 
 
-class ParallelismWire(Wire):
+class ParallelismWire(Part, record=Parallelism):
     """How the model is split."""
 
-    tensor: Annotated[int, Field(ge=1, le=GANG_WORKERS)] = 1
-    pipeline: Annotated[int, Field(ge=1, le=GANG_WORKERS)] = 1
+    tensor: Annotated[int, Field(ge=1, le=GANG_WORKERS), Spelling(maximum=64)]
+    pipeline: Annotated[int, Field(ge=1, le=GANG_WORKERS), Spelling(maximum=64)]
 
 
-class TopologyWire(Wire):
-    """Where the gang must or would rather stay."""
+class TopologyWire(Part, record=TopologyWish):
+    """Where the gang must (`within`) or would rather (`prefer`) stay."""
 
-    within: Name | None = None
-    prefer: Name | None = None
-    relax_after: Duration = 0
+    within: Name
+    prefer: Name
+    relax_after: Duration
 
 
-class CheckpointWire(Wire):
+class CheckpointWire(Part, record=CheckpointSpec, required=("path",)):
     """How the job saves itself."""
 
-    path: Text = ""
-    every: Annotated[int | None, PlainValidator(interval_ms)] = None
-    keep: Annotated[int, Field(ge=1, le=CHECKPOINTS_KEPT_MAX)] = 3
-    grace: Duration = 120_000
+    path: Annotated[Text, Spelling(minLength=1, maxLength=500, pattern=NO_NUL), ALWAYS] = ""
+    every: Interval
+    keep: Annotated[int, Field(ge=1, le=CHECKPOINTS_KEPT_MAX)]
+    grace: Duration
 
 
-class InteractiveWire(Wire):
-    """A job that people attach to."""
+class InteractiveWire(Part, record=Interactive):
+    """A terminal that people attach to."""
 
-    idle_timeout: RunLimit = 30 * 60_000
+    idle_timeout: Annotated[RunLimit, ALWAYS] = 30 * 60_000
 
 
-class RetryWire(Wire):
+class RetryWire(Part, record=Retry):
     """Which failures of its own are tried again."""
 
-    limit: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 0
-    on: list[Annotated[RetryCause, Field(strict=False)]] = Field(default_factory=lambda: list(Retry().on))
+    limit: Annotated[int, Field(ge=0, le=RETRIES_MAX)]
+    on: Annotated[list[Annotated[RetryCause, Field(strict=False)]], ONCE]
 
 
-class JobWire(RoleWire):
-    """A whole job file as it is written. One without `roles` says itself what its only role is."""
+class JobWire(RoleWire, record=JobSpec, required=("name",)):
+    """A job file.
 
-    name: Annotated[str, PlainValidator(job_name)] = ""
+    Left out: `team` is `default`, `tier` is `standard`, `workers` is 1, and a job without `checkpoint` cannot resume.
+    """
+
+    name: Annotated[JobName, ALWAYS] = ""
     team: TeamPathText = DEFAULT_TEAM
-    tier: Name = DEFAULT_TIER
-    priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)] = DEFAULT_PRIORITY
-    roles: dict[str, RoleWire] = Field(default_factory=dict)
-    launch: Annotated[Launch, Field(strict=False)] = Launch.PLAIN
-    setup: Command = ""
-    workdir: Text = ""
-    interactive: InteractiveWire | None = None
-    env: dict[str, Text | None] = Field(default_factory=dict, max_length=ENTRIES_MAX)
-    secrets: list[Text] = Field(default_factory=list, max_length=ENTRIES_MAX)
-    parallelism: ParallelismWire = ParallelismWire()
-    topology: TopologyWire = TopologyWire()
-    max_duration: RunLimit | None = None
-    expected_duration: RunLimit | None = None
-    checkpoint: CheckpointWire | None = None
-    preemptible: bool = True
-    retry: RetryWire | None = None
-    depends_on: list[Annotated[Dependency, PlainValidator(dependency)]] = Field(
-        default_factory=list, max_length=ENTRIES_MAX
-    )
-    array: Annotated[ArraySpec, PlainValidator(ranges.array_spec)] | None = None
-    tags: dict[Text, Text] = Field(default_factory=dict, max_length=ENTRIES_MAX)
+    tier: Annotated[Name, Spelling(examples=["standard"])] = DEFAULT_TIER
+    priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)]
+    """Inside its tier; higher goes first."""
+    roles: Annotated[dict[str, RoleWire], Spelling(propertyNames={"pattern": "^[a-z0-9_-]{1,63}$"})]
+    """Instead of `workers`, `resources` and `run`: several kinds of workers by name."""
+    launch: Annotated[Launch, Field(strict=False)]
+    setup: Command
+    """Runs once on each node before the workers start."""
+    workdir: Annotated[Text, Spelling(maxLength=101, pattern=r"^/[A-Za-z0-9/_.-]{0,100}$")]
+    """An absolute path."""
+    interactive: InteractiveWire
+    env: Annotated[dict[str, Text | None], Field(max_length=ENTRIES_MAX), Spelling(propertyNames=_VARIABLE_SCHEMA)]
+    secrets: Annotated[list[Variable], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
+    """Names, never values."""
+    parallelism: ParallelismWire
+    topology: TopologyWire
+    max_duration: RunLimit
+    expected_duration: RunLimit
+    """A hint that promises never rest on."""
+    checkpoint: CheckpointWire
+    preemptible: bool
+    retry: RetryWire
+    depends_on: Annotated[list[DependencyEntry], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
+    array: Array
+    tags: Annotated[dict[Text, Text], Field(max_length=ENTRIES_MAX)]
+
+
+GivenJob = Annotated[Given, JobWire]
+"""A job file of which every key was read; `job_file` makes a job of it."""

@@ -6,9 +6,7 @@ from pydantic import Field
 
 from muster.formats.document import Problems
 from muster.formats.job_wire import RunLimit
-from muster.formats.ranges import is_name
-from muster.formats.units import shown
-from muster.formats.wire import (
+from muster.formats.kinds import (
     Duration,
     Name,
     Names,
@@ -16,9 +14,10 @@ from muster.formats.wire import (
     PositiveThousandths,
     TeamPathText,
     Thousandths,
-    Wire,
-    read_part,
 )
+from muster.formats.ranges import is_name
+from muster.formats.units import shown
+from muster.formats.wire import Wire, read_part
 from muster.formats.yaml_text import Loc
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.policy import DEFAULT_TIERS, Order, Packing, Policy, Pool, Tier

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from muster.formats.document import Problems
-from muster.formats.job_file import spec_from_wire
-from muster.formats.job_wire import JobWire
+from muster.formats.job_file import spec_from_given
+from muster.formats.parts import Given
 from muster.formats.placements import Occupancy, placement
 from muster.formats.references import References
 from muster.formats.scenario_wire import HoldWire, RunningWire, WaitingWire
@@ -135,12 +135,12 @@ class ScenarioJobs:
             moved_because=wire.moved_because,
         )
 
-    def _spec(self, wire: JobWire, job: str, at: Loc) -> JobSpec | None:
+    def _spec(self, given: Given, job: str, at: Loc) -> JobSpec | None:
         """The job as a value, checked against the references; one value for all jobs that are equal."""
-        spec = spec_from_wire(wire, self._problems, at, name=_name_from_id(job))
+        spec = spec_from_given(given, self._problems, at, name=_name_from_id(job))
         if spec is None:
             return None
-        if "team" in wire.model_fields_set:
+        if "team" in given:
             self._references.check_team(spec.team, self._problems, (*at, "team"))
         else:
             self.uses_default_team = True

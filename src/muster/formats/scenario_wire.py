@@ -4,17 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from muster.formats.job_wire import JobWire
-from muster.formats.wire import (
-    Id,
-    Name,
-    PositiveDuration,
-    PositiveThousandths,
-    Text,
-    Thousandths,
-    Time,
-    Wire,
-)
+from muster.formats.job_wire import GivenJob
+from muster.formats.kinds import Id, Name, PositiveDuration, PositiveThousandths, Text, Thousandths, Time
+from muster.formats.wire import Wire
 from muster.model.limits import GANG_WORKERS, GPUS_PER_NODE, JOBS_PER_SCENARIO
 from muster.model.plan import Basis
 
@@ -36,7 +28,7 @@ class RunningWire(Wire):
     """A job that occupies GPUs."""
 
     id: Id
-    job: JobWire
+    job: GivenJob
     started: Time
     checkpointed: Time | None = None
     leaving_by: Time | None = None
@@ -48,7 +40,7 @@ class WaitingWire(Wire):
     """A job that wants to start."""
 
     id: Id
-    job: JobWire
+    job: GivenJob
     submitted: Time | None = None
     requeued: bool = False
     held: bool = False

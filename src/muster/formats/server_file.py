@@ -14,9 +14,10 @@ from pydantic import Field, PlainValidator
 
 from muster.formats.cluster_file import cluster_from_text
 from muster.formats.document import Document, Problems, read_settings
+from muster.formats.kinds import Text, text
 from muster.formats.references import read_references, team_at
 from muster.formats.units import BadValue, shown
-from muster.formats.wire import Text, Wire, read_part, text
+from muster.formats.wire import Wire, read_part
 from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput

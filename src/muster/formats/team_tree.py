@@ -11,9 +11,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from muster.formats.document import Problems
+from muster.formats.kinds import Name, Names, PositiveThousandths, Thousandths
 from muster.formats.ranges import is_team_name
 from muster.formats.units import plain_number, shown
-from muster.formats.wire import Name, Names, PositiveThousandths, Thousandths, Wire, read_part
+from muster.formats.wire import Wire, read_part
 from muster.formats.yaml_text import Loc
 from muster.model.ids import GpuType, TeamPath, TierName
 from muster.model.limits import PRIORITY_MAX, TEAM_DEPTH

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 
-from muster.formats import wire
+from muster.formats import kinds
 from muster.formats.units import CPUS_MAX, DURATION_MS_MAX, BadValue, shown
 from muster.model.ids import GpuType, JobId, TeamPath, TierName
 from muster.model.limits import GANG_WORKERS, GPUS_PER_NODE, PRIORITY_MAX, TEAM_DEPTH
@@ -88,13 +88,13 @@ def priority(text: str) -> int:
 
 def job_id(text: str) -> JobId:
     """The id of a job, as other files write it."""
-    return JobId(wire.job_id(text))
+    return JobId(kinds.job_id(text))
 
 
 @lru_cache(_CACHED)
 def team(text: str) -> TeamPath:
     """The path of a team."""
-    path = wire.team_path(text)
+    path = kinds.team_path(text)
     if path.count("/") >= TEAM_DEPTH:
         raise BadValue(f"more than {TEAM_DEPTH} levels of teams")
     return TeamPath(path)
@@ -103,7 +103,7 @@ def team(text: str) -> TeamPath:
 @lru_cache(_CACHED)
 def tier(text: str) -> TierName:
     """The name of a tier, also of one that only the replay knows."""
-    return TierName(wire.name(text))
+    return TierName(kinds.name(text))
 
 
 def tier_of_class(text: str) -> TierName | None:
@@ -114,7 +114,7 @@ def tier_of_class(text: str) -> TierName | None:
 @lru_cache(_CACHED)
 def gpu_types(text: str) -> tuple[GpuType, ...]:
     """One GPU type or several with `|` between them, each once."""
-    return tuple(dict.fromkeys(GpuType(wire.name(each.strip())) for each in text.split(TYPE_SEPARATOR)))
+    return tuple(dict.fromkeys(GpuType(kinds.name(each.strip())) for each in text.split(TYPE_SEPARATOR)))
 
 
 def milli_text(thousandths: int) -> str:

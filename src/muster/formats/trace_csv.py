@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from muster.formats import trace_cells as cells
-from muster.formats import wire
+from muster.formats.kinds import text
 from muster.formats.trace_lines import JobList, LineProblems, Lines
 from muster.formats.units import BadValue
 from muster.model.ids import GpuType
@@ -25,8 +25,8 @@ COLUMNS: dict[str, tuple[str, Read]] = {
     "duration_s": ("run_ms", cells.run_ms),
     "gpus": ("gpu_milli", cells.gpu_milli),
     "team": ("team", cells.team),
-    "user": ("user", wire.text),
-    "name": ("name", wire.text),
+    "user": ("user", text),
+    "name": ("name", text),
     "class": ("tier", cells.tier_of_class),
     # After the class, because a tier that is given outright counts.
     "tier": ("tier", cells.tier),
@@ -35,7 +35,7 @@ COLUMNS: dict[str, tuple[str, Read]] = {
     "cpus": ("cpu_milli", cells.cpu_milli),
     "mem_gb": ("memory_bytes", cells.memory_bytes),
     "max_duration_s": ("max_duration_ms", cells.limit_ms),
-    "status": ("status", wire.text),
+    "status": ("status", text),
 }
 """Each known column with the field of `TraceJob` that it fills."""
 

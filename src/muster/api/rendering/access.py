@@ -1,48 +1,57 @@
 """Tokens and people as they are sent. A digest is no business of anybody's."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 
 from muster.access.principal import Principal
-from muster.api.rendering.times import time_of
-from muster.api.schemas import access as schemas
+from muster.answers import access as answers
+from muster.api.rendering.times import moment_of
+from muster.api.schemas.access import Verdict
 from muster.model.access import Binding, Token
 from muster.store.base import AuditRecord, AuditVerdict
 
 
-def identity_body(principal: Principal) -> schemas.Identity:
+def identity_body(principal: Principal) -> answers.Identity:
     """Who somebody is."""
-    return schemas.Identity(
+    return answers.Identity(
         name=principal.name,
         subject=principal.name,
         label=principal.label,
         bindings=_bindings(principal.bindings),
-        scopes=list(principal.scopes),
+        scopes=principal.scopes,
         token=principal.token,
-        expires=time_of(principal.expires_ms),
+        expires=moment_of(principal.expires_ms),
     )
 
 
-def token_body(token: Token) -> schemas.Token:
+def token_body(token: Token) -> answers.Token:
     """A token."""
-    return schemas.Token(
+    return answers.Token(
         id=token.id,
         name=token.name,
         subject=token.acts_as,
         maker=token.maker,
         bindings=_bindings(token.bindings),
-        scopes=list(token.scopes),
-        created=time_of(token.created_ms),
-        expires=time_of(token.expires_ms),
-        revoked=time_of(token.revoked_ms),
+        scopes=token.scopes,
+        created=moment_of(token.created_ms),
+        expires=moment_of(token.expires_ms),
+        revoked=moment_of(token.revoked_ms),
     )
 
 
-def audit_body(record: AuditRecord) -> schemas.AuditEntry:
+def fresh_token_body(token: Token, secret: str) -> answers.FreshToken:
+    """A token that was just made."""
+    body = token_body(token)
+    known = {each.name: getattr(body, each.name) for each in fields(body) if each.init}
+    return answers.FreshToken(**known, secret=secret)
+
+
+def audit_body(record: AuditRecord) -> answers.AuditEntry:
     """An entry of the audit."""
     entry = record.entry
-    return schemas.AuditEntry(
+    return answers.AuditEntry(
         seq=record.seq,
-        at=time_of(entry.at_ms),
+        at=moment_of(entry.at_ms),
         by=entry.by,
         action=entry.action,
         subject=entry.subject,
@@ -53,12 +62,12 @@ def audit_body(record: AuditRecord) -> schemas.AuditEntry:
     )
 
 
-def verdict_body(verdict: AuditVerdict) -> schemas.Verdict:
+def verdict_body(verdict: AuditVerdict) -> Verdict:
     """What a walk through the audit has found."""
-    return schemas.Verdict(
+    return Verdict(
         whole=verdict.is_whole, entries=verdict.entries, events=verdict.events, problems=list(verdict.problems)
     )
 
 
-def _bindings(bindings: Iterable[Binding]) -> list[schemas.Binding]:
-    return [schemas.Binding(role=each.role, team=each.team) for each in bindings]
+def _bindings(bindings: Iterable[Binding]) -> tuple[answers.Binding, ...]:
+    return tuple(answers.Binding(role=each.role, team=each.team) for each in bindings)

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from typing import TypedDict
 
-from muster.api.rendering.times import seconds, time_of
-from muster.api.rendering.workers import gpus_milli, worker_bodies
-from muster.api.schemas.jobs import ArrayPlace, Dependency, Job, Worker
+from muster.answers.jobs import ArrayPlace, Dependency, Job
+from muster.api.rendering.times import moment_of, seconds
+from muster.api.rendering.workers import gpus_milli, worker_answers
 from muster.core.lifecycle import occupied
 from muster.formats.job_document import job_document
 from muster.formats.units import plain_number
@@ -17,7 +17,7 @@ from muster.model.spec import JobSpec
 
 
 class _Wishes(TypedDict):
-    depends_on: list[Dependency]
+    depends_on: tuple[Dependency, ...]
     tags: dict[str, str]
     max_duration_s: float | None
     spec: dict[str, object]
@@ -49,18 +49,18 @@ def _single(job: model.Job, now_ms: int) -> Job:
         state=job.state,
         reason=job.cause,
         attempt=job.attempt,
-        workers=[Worker(**each) for each in worker_bodies(job.workers)] if is_placed else [],
+        workers=worker_answers(job.workers) if is_placed else (),
         gpus=plain_number(gpus_milli(job.workers) if is_placed else spec.gang_gpu_milli),
-        submitted=time_of(job.submitted_ms),
-        started=time_of(job.started_ms),
-        first_started=time_of(job.first_started_ms),
-        ended=time_of(job.ended_ms),
+        submitted=moment_of(job.submitted_ms),
+        started=moment_of(job.started_ms),
+        first_started=moment_of(job.first_started_ms),
+        ended=moment_of(job.ended_ms),
         exit_code=job.exit_code,
         retries=job.retries_used,
         preemptions=job.preemptions,
         node_failures=job.node_failures,
         gpu_seconds=seconds(gpu_ms(job, now_ms)),
-        checkpointed=time_of(job.checkpointed_ms),
+        checkpointed=moment_of(job.checkpointed_ms),
         array=None if array is None else ArrayPlace(parent=array, index=job.array_index or 0),
         tasks=None,
         held=job.held,
@@ -81,12 +81,12 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         state=array.state,
         reason=None,
         attempt=0,
-        workers=[],
+        workers=(),
         gpus=plain_number(array.running_milli),
-        submitted=time_of(array.submitted_ms),
+        submitted=moment_of(array.submitted_ms),
         started=None,
-        first_started=time_of(array.first_started_ms),
-        ended=time_of(array.ended_ms),
+        first_started=moment_of(array.first_started_ms),
+        ended=moment_of(array.ended_ms),
         exit_code=None,
         retries=array.retries_used,
         preemptions=array.preemptions,
@@ -103,7 +103,7 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
 def _wishes(spec: JobSpec) -> _Wishes:
     limit_ms = spec.max_duration_ms
     return {
-        "depends_on": [Dependency(job=each.job, when=each.when) for each in spec.depends_on],
+        "depends_on": tuple(Dependency(job=each.job, when=each.when) for each in spec.depends_on),
         "tags": dict(spec.tags),
         "max_duration_s": None if limit_ms is None else seconds(limit_ms),
         "spec": _document(spec),

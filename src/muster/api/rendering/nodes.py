@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from muster.answers.nodes import Node, NodeUse
 from muster.api.concealing import Concealing
-from muster.api.schemas.nodes import Node, NodeUse
 from muster.core.lifecycle import occupied
 from muster.formats.units import plain_number
 from muster.model import node as model
@@ -48,18 +48,18 @@ def node_body(
         name=node.name,
         state=node.state,
         gpus=node.gpus,
-        gpu_type=node.gpu_type or None,
+        gpu_type=node.gpu_type,
         cpus=None if node.cpu_milli > UNTRACKED // 2 else plain_number(node.cpu_milli),
         memory_bytes=_tracked(node.memory_bytes),
         disk_bytes=_tracked(node.disk_bytes),
         pool=node.pool,
         domains=dict(zip(view.levels, node.domains, strict=False)),
-        bad_gpus=list(node.bad_gpus),
-        quarantined_gpus=list(quarantined_gpus(view.quarantine.get(node.name, ()), node)),
+        bad_gpus=node.bad_gpus,
+        quarantined_gpus=tuple(quarantined_gpus(view.quarantine.get(node.name, ()), node)),
         used=NodeUse(
             gpus=plain_number(used.gpu_milli), cpus=plain_number(used.cpu_milli), memory_bytes=used.memory_bytes
         ),
-        jobs=[job for job, team in used.jobs.items() if sees(team)],
+        jobs=tuple(job for job, team in used.jobs.items() if sees(team)),
         because=conceal(view.node_notes.get(node.name, "")) or None,
     )
 

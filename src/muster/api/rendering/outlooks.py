@@ -1,9 +1,9 @@
 """Reasons, estimates and trials as they are sent."""
 
+from muster.answers import jobs as answers
 from muster.api.outlook import CANDIDATE, NO_PLACE, Trial
-from muster.api.rendering.times import time_of
-from muster.api.rendering.workers import worker_bodies
-from muster.api.schemas import jobs as schemas
+from muster.api.rendering.times import moment_of, time_of
+from muster.api.rendering.workers import worker_answers
 from muster.core.explain import Explanation
 from muster.core.pricing import PRICE_MILLI, Cost
 from muster.estimates.starts import StartEstimate
@@ -15,35 +15,35 @@ from muster.model.resources import GPU_MILLI
 
 def why_body(
     job: JobRecord, explained: Explanation | None, estimate: StartEstimate | None, hold: Hold | None
-) -> schemas.Why:
+) -> answers.Why:
     """Why a job waits."""
     reasons = () if explained is None else explained.reasons
-    return schemas.Why(
+    return answers.Why(
         job=job.id,
         state=job.state,
         position=None if explained is None or explained.position == NO_PLACE else explained.position,
-        reasons=[_reason(each) for each in (*reasons, *_not_queued(job))],
+        reasons=tuple(_reason(each) for each in (*reasons, *_not_queued(job))),
         estimate=_estimate(explained, estimate),
-        hold=None if hold is None else schemas.Promise(start=time_of(hold.start_ms), nodes=list(hold.nodes)),
+        hold=None if hold is None else answers.Promise(start=moment_of(hold.start_ms), nodes=hold.nodes),
     )
 
 
-def dry_run_body(trial: Trial, price: Cost) -> schemas.DryRun:
+def dry_run_body(trial: Trial, price: Cost) -> answers.DryRun:
     """What would become of a job."""
     decision = trial.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
     explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
     reasons = () if explained is None else explained.reasons
-    return schemas.DryRun(
-        placement=None if start is None else [schemas.Worker(**each) for each in worker_bodies(start.workers)],
-        reasons=[_reason(each) for each in reasons],
+    return answers.DryRun(
+        placement=None if start is None else worker_answers(start.workers),
+        reasons=tuple(_reason(each) for each in reasons),
         estimate=_estimate(explained, trial.estimate),
         cost=_cost(price),
     )
 
 
-def _reason(reason: Reason) -> schemas.Reason:
-    return schemas.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
+def _reason(reason: Reason) -> answers.Reason:
+    return answers.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
 
 
 def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
@@ -60,15 +60,15 @@ def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
     return ()
 
 
-def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> schemas.Estimate | None:
+def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> answers.Estimate | None:
     """What playing the future forward gave, or else the planner's own rough guess."""
     if estimate is not None:
-        return schemas.Estimate(p50=time_of(estimate.p50_ms), p90=time_of(estimate.p90_ms))
+        return answers.Estimate(p50=moment_of(estimate.p50_ms), p90=moment_of(estimate.p90_ms))
     if explained is None or explained.p50_ms is None:
         return None
-    return schemas.Estimate(p50=time_of(explained.p50_ms), p90=time_of(explained.p90_ms))
+    return answers.Estimate(p50=moment_of(explained.p50_ms), p90=moment_of(explained.p90_ms))
 
 
-def _cost(price: Cost) -> schemas.Cost:
+def _cost(price: Cost) -> answers.Cost:
     gpu_hours = price.gpu_milli_ms / GPU_MILLI / HOUR_MS
-    return schemas.Cost(gpu_hours=gpu_hours, price=gpu_hours * price.price_milli / PRICE_MILLI)
+    return answers.Cost(gpu_hours=gpu_hours, price=gpu_hours * price.price_milli / PRICE_MILLI)

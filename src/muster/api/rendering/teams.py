@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from muster.answers.teams import Team
 from muster.api.rendering.times import seconds
-from muster.api.schemas.teams import Team
 from muster.core.quota import remembered
 from muster.formats.rules_document import quota_document
 from muster.formats.units import plain_number
@@ -40,7 +40,7 @@ def team_body(view: View, team: model.Team, census: Census, usage: Counter[TeamP
         guaranteed=quota_document(team.guaranteed),
         limit=quota_document(team.limit),
         weight=plain_number(team.weight),
-        tiers=None if bounds.tiers is None else list(bounds.tiers),
+        tiers=bounds.tiers,
         max_priority=bounds.max_priority,
         allow_unpreemptible=bounds.allow_unpreemptible,
         used={gpu_type: plain_number(milli) for gpu_type, milli in used.items()},

@@ -1,8 +1,18 @@
 """Moments and lengths of time as they are sent."""
 
+from datetime import datetime, timedelta
 from typing import overload
 
-from muster.formats.units import time_text
+from muster.formats.units import EPOCH, LAST_WRITABLE_MS, time_text
+
+
+@overload
+def moment_of(moment_ms: int) -> datetime: ...
+@overload
+def moment_of(moment_ms: int | None) -> datetime | None: ...
+def moment_of(moment_ms: int | None) -> datetime | None:
+    """A moment of an answer; None stays None."""
+    return None if moment_ms is None else EPOCH + timedelta(milliseconds=max(0, min(moment_ms, LAST_WRITABLE_MS)))
 
 
 @overload

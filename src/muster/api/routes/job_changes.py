@@ -7,13 +7,14 @@ from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
 from muster.access.principal import may
+from muster.answers.jobs import Job
 from muster.api.asking import change, changeable, visible
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.jobs import job_body
 from muster.api.routes.answers import CHANGED
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
-from muster.api.schemas.jobs import Changes, Job
+from muster.api.schemas.jobs import Changes
 from muster.core.team_bounds import change_beyond_bounds
 from muster.engine.engine import Engine
 from muster.model.errors import HasEnded, Refused

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from muster.access.permissions import Permission
 from muster.access.principal import teams_with
+from muster.answers.jobs import Job, Why
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
 from muster.api.job_list import Room
@@ -20,7 +21,7 @@ from muster.api.rendering.outlooks import why_body
 from muster.api.routes.answers import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
-from muster.api.schemas.jobs import Job, JobFilters, Why
+from muster.api.schemas.jobs import JobFilters
 from muster.core.arrays import tasks_of
 from muster.core.explain import Explanation
 from muster.formats.wire import ID_CHARS

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from muster.access.permissions import Permission
+from muster.answers.nodes import Node
 from muster.api.asking import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, text_place
 from muster.api.rendering.nodes import node_body, uses
 from muster.api.routes.answers import CHANGED, FOUND, SEEN
 from muster.api.schemas.base import Because, Page, Paging
-from muster.api.schemas.nodes import Node
 from muster.engine.engine import Engine
 from muster.formats.wire import ID_CHARS
 from muster.model import node as model

@@ -5,14 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from muster.access.permissions import Permission
+from muster.answers.nodes import QuarantinedGang
 from muster.api.asking import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, text_place
-from muster.api.rendering.workers import worker_bodies
+from muster.api.rendering.workers import worker_answers
 from muster.api.routes.answers import CHANGED, SEEN
 from muster.api.schemas.base import Because, Page, Paging
-from muster.api.schemas.jobs import Worker
-from muster.api.schemas.quarantine import QuarantinedGang
 from muster.engine.engine import Engine
 from muster.formats.wire import ID_CHARS
 from muster.model.access import EVERY_TEAM
@@ -88,5 +87,5 @@ def _body(job: JobId, attempt: int, parts: list[FoundGang], known: JobRecord | N
         name=None if spec is None else spec.name,
         team=None if spec is None else spec.team,
         state=None if known is None else known.state.value,
-        workers=[Worker.model_validate(body) for body in worker_bodies(tuple(workers))],
+        workers=worker_answers(tuple(workers)),
     )

@@ -8,14 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
+from muster.answers.story import Sentence, Story
 from muster.api.asking import visible
 from muster.api.concealing import Concealing
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.events import kind_of
-from muster.api.rendering.times import time_of
+from muster.api.rendering.times import moment_of
 from muster.api.routes.answers import FOUND
 from muster.api.routes.jobs import TASKS_AT_ONCE, JobPath
-from muster.api.schemas.story import Sentence, Story
 from muster.core.arrays import tasks_of
 from muster.engine import telling
 from muster.engine.story import Turn, turns
@@ -81,14 +81,14 @@ def _version(numbered: tuple[int, Event]) -> int:
 def _body(job: JobId, state: str, told: tuple[telling.Sentence, ...], conceal: Concealing) -> Story:
     left_out = max(0, len(told) - STORY_SENTENCES)
     kept = told if not left_out else (*told[:1], *told[left_out + 1 :])
-    sentences = [
+    sentences = tuple(
         Sentence(
-            at=time_of(each.at_ms),
+            at=moment_of(each.at_ms),
             kind=kind_of(each.event),
             state=each.state,
             text=conceal(each.text),
             times=each.times,
         )
         for each in kept
-    ]
+    )
     return Story(job=job, state=state, sentences=sentences, left_out=left_out)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from muster.access.permissions import Permission
+from muster.answers.jobs import DryRun, Job
 from muster.api.asking import require, visible
 from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
@@ -18,7 +19,7 @@ from muster.api.rendering.outlooks import dry_run_body
 from muster.api.routes.answers import CHANGED, errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
-from muster.api.schemas.jobs import DryRun, Job, Submission
+from muster.api.schemas.jobs import Submission
 from muster.api.schemas.problems import Problem
 from muster.core.admission import Rejected
 from muster.core.dependencies import Fate, fate

@@ -5,13 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from muster.access.permissions import Permission
+from muster.answers.teams import Team
 from muster.api.asking import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, text_place
 from muster.api.rendering.teams import known_teams, remembered_usage, team_body
 from muster.api.routes.answers import CHANGED, FOUND, SEEN
 from muster.api.schemas.base import Page, Paging
-from muster.api.schemas.teams import Quota, Team
+from muster.api.schemas.teams import Quota
 from muster.engine.engine import Engine
 from muster.formats.document import Document, Problems
 from muster.formats.references import read_references

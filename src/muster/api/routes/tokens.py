@@ -9,15 +9,16 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, is_sound, may, may_act_as, may_grant, may_revoke
 from muster.access.secrets import NewSecret, new_secret
+from muster.answers.access import FreshToken, Identity
+from muster.answers.access import Token as TokenBody
 from muster.api.entries import entry
 from muster.api.gate import Caller, Needs
 from muster.api.paging import cursor_of, text_place
-from muster.api.rendering.access import identity_body, token_body
+from muster.api.rendering.access import fresh_token_body, identity_body, token_body
 from muster.api.routes.answers import CHANGED, SEEN, errors
-from muster.api.schemas.access import FreshToken, Identity, NewToken
-from muster.api.schemas.access import Token as TokenBody
+from muster.api.schemas.access import NewToken
 from muster.api.schemas.base import Page, Paging
-from muster.formats import wire
+from muster.formats import kinds
 from muster.formats.units import BadValue
 from muster.model.access import EVERY_TEAM, Binding, Token, is_reserved
 from muster.model.audit import AuditEntry
@@ -65,7 +66,7 @@ async def create_token(caller: MayChange, body: NewToken, response: Response) ->
     made = entry(caller.principal, now_ms, "tokens.create", token.id, **more)
     await asyncio.to_thread(caller.deps.tokens.add, token, audit=(made,))
     response.headers["Cache-Control"] = "no-store"
-    return FreshToken(**token_body(token).model_dump(), secret=secret.text)
+    return fresh_token_body(token, secret.text)
 
 
 @router.delete(
@@ -148,6 +149,6 @@ def _team(path: str) -> TeamPath:
     if path == EVERY_TEAM:
         return EVERY_TEAM
     try:
-        return TeamPath(wire.team_path(path))
+        return TeamPath(kinds.team_path(path))
     except BadValue as error:
         raise InvalidInput(f"{error.problem}; {error.hint}") from None

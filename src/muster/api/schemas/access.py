@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muster.access.permissions import Permission
-from muster.api.schemas.base import STORABLE, Paging, Schema, Time
+from muster.api.schemas.base import STORABLE, Paging, Schema
 from muster.formats.wire import ID_CHARS
 from muster.model.access import Role
 from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS, TOKEN_SECONDS_MAX
@@ -16,7 +16,7 @@ SUBJECT = r"^([^\x00-\x20\x7f-\x9f]+/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
 TOKEN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
 
 
-class Binding(Schema):
+class NewBinding(Schema):
     """A role on a team and all teams below it."""
 
     role: Role
@@ -28,18 +28,6 @@ class Binding(Schema):
         description="`*` is the whole cluster.",
         examples=["nlp"],
     )
-
-
-class Identity(Schema):
-    """Who you are."""
-
-    name: str = Field(description="Who acts: what you do is done in this name. The same as `subject`.")
-    subject: str
-    label: str = Field(description="What the token is called.")
-    bindings: list[Binding]
-    scopes: list[str] = Field(description="The only permissions the token has; empty means all of its roles'.")
-    token: str = Field(description="The id of the token.")
-    expires: Time | None
 
 
 class NewToken(Schema):
@@ -54,7 +42,7 @@ class NewToken(Schema):
         "everybody their own, or that of a service of its team, such as `nlp/ci`, which it is when nothing is said.",
         examples=["nlp/ci"],
     )
-    bindings: list[Binding] = Field(min_length=1, max_length=TOKEN_BINDINGS)
+    bindings: list[NewBinding] = Field(min_length=1, max_length=TOKEN_BINDINGS)
     scopes: list[Permission] = Field(
         default_factory=list, max_length=len(Permission), description="The only permissions it is to have."
     )
@@ -62,40 +50,6 @@ class NewToken(Schema):
         default=TOKEN_SECONDS,
         description="Without it, 90 days; null, which is for admins, is until it is revoked.",
     )
-
-
-class Token(Schema):
-    """A token, without what it opens doors with."""
-
-    id: str
-    name: str
-    subject: str = Field(description="Who acts with it.")
-    maker: str | None = Field(description="The id of the token that it was made with, and with which it is revoked.")
-    bindings: list[Binding]
-    scopes: list[str]
-    created: Time
-    expires: Time | None
-    revoked: Time | None
-
-
-class FreshToken(Token):
-    """A token that was just made."""
-
-    secret: str = Field(description="Shown this once, and never again.")
-
-
-class AuditEntry(Schema):
-    """Who did what."""
-
-    seq: int
-    at: Time
-    by: str
-    action: str = Field(examples=["jobs.cancel"])
-    subject: str
-    detail: dict[str, str] = Field(description="What else is worth knowing; `outcome` is `done` or `denied`.")
-    reason: str = Field(description="What they said it was for.")
-    version: int = Field(description="Of the log, once it was written.")
-    chain: str = Field(description="The digest over this entry and all before it.")
 
 
 class AuditFilters(Paging):

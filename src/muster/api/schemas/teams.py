@@ -19,25 +19,6 @@ Amounts = Annotated[
 TierText = Annotated[str, Field(min_length=1, max_length=ID_CHARS, pattern=STORABLE)]
 
 
-class Team(Schema):
-    """A team, what it was given and what it uses."""
-
-    path: str = Field(examples=["nlp/pretraining"])
-    guaranteed: dict[str, float]
-    limit: dict[str, float]
-    weight: float
-    tiers: list[str] | None = Field(
-        description="The tiers that its jobs may use, as far as those above it may; null binds them to none."
-    )
-    max_priority: int | None = Field(description="The highest priority that its jobs may have; null is any.")
-    allow_unpreemptible: bool = Field(description="Whether its jobs may say that they are not preemptible.")
-    used: dict[str, float] = Field(description="GPUs in use by it and the teams below it, by type; `*` is the sum.")
-    borrowed: dict[str, float] = Field(description="What of that is above its guarantee.")
-    running: int = Field(description="Jobs of it and the teams below it.")
-    waiting: int
-    usage_gpu_s: float = Field(description="GPU time that fair share remembers; it fades with the half-life.")
-
-
 class Quota(Schema):
     """What a team is given."""
 

@@ -236,14 +236,14 @@ class LocalBackend:
     def _is_heard_out(self, link: Link) -> bool:
         """True when all has come that a node had kept for us as it greeted, and when nothing will."""
         unheard = link.hello.get("unheard", 0)
-        return link.is_lost or (link.has_greeted and self._received.get(link.node.name, 0) >= unheard)
+        return link.is_swept or (link.has_greeted and self._received.get(link.node.name, 0) >= unheard)
 
     def _dispatch(self, command: Command) -> None:
         """Send a command to the nodes it means."""
         if self._directory.is_older(command):
             return
         unplaced = self._directory.unplaced(command)
-        if unplaced and not all(link.has_greeted or link.is_lost for link in self._links.values()):
+        if unplaced and not all(link.is_known for link in self._links.values()):
             self._unplaced.append(command)
             return
         for errand in self._directory.route(command):
@@ -291,7 +291,7 @@ class LocalBackend:
         self._look_again()
 
     def _look_again(self) -> None:
-        """A node has greeted or is lost: what waited for it may be placed now, or denied."""
+        """A node has greeted or was swept: what waited for it may be placed now, or denied."""
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
@@ -302,13 +302,13 @@ class LocalBackend:
 
     def _lost(self, link: Link, because: str) -> None:
         self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
-        self._look_again()
 
     def _swept(self, link: Link) -> None:
         """Nothing of it is left. What ended by itself before is told first: it need not be done again."""
         for event in last_words(Home(self._home).node(link.node.name)):
             self._tell(event)
         self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
+        self._look_again()
 
     def _refused(self, link: Link, because: str) -> None:
         """Another control plane is there. This one must not go on: it would fight the other for every node."""

@@ -125,7 +125,13 @@ class Link:
         """Connections that ended since a greeting was complete."""
         self._up_s = 0.0
         self._sweeping: Sweeping | None = None
-        self._is_swept = False
+        self.is_swept = False
+        """True while it is lost, and nothing of what it ran is left."""
+
+    @property
+    def is_known(self) -> bool:
+        """True when it is known what the node runs. One that was lost before it ever greeted may run anything."""
+        return self.has_greeted or self.is_swept
 
     @property
     def is_up(self) -> bool:
@@ -340,7 +346,7 @@ class Link:
         if not self.is_up:
             return
         self._tries = self._hang_ups = 0
-        self.is_lost = self._is_swept = False
+        self.is_lost = self.is_swept = False
         self._patience = Patience(SUPERVISOR_SILENCE_MS, CONTROL_PING_MS)
         self._ping()
 
@@ -387,11 +393,11 @@ class Link:
 
     def _sweep(self) -> None:
         """End what the last supervisor left, since no other one could be started to do it."""
-        if self._sweeping is None and not self._is_swept and self._phase is not Phase.CLOSED:
+        if self._sweeping is None and not self.is_swept and self._phase is not Phase.CLOSED:
             self._sweeping = Sweeping(self._folder, self._loop, self._was_swept)
 
     def _was_swept(self, is_clean: bool) -> None:
         self._sweeping = None
         if is_clean and self.is_lost and self._phase is not Phase.CLOSED:
-            self._is_swept = True
+            self.is_swept = True
             self._listener.swept(self)
