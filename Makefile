@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COMPILED := .venv-compiled
 COMPILED_READY := $(COMPILED)/.ready
-ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --compiled
+ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --strict-skips --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
 # Of `make chaos`: how many faults strike over all runs, the first trial, and after how long no other begins.
@@ -24,7 +24,7 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services compiler check compiled lint bench soak chaos proof format clean
+.PHONY: help demo test services compiler check compiled lint bench soak chaos proof docs golden format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,8 @@ demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a s
 	$(BIN)/muster demo
 
 test: services lint ## Everything: linters, types, contracts, all tests, coverage
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-branch --ignore tests/simulation
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/simulation
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/simulation
 	$(MAKE) $(COMPILED_READY)
 	$(ON_WHEEL) $(QUICK_ON_COMPILED)
 
@@ -59,7 +59,7 @@ compiler: ## Install what compiling needs, or say what is missing
 	fi
 
 check: lint ## What to run before each commit; under three minutes
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property tests/style
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/unit tests/property tests/style
 
 compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
 	$(ON_WHEEL) $(ON_COMPILED)
@@ -94,12 +94,19 @@ proof: $(READY) ## Measure packing, mixed GPU types, start estimates and trainin
 	$(BIN)/python -m benchmarks.estimates
 	$(BIN)/python -m benchmarks.training_time
 
+docs: $(READY) ## Build the documents as a site, strictly, into build/site
+	$(BIN)/python -m docs.site
+	@echo "open build/site/index.html"
+
+golden: $(READY) ## Write golden plans and screens anew; the diff shows what a change does to decisions
+	$(BIN)/pytest -q tests/unit/cli/test_golden_plans.py tests/unit/cli/test_screens.py --update-screens
+
 format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove the environments and everything generated
-	rm -rf $(VENV) $(COMPILED) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(COMPILED) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(READY): pyproject.toml constraints.txt
@@ -108,7 +115,7 @@ $(READY): pyproject.toml constraints.txt
 		echo "Name another one: make $(or $(MAKECMDGOALS),check) PYTHON=python3.11" >&2; \
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	@touch $@
 
 # The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there

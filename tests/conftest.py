@@ -10,6 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from muster.core.planning import deciding
+from tests import capabilities
+from tests.capabilities import (  # noqa: F401 (hooks)
+    pytest_make_collect_report,
+    pytest_runtest_makereport,
+    pytest_terminal_summary,
+)
 from tests.postgres import Server, running_server
 
 SLOW_DATA = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -22,6 +28,7 @@ settings.load_profile("default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    capabilities.pytest_addoption(parser)
     parser.addoption(
         "--compiled", action="store_true", help="Test compiled code, and nothing that only plain code can."
     )

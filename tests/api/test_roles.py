@@ -91,6 +91,7 @@ CASES = {
     "list_jobs": Case(request="GET /v1/jobs", statuses=SEEN_BY_ALL),
     "show_job": Case(request="GET /v1/jobs/{}", prepare=_a_job, statuses=JOB_SEEN),
     "explain_job": Case(request="GET /v1/jobs/{}/why", prepare=_a_held_job, statuses=JOB_SEEN),
+    "tell_job": Case(request="GET /v1/jobs/{}/story", prepare=_a_job, statuses=JOB_SEEN),
     "list_job_events": Case(request="GET /v1/jobs/{}/events", prepare=_a_job, statuses=JOB_SEEN),
     "read_log": Case(request="GET /v1/jobs/{}/logs", prepare=_a_job_with_a_log, statuses=JOB_SEEN),
     "cancel_job": Case(request="POST /v1/jobs/{}/cancel", prepare=_a_job, statuses=JOB_CHANGED),

@@ -7,8 +7,8 @@ import pytest
 
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict
-from muster.model.events import Event, HoldsSet, TimerFired
-from muster.model.ids import JobId
+from muster.model.events import Event, HoldsSet, NodeLost, NodeReturned, TimerFired
+from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState
 from muster.store.memory import MemoryLog
 from muster.store.sql import open_store
@@ -51,6 +51,17 @@ def test_reading_can_begin_anywhere(log: Log) -> None:
     log.append(events(1, 2, 3), expected_version=0)
     assert list(log.read(2)) == events(3)
     assert list(log.read(3)) == []
+
+
+def test_what_became_of_nodes_is_found_between_two_versions(log: Log) -> None:
+    lost = [NodeLost(at_ms=at_ms, node=NodeName("n1"), because="no heartbeat") for at_ms in (1, 3, 5)]
+    back = NodeReturned(at_ms=6, node=NodeName("n1"))
+    mixed: list[Event] = [lost[0], *events(2), lost[1], HoldsSet(at_ms=4, holds=()), lost[2], back]
+    log.append(mixed, expected_version=0)
+    assert list(log.node_events_between(0, 6, 10)) == [(1, lost[0]), (3, lost[1]), (5, lost[2]), (6, back)]
+    assert list(log.node_events_between(1, 5, 10)) == [(3, lost[1]), (5, lost[2])]
+    assert list(log.node_events_between(0, 6, 1)) == [(1, lost[0])]
+    assert list(log.node_events_between(3, 4, 10)) == []
 
 
 @pytest.mark.parametrize("expected", [0, 1, 3])

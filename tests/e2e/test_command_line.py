@@ -170,10 +170,13 @@ def test_events_are_told_in_words(shell: Shell) -> None:
     told = [line.split(job)[1].strip() for line in shell.says("events", "--job", job).splitlines()]
     assert told[0].endswith(": eventful, standard, no GPU")
     assert told[1:] == ["starts on n1", "worker 0 running", "worker 0 exited with code 0"]
+    story = shell.says("story", job)
+    assert "starts on n1 with no GPU" in story
+    assert "all workers ended well: it has succeeded" in story
 
 
 def test_what_does_not_exist_is_not_found(shell: Shell) -> None:
-    for command in ("show", "why", "cancel", "logs", "wait", "hold", "release", "retry"):
+    for command in ("show", "why", "story", "cancel", "logs", "wait", "hold", "release", "retry"):
         assert shell.type(command, "job-999999").exit_code == 4, command
     assert shell.type("drain", "n99").exit_code == 4
     assert shell.type("quota", "remove", "nobody").exit_code == 4

@@ -9,6 +9,7 @@ import pytest
 
 from muster.model.resources import Request
 from muster.worker.service import address
+from tests.capabilities import needs
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, a_spec, eventually, is_alive
 
@@ -60,9 +61,9 @@ def test_a_worker_within_its_memory_is_left_alone(machine: Machine) -> None:
 
 
 def test_a_fork_bomb_stays_in_its_worker_and_can_be_killed(make_machine: MakeMachine) -> None:
+    needs("limits of processes")
     machine = make_machine(options=("--max-processes", "150"))
-    if "pids" in hello(machine)["unlimited"]:
-        pytest.skip("the number of processes cannot be limited here")
+    assert "pids" not in hello(machine)["unlimited"]
     machine.start(f"echo $$ ready; {FORKS_WITHOUT_END}")
     pid = int(machine.says("ready").split()[0])
     machine.start("echo others run", job="job-2")
@@ -73,8 +74,8 @@ def test_a_fork_bomb_stays_in_its_worker_and_can_be_killed(make_machine: MakeMac
 
 
 def test_cpus_are_limited_where_they_can_be(machine: Machine) -> None:
-    if "cpu" in hello(machine)["unlimited"]:
-        pytest.skip("CPU time cannot be limited here")
+    needs("limits of processors")
+    assert "cpu" not in hello(machine)["unlimited"]
     look = "cat /sys/fs/cgroup/cpu$(sed -n 's/.*:cpu:\\(.*\\)/\\1/p' /proc/self/cgroup)/cpu.cfs_quota_us"
     both = f"{look} 2>/dev/null || cat /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/cpu.max"
     machine.start(a_spec(both, request=Request(cpu_milli=500)))

@@ -15,6 +15,7 @@ from muster.model.policy import Policy
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.property.apply import carried_out, later, next_event_ms
+from tests.property.held import held
 
 PREEMPTIONS = (Why.TIER, Why.RECLAIM)
 MINIMAL = (*PREEMPTIONS, Why.TURN)
@@ -168,10 +169,10 @@ def check_rebuilding_changes_nothing(snapshot: Snapshot, now_ms: int) -> None:
 
 def check_planning_changes_nothing(scenario: Scenario) -> None:
     snapshot = Snapshot.of(scenario)
-    before = snapshot.scenario(scenario.now_ms)
+    before = held(snapshot)
     first = plan(snapshot, scenario.now_ms)
+    assert held(snapshot) == before, "planning wrote to what it reads"
     assert plan(snapshot, scenario.now_ms) == first
-    assert snapshot.scenario(scenario.now_ms) == before
 
 
 def settled(made: Plan) -> tuple[object, ...]:

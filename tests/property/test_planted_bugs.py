@@ -10,7 +10,7 @@ from hypothesis.errors import HypothesisWarning
 
 from muster.core import aftermath, explain, forecast, gang, plan_lint, queueing, snapshot
 from muster.core.cluster import capacity, tree
-from muster.core.planning import deciding, horizons, keeping, last_resort, placing, preemption, search, victims
+from muster.core.planning import deciding, desk, horizons, keeping, last_resort, placing, preemption, search, victims
 from muster.core.quota import Ledger
 from muster.model.plan import Reason, ReasonCode, Why
 from muster.model.policy import Policy
@@ -215,6 +215,18 @@ def plans_are_charged_for_good(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "fork", lambda self: self)
 
 
+def planning_marks_what_is_stuck(patch: pytest.MonkeyPatch) -> None:
+    honest = desk.Desk.block
+
+    def marks(self: Any, parts: Any, *reason: Any) -> None:
+        listed = list(parts)
+        for group, _ in listed:
+            group.stuck_at = self.snapshot.releases
+        honest(self, listed, *reason)
+
+    patch.setattr(desk.Desk, "block", marks)
+
+
 def nodes_stand_as_they_are_listed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tree, "natural", lambda _: "")
 
@@ -292,6 +304,7 @@ PLANTED: tuple[tuple[Plant, Check], ...] = (
     (promises_to_borrowers_stand_in_the_way, guarantee_survives_a_stream),
     (a_tier_stops_whom_a_guarantee_shelters, nothing_is_violated),
     (plans_are_charged_for_good, planning_changes_nothing),
+    (planning_marks_what_is_stuck, planning_changes_nothing),
     (nodes_stand_as_they_are_listed, order_decides_nothing),
     (whoever_ends_leaves_something_behind, check_edits_leave_no_trace),
     (whoever_fits_nowhere_is_told_nothing, all_that_wait_are_explained),

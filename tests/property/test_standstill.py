@@ -102,6 +102,7 @@ def _comes_to_rest(snapshot: Snapshot, now_ms: int) -> bool:
     """Carry plans out until one changes nothing; false when none does while time stands still."""
     for _ in range(PLANS):
         made = plan(snapshot, now_ms)
+        snapshot.queue.remember_stuck(made.blocked, snapshot.releases)
         is_quiet = not (made.starts or made.evictions or made.resizes)
         if is_quiet and {hold.job: hold for hold in made.holds} == snapshot.holds:
             return True

@@ -179,3 +179,4 @@ def test_that_jobs_of_several_subjects_share_one_account_is_said() -> None:
 def test_nothing_is_said_while_only_one_subject_may_submit(other: Token) -> None:
     assert shared_account_warning([a_token("ada"), other], 5) == ""
     assert shared_account_warning([], 5) == ""
+    assert "ben" in shared_account_warning([a_token("ada"), other, a_token("ben")], 5)

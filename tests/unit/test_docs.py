@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "muster"
 README = ROOT / "README.md"
 GLOSSARY = ROOT / "docs" / "GLOSSARY.md"
-DOCS = tuple(sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]))
+DOCS = tuple(sorted([README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]))
 RECORDS = tuple(sorted((ROOT / "docs" / "adr").glob("*.md")))
 RECORD_LINES_MAX = 60
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -29,6 +30,7 @@ from muster.api.routes import (
     quarantine,
     queue,
     rules,
+    story,
     submissions,
     teams,
     tokens,
@@ -38,6 +40,7 @@ from muster.api.services import Services
 _ROUTERS = (
     submissions.router,
     jobs.router,
+    story.router,
     job_changes.router,
     logs.router,
     attach.router,
@@ -57,6 +60,26 @@ _ROUTERS = (
 
 def create_app(deps: Deps) -> FastAPI:
     """An application over one control plane."""
+    app = _routed()
+    services = app.state.services = Services(deps)
+    problems.install(app)
+    app.add_middleware(BodyLimit, settings=deps.settings)
+    app.add_middleware(Entrance, services=services)
+    app.add_middleware(Hosts, allowed=deps.settings.hosts)
+    app.add_middleware(Failures)
+    app.add_middleware(Headers)
+    app.add_middleware(Meter, metrics=deps.metrics)
+    check_guarded(app)
+    return app
+
+
+def described() -> dict[str, Any]:
+    """The OpenAPI document, for whoever has no server to ask for it."""
+    return _routed().openapi()
+
+
+def _routed() -> FastAPI:
+    """Everything that can be asked, with nobody there to answer."""
     app = FastAPI(
         title="Muster",
         version=__version__,
@@ -66,18 +89,9 @@ def create_app(deps: Deps) -> FastAPI:
         redoc_url=None,
         lifespan=_lifespan,
     )
-    services = app.state.services = Services(deps)
     for router in _ROUTERS:
         app.include_router(router)
-    problems.install(app)
     openapi.install(app)
-    app.add_middleware(BodyLimit, settings=deps.settings)
-    app.add_middleware(Entrance, services=services)
-    app.add_middleware(Hosts, allowed=deps.settings.hosts)
-    app.add_middleware(Failures)
-    app.add_middleware(Headers)
-    app.add_middleware(Meter, metrics=deps.metrics)
-    check_guarded(app)
     return app
 
 

@@ -31,6 +31,7 @@ from muster.cli.run import PASSED_ON, run
 from muster.cli.screen import note, show_text
 from muster.cli.server import down, up
 from muster.cli.simulate import simulate
+from muster.cli.story import story
 from muster.cli.submit import submit
 from muster.cli.teams import quota, teams
 from muster.cli.top import top
@@ -92,7 +93,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Jobs": (submit, run, attach, ps, show, why, logs, wait, cancel, hold, release, update, retry),
+    "Jobs": (submit, run, attach, ps, show, why, story, logs, wait, cancel, hold, release, update, retry),
     "Cluster": (top, nodes, drain, undrain, teams, events, export),
     "Server and access": (up, down, demo, login, whoami),
     "Without a server": (plan, simulate),

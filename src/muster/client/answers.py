@@ -14,6 +14,7 @@ from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Why, Worker
 from muster.answers.jobs import Promise as Hold
 from muster.answers.nodes import Node, QuarantinedGang
 from muster.answers.nodes import NodeUse as Used
+from muster.answers.story import Sentence, Story
 from muster.answers.teams import Team
 
 
@@ -52,6 +53,8 @@ __all__ = [
     "Node",
     "QuarantinedGang",
     "Reason",
+    "Sentence",
+    "Story",
     "Team",
     "Token",
     "Used",

@@ -26,6 +26,7 @@ from muster.client.answers import (
     Log,
     Node,
     QuarantinedGang,
+    Story,
     Team,
     Token,
     Why,
@@ -131,6 +132,10 @@ class Client:
     def why(self, job: str) -> Why:
         """Why a job waits, and when it will start."""
         return build(Why, self._wire.json("GET", f"{_job_path(job)}/why"))
+
+    def story(self, job: str) -> Story:
+        """How a job got where it is, in words."""
+        return build(Story, self._wire.json("GET", f"{_job_path(job)}/story"))
 
     def job_events(self, job: str) -> Iterator[Event]:
         """What happened to a job, oldest first."""

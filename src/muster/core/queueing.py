@@ -11,6 +11,7 @@ from muster.core.gang import Gang, gang_key, gang_of
 from muster.core.setting import Setting
 from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
+from muster.model.plan import Blocked
 from muster.model.policy import Order, Policy
 
 OrderKey = tuple[int, int, int, str, JobId]
@@ -72,7 +73,7 @@ class JobClass:
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
         self.stuck_at = -1
-        """What `Snapshot.releases` was when a plan last found that none of its jobs can start."""
+        """What `Snapshot.releases` was when a plan that was carried out last found that none of its jobs can start."""
         self._names: list[JobId] = []
         """The ids of `jobs`, in the same order: copying them is what passing a class over costs."""
         self._ids: tuple[JobId, ...] | None = None
@@ -211,6 +212,16 @@ class WaitingQueue:
         for fortune, groups in self._by_fortune.get((tier, band), {}).items():
             if groups:
                 yield fortune, list(groups.values())
+
+    def remember_stuck(self, blocked: tuple[Blocked, ...], releases: int) -> None:
+        """These classes could not start in a plan that is carried out, nor can whoever joins them for now.
+
+        No event says so: an engine that starts again from the log has forgotten it, and makes one plan more.
+        """
+        for entry in blocked:
+            if entry.is_stuck:
+                for part in entry.parts:
+                    self.class_of[part[0]].stuck_at = releases
 
     def is_stuck(self, job_id: JobId, releases: int) -> bool:
         """True when nothing can be done for a job: others like it could not start, and nothing came free since."""

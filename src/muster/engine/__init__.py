@@ -13,6 +13,7 @@
     cycle         snapshot, order, plan, lint, apply, send
     timers        who wants to be woken when
     story         how a job got where it is
+    telling       the same in sentences, for people
     engine        the door: submit, observe, tick
     paced_clock   time for whoever drives the engine, that a set wall clock neither stops nor makes jump
 

@@ -29,6 +29,7 @@ def run_cycle(controller: Controller, backend: Backend, decisions: Decisions, no
     # 5. Apply it or drop it.
     outcome = apply(plan, problems, controller.state)
     if isinstance(outcome, Applied):
+        snapshot.queue.remember_stuck(plan.blocked, snapshot.releases)
         for event in outcome.events:
             controller.record(event)
 

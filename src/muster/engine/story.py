@@ -16,34 +16,55 @@ from muster.model.events import (
     RulesChanged,
 )
 from muster.model.ids import JobId
+from muster.model.instructions import Instruction
 from muster.model.job import Job
-from muster.model.records import defaults
+from muster.model.records import Record, defaults
 
 _TOLD_ELSEWHERE = frozenset({"at_ms", "job", "spec", "workers"})
 """Fields that say nothing new, or too much for one line."""
 
 
-def story(events: Iterable[Event], job_id: JobId) -> str:
-    """One line for each event that concerned the job: when, what, and what it made of the job."""
-    lines = list(_lines(events, job_id))
-    return "\n".join(lines) if lines else f"nothing is known of {job_id}"
+class Turn(Record, frozen=True, kw_only=True):
+    """One event that concerned a job, and what it made of it."""
+
+    event: Event
+    before: Job | None
+    """None when the event is its submission."""
+    after: Job
+    instructions: tuple[Instruction, ...] = ()
+    """What had to be done about it."""
 
 
-def _lines(events: Iterable[Event], job_id: JobId) -> Iterator[str]:
+def turns(events: Iterable[Event], job_id: JobId) -> Iterator[Turn]:
+    """The job's life again, event by event; those that neither name it nor change it are passed over."""
     job: Job | None = None
     for event in events:
         if job is None:
             job = _born(event, job_id)
             if job is not None:
-                yield _line(event, f"{job.state}")
+                yield Turn(event=event, before=None, after=job)
             continue
         after, instructions = transition(job, event)
-        if after == job and not _is_addressed(event, job):
-            continue
-        orders = "".join(f" + {type(each).__name__}" for each in instructions)
-        change = f"{job.state} -> {after.state}" if after.state is not job.state else f"{after.state}"
-        yield _line(event, f"{change}, generation {after.generation}{orders}" if after != job else "ignored")
+        if after != job or _is_addressed(event, job):
+            yield Turn(event=event, before=job, after=after, instructions=instructions)
         job = after
+
+
+def story(events: Iterable[Event], job_id: JobId) -> str:
+    """One line for each event that concerned the job, for whoever looks for a bug; `telling` has words for people."""
+    lines = [_line(turn.event, _outcome(turn)) for turn in turns(events, job_id)]
+    return "\n".join(lines) if lines else f"nothing is known of {job_id}"
+
+
+def _outcome(turn: Turn) -> str:
+    before, after = turn.before, turn.after
+    if before is None:
+        return f"{after.state}"
+    if after == before:
+        return "ignored"
+    orders = "".join(f" + {type(each).__name__}" for each in turn.instructions)
+    change = f"{before.state} -> {after.state}" if after.state is not before.state else f"{after.state}"
+    return f"{change}, generation {after.generation}{orders}"
 
 
 def _born(event: Event, job_id: JobId) -> Job | None:

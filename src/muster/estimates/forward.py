@@ -161,6 +161,7 @@ class Future:
         return [start.job for start in plan.starts]
 
     def _carry_out(self, plan: Plan) -> None:
+        self._snapshot.queue.remember_stuck(plan.blocked, self._snapshot.releases)
         for eviction in plan.evictions:
             self._tell_to_leave(eviction.job)
         for resize in plan.resizes:

@@ -241,6 +241,11 @@ PAGE_ITEMS = 100
 PAGE_ITEMS_MAX = 1_000
 """Items in one answer, when nobody says and at most."""
 
+STORY_EVENTS = 20_000
+STORY_SENTENCES = 1_000
+"""Events that are read to tell how a job got where it is, of the job and of nodes: a job that saves itself every ten
+minutes has so many in four months. And sentences in the answer, where saving itself again and again is one."""
+
 ARCHIVE_THREADS = 4
 ARCHIVE_QUESTIONS = 64
 """Questions about ended jobs that may wait for the store at once."""

@@ -111,6 +111,8 @@ class Blocked(Record, frozen=True, kw_only=True):
     code: ReasonCode
     detail: str = ""
     """The team, level or type at which it stopped."""
+    is_stuck: bool = False
+    """True when only something that comes free can help these classes: whoever joins them calls for no other plan."""
 
     @property
     def jobs(self) -> tuple[JobId, ...]:

@@ -72,6 +72,10 @@ class EventPages(Protocol):
         """
         ...
 
+    def node_events_between(self, version: int, until: int, limit: int) -> Sequence[tuple[int, Event]]:
+        """Up to `limit` events about nodes behind `version` and up to `until`: what may have happened to jobs there."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedState:

@@ -7,7 +7,7 @@ from muster.model.access import covers
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict
-from muster.model.events import Event, JobSubmitted
+from muster.model.events import Event, JobSubmitted, NodeEvent
 from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.store.base import JobFilter, JobPage, KeyedRequest, SavedState
@@ -57,6 +57,11 @@ class MemoryLog:
         numbered = enumerate(self._events[version:], start=version + 1)
         asked_for = (each for each in numbered if job is None or getattr(each[1], "job", None) == job)
         return list(islice(asked_for, limit))
+
+    def node_events_between(self, version: int, until: int, limit: int) -> Sequence[tuple[int, Event]]:
+        """Up to `limit` events about nodes behind `version` and up to `until`."""
+        numbered = enumerate(self._events[version:until], start=version + 1)
+        return list(islice((each for each in numbered if isinstance(each[1], NodeEvent)), limit))
 
     def page(self, filters: JobFilter, *, limit: int, before: int | None = None) -> JobPage:
         """A page of jobs and arrays, the newest first."""

@@ -52,12 +52,15 @@ def test_what_is_dropped_still_counts_as_complete(tmp_path: Path) -> None:
 
 def test_output_of_a_gang_that_runs_stays_however_old_it_is(tmp_path: Path) -> None:
     printed(tmp_path, "job-1", ranks=2, at_s=OLD_S, is_ended=False)
-    assert prune(tmp_path / "logs", 0) == 0
+    printed(tmp_path, "job-2", ranks=2, at_s=OLD_S)
+    assert prune(tmp_path / "logs", 0) == 200
+    assert kept(tmp_path) == ["job-1"]
 
 
 def test_output_that_was_just_written_stays(tmp_path: Path) -> None:
     printed(tmp_path, "job-1", at_s=OLD_S)
     assert prune(tmp_path / "logs", 0, kept_s=1e12) == 0
+    assert prune(tmp_path / "logs", 0, kept_s=1) == 100
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
@@ -76,7 +79,9 @@ def test_what_was_written_a_moment_ago_goes_only_when_the_disk_needs_it(tmp_path
 
 def test_output_of_a_gang_that_runs_stays_also_when_the_disk_needs_it(tmp_path: Path) -> None:
     printed(tmp_path, "job-1", at_s=OLD_S, is_ended=False)
-    assert prune(tmp_path / "logs", 0, wanted_bytes=1_000) == 0
+    printed(tmp_path, "job-2", at_s=OLD_S)
+    assert prune(tmp_path / "logs", 0, wanted_bytes=1_000) == 100
+    assert kept(tmp_path) == ["job-1"]
 
 
 def test_what_was_written_before_the_clock_was_set_back_can_go_and_goes_last(tmp_path: Path) -> None:

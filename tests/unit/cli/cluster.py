@@ -143,6 +143,7 @@ def _answers() -> dict[str, Any]:
     times = {"created": "2026-01-01T00:00:00Z", "expires": "2026-06-01T00:00:00Z"}
     entry = {"seq": 7, "at": "2026-03-02T11:59:58Z", "by": "bob", "action": "nodes.drain", "subject": "n8"}
     return {
+        "GET /v1/jobs/job-12/story": _story(),
         "GET /v1/jobs/job-15/why": {**waits, "estimate": estimate, "hold": hold},
         "GET /v1/jobs/job-12/why": runs,
         "GET /v1/tokens": {"items": [{**token, **times}], "next": None},
@@ -154,3 +155,27 @@ def _answers() -> dict[str, Any]:
         "GET /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 64}, "limit": {"h100": 128}, "weight": 2},
         "PUT /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 80}, "limit": {"h100": 128}, "used": {"h100": 96}},
     }
+
+
+def _story() -> Json:
+    """How a job got where it is: it gave way once, and has saved itself often."""
+    told: list[tuple[str, str, str, int]] = [
+        ("01T08:00:00", "queued", "submitted by ada, tier standard, 4 workers with 32 GPUs: it waits in the queue", 1),
+        ("01T08:00:02", "starting", "starts on n[1-4] with 32 GPUs", 1),
+        ("01T08:00:31", "running", "all 4 workers run", 1),
+        ("01T19:12:00", "running", "saved itself", 67),
+        (
+            "01T19:20:00",
+            "checkpointing",
+            "told to leave, because a team takes back what it is guaranteed: it saves itself and leaves",
+            1,
+        ),
+        ("01T19:21:12", "queued", "its workers have left: it waits in the queue again after it gave way", 1),
+        ("02T11:59:00", "starting", "starts on n[1-4] with 32 GPUs, attempt 2", 1),
+        ("02T11:59:01", "running", "all 4 workers run", 1),
+    ]
+    sentences = [
+        {"at": f"2026-03-{at}Z", "kind": "job_started", "state": state, "text": text, "times": times}
+        for at, state, text, times in told
+    ]
+    return {"job": "job-12", "state": "running", "sentences": sentences, "left_out": 3}

@@ -93,7 +93,7 @@ def day(server: FakeServer) -> FakeServer:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-screens", action="store_true", help="Write the screens of the command line anew.")
+    parser.addoption("--update-screens", action="store_true", help="Write golden plans and screens anew.")
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ COMMANDS = [
     ("show", "job-8"),
     ("why", "job-15"),
     ("why", "job-12"),
+    ("story", "job-12"),
     ("logs", "job-12"),
     ("logs", "job-12", "-r", "all", "-n", "2"),
     ("nodes",),

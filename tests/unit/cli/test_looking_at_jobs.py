@@ -6,7 +6,9 @@ from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer, a_job
 
 
-@pytest.mark.parametrize("command", ["ps -a", "show job-12", "why job-15", "nodes", "teams", "top", "token list"])
+@pytest.mark.parametrize(
+    "command", ["ps -a", "show job-12", "why job-15", "story job-12", "nodes", "teams", "top", "token list"]
+)
 def test_json_is_nothing_but_the_answer(terminal: Terminal, day: FakeServer, command: str) -> None:
     assert json.loads(terminal.shows(*command.split(), "-o", "json"))
 

@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,15 @@ def test_filters_are_sent_only_when_given(client: Client, server: FakeServer) ->
     params = server.requests[0].url.params
     assert params.get_list("state") == ["queued", "running"]
     assert "user" not in params
+
+
+def test_a_story_is_told_in_sentences(client: Client, server: FakeServer) -> None:
+    sentence = {"at": "2026-03-02T11:59:00Z", "kind": "job_started", "state": "starting", "text": "starts", "times": 1}
+    server.answers["GET /v1/jobs/job-1/story"] = {"job": "job-1", "state": "running", "sentences": [sentence]}
+    story = client.story("job-1")
+    assert (story.job, story.state, story.left_out) == ("job-1", "running", 0)
+    assert [(each.text, each.state, each.times) for each in story.sentences] == [("starts", "starting", 1)]
+    assert story.sentences[0].at == datetime(2026, 3, 2, 11, 59, tzinfo=UTC)
 
 
 def test_ids_are_quoted(client: Client, server: FakeServer) -> None:

@@ -106,7 +106,9 @@ def test_a_job_whose_allowed_type_is_too_small_and_whose_large_type_is_not_allow
     """On h100 the limit stops it for ever, on a100 the size of the nodes."""
     cluster = a_cluster(a_node("n1"), a_node("n2", gpus=4, gpu_type="a100"))
     scenario = a_scenario(cluster, teams=[a_team("a", limit={"h100": 4})])
-    refusal(a_job(gpus=8, gpu_type=("h100", "a100"), team="a"), scenario)
+    spec = a_job(gpus=8, gpu_type=("h100", "a100"), team="a")
+    refusal(spec, scenario)
+    assert is_admitted(spec, changed(scenario, teams=(a_team("a", limit={"h100": 8}),)))
 
 
 def test_jobs_that_are_alike_get_the_same_answer_without_looking_again() -> None:
@@ -133,6 +135,8 @@ def test_offline_what_runs_does_not_decide_what_is_possible() -> None:
     scenario = a_scenario(flat(1), running=FULL, waiting=[waits("w", a_job(gpus=8))])
     assert decide(scenario).rejected == ()
     assert decide(changed(scenario, running=())).rejected == ()
+    larger = changed(scenario, waiting=(waits("w", a_job(gpus=9)),))
+    assert [each.job for each in decide(larger).rejected] == ["w"]
 
 
 @pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")

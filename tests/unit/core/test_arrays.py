@@ -71,6 +71,8 @@ def test_a_task_that_is_put_back_in_the_queue_keeps_its_turn() -> None:
     tasks.move(0, JobState.RUNNING)
     tasks.move(0, JobState.QUEUED)
     assert tasks.tally.turns() == ()
+    tasks.move(0, JobState.SUCCEEDED)
+    assert tasks.tally.turns() == ("job-7.1",)
 
 
 def test_a_cancelled_task_is_passed_over() -> None:

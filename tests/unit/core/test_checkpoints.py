@@ -46,6 +46,7 @@ def test_the_last_one_is_kept_whatever_was_asked() -> None:
 
 def test_one_in_use_is_kept() -> None:
     assert to_delete([at(1, in_use=True), at(2)], keep=1) == ()
+    assert [each.name for each in to_delete([at(1, in_use=False), at(2)], keep=1)] == names(1)
 
 
 def test_an_incomplete_one_goes_only_when_a_newer_one_is_complete() -> None:

@@ -55,6 +55,7 @@ def test_who_asks_for_two_endings_at_once_is_doomed() -> None:
 
 def test_nothing_is_settled_while_the_job_goes_on() -> None:
     assert settle(A, JobState.RUNNING, ((B, (after(A),)),)) == ()
+    assert [each.job for each in settle(A, JobState.SUCCEEDED, ((B, (after(A),)),))] == [B]
 
 
 def test_a_ring_is_named_along_its_dependencies() -> None:
@@ -68,6 +69,7 @@ def test_diamonds_chains_and_jobs_from_before_are_no_rings() -> None:
     assert find_cycle({A: (B, C), B: (D,), C: (D,), D: (JobId("older"),)}) == ()
     chain = {JobId(f"j{number}"): (JobId(f"j{number + 1}"),) for number in range(5_000)}
     assert find_cycle(chain) == ()
+    assert len(find_cycle({**chain, JobId("j5000"): (JobId("j0"),)})) == 5_002
 
 
 def test_a_submission_is_put_in_the_order_of_its_dependencies() -> None:

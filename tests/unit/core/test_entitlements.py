@@ -94,9 +94,10 @@ def test_a_gang_larger_than_its_share_may_take_longer_by_as_much() -> None:
 
 
 def test_where_no_team_was_declared_nobody_said_what_is_fair() -> None:
-    due = of()
-    due.join(A, TeamPath("nlp"), 0)
-    assert due.fair_ms(A, 16_000, 100, 500) is None
+    for teams, is_known in (((), False), ((team("nlp"),), True)):
+        due = of(*teams)
+        due.join(A, TeamPath("nlp"), 0)
+        assert (due.fair_ms(A, 16_000, 100, 500) is not None) is is_known
 
 
 def test_a_copy_knows_the_same_and_goes_its_own_way() -> None:

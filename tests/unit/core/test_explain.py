@@ -10,6 +10,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, PoolName, TierName
 from muster.model.job import RunningJob
 from muster.model.policy import HOUR_MS, Policy, Pool
+from muster.model.records import changed
 from muster.model.resources import Request
 from muster.model.scenario import Scenario
 from muster.model.spec import Role
@@ -34,6 +35,7 @@ def message(scenario: Scenario, job: str = "w", at: int = 0) -> str:
 def test_a_job_that_starts_is_not_explained() -> None:
     scenario = a_scenario(flat(1), waiting=[waits("w")])
     assert explained(scenario) == {}
+    assert list(explained(changed(scenario, running=(busy("n1", 8),)))) == ["w"]
     snapshot = Snapshot.of(scenario)
     assert explain(JobId("w"), snapshot, plan(snapshot, NOW_MS), NOW_MS) is None
 
@@ -115,13 +117,14 @@ def test_quota_limit_and_capacity_are_told_at_once() -> None:
 def test_no_quota_limit_while_another_accepted_type_is_within_its_limit() -> None:
     cluster = a_cluster(a_node("n1"), a_node("n2", gpu_type="a100"))
     running = [busy("n1", 4, team="a"), busy("n2", 8, job_id="r2")]
-    scenario = a_scenario(
-        cluster,
-        teams=[a_team("a", limit={"h100": 4})],
-        running=running,
-        waiting=[waits("w", a_job(gpus=4, team="a", gpu_type=("h100", "a100")))],
-    )
-    assert "quota_limit" not in codes(scenario)
+    for accepted, is_limited in ((("h100", "a100"), False), (("h100",), True)):
+        scenario = a_scenario(
+            cluster,
+            teams=[a_team("a", limit={"h100": 4})],
+            running=running,
+            waiting=[waits("w", a_job(gpus=4, team="a", gpu_type=accepted))],
+        )
+        assert ("quota_limit" in codes(scenario)) is is_limited
 
 
 def borrower(guaranteed: int) -> Scenario:

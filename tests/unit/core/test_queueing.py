@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.core.tier_walk import TierWalk
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.policy import HOUR_MS, Order, Policy
 from muster.model.scenario import Scenario
-from tests.builders import a_job, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import explained
 
 STANDARD = 1
@@ -168,6 +169,20 @@ def test_jobs_that_are_alike_are_one_class_until_the_last_is_gone() -> None:
 def test_a_job_that_was_preempted_is_not_alike_one_that_was_not() -> None:
     snapshot = Snapshot.of(a_scenario(flat(1), waiting=[waits("w1"), waits("w2", requeued=True)]))
     assert [group.may_preempt for group in snapshot.queue.of_tier(STANDARD)] == [True, False]
+
+
+def test_whoever_joins_a_stuck_class_is_news_until_the_plan_that_found_it_stuck_is_carried_out() -> None:
+    full = [runs("full", a_job(gpus=8, tier="production"), [("n1", range(8))])]
+    snapshot = Snapshot.of(a_scenario(flat(1), running=full, waiting=[waits("w1")], policy=Policy(hold_depth=0)))
+    made, news = plan(snapshot, NOW_MS), snapshot.news
+    snapshot.enqueue(waits("w2"))
+    assert snapshot.news == news + 1  # nobody has carried the plan out
+    snapshot.queue.remember_stuck(made.blocked, snapshot.releases)
+    snapshot.enqueue(waits("w3"))
+    assert snapshot.news == news + 1
+    snapshot.finish(JobId("full"))
+    snapshot.enqueue(waits("w4"))
+    assert snapshot.news == news + 3
 
 
 def test_a_job_that_never_ran_is_not_behind_a_stuck_one_that_gave_way() -> None:

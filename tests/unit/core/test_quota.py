@@ -32,8 +32,9 @@ def test_what_a_team_uses_counts_for_everything_above_it() -> None:
 
 def test_a_fork_charges_nobody_else() -> None:
     ledger = a_ledger()
-    ledger.fork().charge(A, gpus(8))
-    assert ledger.used_milli(A) == 0
+    fork = ledger.fork()
+    fork.charge(A, gpus(8))
+    assert (fork.used_milli(A), ledger.used_milli(A)) == (8000, 0)
 
 
 def test_the_innermost_limit_that_would_break_is_named() -> None:

@@ -27,4 +27,5 @@ def test_where_too_few_are_alike_all_jobs_are_asked() -> None:
 
 def test_nothing_is_said_while_too_little_is_known() -> None:
     assert learnt(*[3] * (ENOUGH - 1)).quantile_ms(a_job(), 500) is None
+    assert learnt(*[3] * ENOUGH).quantile_ms(a_job(), 500) == 3 * HOUR_MS
     assert learnt(*[3] * ENOUGH).quantile_ms(a_job(), 500, ran_ms=3 * HOUR_MS) is None

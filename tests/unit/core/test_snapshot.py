@@ -68,9 +68,11 @@ def test_a_job_that_changes_size_keeps_its_promise() -> None:
 
 
 def test_a_job_that_starts_has_no_promise_any_more() -> None:
-    snapshot = Snapshot.of(a_scenario(flat(1), holds=[a_hold("w", [("n1", (0,))], in_hours=1)]))
+    holds = [a_hold(job, [("n1", (0,))], in_hours=1) for job in ("w", "other")]
+    snapshot = Snapshot.of(a_scenario(flat(1), holds=holds))
+    assert list(snapshot.holds) == ["w", "other"]
     snapshot.start(runs("w", a_job(), [("n1", (0,))]))
-    assert snapshot.holds == {}
+    assert list(snapshot.holds) == ["other"]
 
 
 def test_a_new_node_is_used() -> None:
@@ -117,10 +119,12 @@ def test_a_node_that_comes_back_with_a_gpu_less_does_not_stop_the_scheduler() ->
 
 def test_a_node_that_changes_its_state_keeps_what_runs_there() -> None:
     running = [runs("r", a_job(gpus=4, preemptible=False), [("n1", range(4))])]
-    snapshot = Snapshot.of(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))]))
-    snapshot.change_node(a_node("n1", state="draining"))
-    snapshot.change_node(a_node("n1"))
-    assert started_on(snapshot) == {}
+    for gpus, starts in ((8, {}), (4, {"w": ["n1"]})):
+        snapshot = Snapshot.of(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=gpus))]))
+        snapshot.change_node(a_node("n1", state="draining"))
+        assert started_on(snapshot) == {}
+        snapshot.change_node(a_node("n1"))
+        assert started_on(snapshot) == starts
 
 
 def test_a_node_with_more_cpus_than_before_has_more_of_them_free() -> None:

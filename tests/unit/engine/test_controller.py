@@ -282,3 +282,4 @@ def test_a_loss_that_is_reported_again_leaves_nothing_behind_that_the_log_does_n
     record(controller, NodeChanged(at_ms=1, node=a_node("n1", gpus=2, state="down"), because="on fire"))
     assert not controller.record(NodeLost(at_ms=2, node=NodeName("n1"), because="switched off"))
     assert controller.state.lost == {}
+    assert controller.record(NodeLost(at_ms=3, node=NodeName("n2"), because="switched off"))

@@ -108,9 +108,11 @@ def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_star
 
 
 def test_nobody_is_preempted_for_a_start_that_would_come_as_soon_without() -> None:
-    world = World(a_small_cluster(nodes=1))
-    low = world.submit(a_job(gpus=2, tier="exploratory", hours=0.2, checkpoint=True, grace_ms=5 * MINUTE_MS), FOREVER)
-    world.settle()
-    world.submit(a_job(gpus=2), FOREVER)
-    world.run(until_ms=HOUR_MS)
-    assert world.engine.job(low).preemptions == 0
+    for hours, preempted in ((0.2, 0), (2.0, 1)):
+        world = World(a_small_cluster(nodes=1))
+        spec = a_job(gpus=2, tier="exploratory", hours=hours, checkpoint=True, grace_ms=5 * MINUTE_MS)
+        low = world.submit(spec, FOREVER)
+        world.settle()
+        world.submit(a_job(gpus=2), FOREVER)
+        world.run(until_ms=HOUR_MS)
+        assert world.engine.job(low).preemptions == preempted

@@ -55,8 +55,12 @@ def test_a_job_is_not_due_while_those_before_it_fill_the_cluster() -> None:
 
 def test_a_job_that_never_ran_is_not_watched() -> None:
     patience = Patience(1_000, Entitlements((), 1_000))
-    submit(patience, a_record("j"), 0)
+    job = a_record("j")
+    submit(patience, job, 0)
     assert patience.timers.next_ms is None
+    back = changed(job, attained_gpu_ms=GPU_MS, requeued=True)
+    patience.follow(changed(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
+    assert patience.timers.next_ms is not None
 
 
 def declared(*weights: tuple[str, int]) -> Patience:

@@ -144,6 +144,7 @@ def test_a_shrinking_job_that_ends_leaves_nothing_behind() -> None:
     one = seats(("n1", 0))
     shrunk = ResizeOrdered(at_ms=HOUR_MS, job=JOB, attempt=1, workers=one)
     state = a_state(submitted(ELASTIC), started(), up(), shrunk)
+    assert len(state.snapshot.scenario(0).running) == 2
     fold(state, NodeLost(at_ms=HOUR_MS, node=NodeName("n1")))
     fold(state, NodeLost(at_ms=HOUR_MS, node=NodeName("n2")))
     assert state.snapshot.scenario(0).running == ()
@@ -225,6 +226,9 @@ def test_events_for_nobody_change_nothing() -> None:
     assert not fold(state, JobHeld(at_ms=5, job=JobId("nobody"))).is_change
     assert state.version == 0
     assert state.state_of(JobId("nobody")) is None
+    fold(state, submitted())
+    assert fold(state, JobHeld(at_ms=5, job=JOB)).is_change
+    assert (state.version, state.state_of(JOB)) == (2, JobState.HELD)
 
 
 def test_dependents_are_remembered() -> None:

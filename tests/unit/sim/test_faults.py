@@ -141,6 +141,7 @@ def test_a_spot_node_without_notice_is_just_gone() -> None:
 
 def test_stragglers_are_not_reported() -> None:
     assert weather_until(FaultRates(straggler=DAY_MS), 10 * DAY_MS) == []
+    assert weather_until(FaultRates(straggler=DAY_MS, mtbf=DAY_MS), 10 * DAY_MS) != []
 
 
 def test_the_weather_goes_by_the_seed() -> None:
@@ -151,6 +152,7 @@ def test_the_weather_goes_by_the_seed() -> None:
 
 def test_a_perfect_world_has_no_weather() -> None:
     assert Weather(FaultRates(), NODES, (), 1).next_ms is None
+    assert Weather(FaultRates(mtbf=DAY_MS), NODES, (), 1).next_ms is not None
 
 
 def test_fates_are_drawn_in_the_order_of_the_trace_whatever_the_rates() -> None:

@@ -60,3 +60,5 @@ def test_who_came_recently_comes_again_in_the_same_order_and_at_the_same_pace() 
 
 def test_nobody_comes_where_nobody_came() -> None:
     assert list(Luck(RunTimes(), "x").newcomers((), NOW_MS)) == []
+    somebody = [Arrival(submitted_ms=NOW_MS - at * HOUR_MS, spec=a_job(hours=1)) for at in (2, 1)]
+    assert len(list(islice(Luck(RunTimes(), "x").newcomers(somebody, NOW_MS), 3))) == 3

@@ -86,7 +86,9 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     return why_body(record, explained, estimate, caller.deps.control.view.holds.get(record.id))
 
 
-@router.get("/v1/jobs/{job}/events", operation_id="list_job_events", summary="Tell a job's story", responses=FOUND)
+@router.get(
+    "/v1/jobs/{job}/events", operation_id="list_job_events", summary="List what happened to a job", responses=FOUND
+)
 async def list_job_events(caller: Sees, job: JobPath, paging: Annotated[Paging, Query()]) -> Page[LogEvent]:
     """The job's part of the log, oldest first. Of a task, also what was said to its array."""
     record = await visible(caller, job)

@@ -78,7 +78,7 @@ class _TierByRank:
             if reason is not None:
                 stopped.setdefault(reason, []).append(job_id)
                 first = where if first is None else first
-        # Their classes are not marked as stuck: the next of their kind may have a better rank, and is news.
+        # Their classes are not called stuck: the next of their kind may have a better rank, and is news.
         for (code, detail), jobs in stopped.items():
             self._desk.blocked.append(Blocked(parts=(tuple(jobs),), code=code, detail=detail))
         return [] if first is None else self._fall_behind_ms(first)

@@ -303,10 +303,9 @@ class Desk:
         for group, jobs in parts:
             undecided = self._undecided(jobs) if self.has_decided(group) else jobs
             if undecided:
-                group.stuck_at = self.snapshot.releases
                 stopped.append(undecided)
         if stopped:
-            self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail))
+            self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail, is_stuck=True))
 
     def has_decided(self, group: JobClass) -> bool:
         """True when some job of a class starts or has a promise, as far as the plan goes."""

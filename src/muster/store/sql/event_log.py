@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any, get_args
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, Unavailable
-from muster.model.events import Event
+from muster.model.events import Event, NodeEvent
 from muster.model.ids import JobId
 from muster.model.limits import STORE_PAGE_ROWS
 from muster.store.codec import decode_event, encode, kind_of
@@ -18,6 +19,8 @@ from muster.store.sql.database import Database
 from muster.store.sql.head import Head, move_head, read_head
 from muster.store.sql.job_archive import put_jobs, put_keys
 from muster.store.sql.schema import events as table
+
+_OF_NODES = tuple(kind.__name__ for kind in get_args(NodeEvent))
 
 
 class SqlEventLog:
@@ -85,8 +88,16 @@ class SqlEventLog:
             raise EVENTS.damaged(self._database.name, broken)
         return [(row.version, decode_event(row.kind, row.body)) for row in rows]
 
+    def node_events_between(self, version: int, until: int, limit: int) -> Sequence[tuple[int, Event]]:
+        """Up to `limit` events about nodes behind `version` and up to `until`."""
+        within = (table.c.version > version, table.c.version <= until)
+        asked = EVENTS.scattered().where(table.c.job.is_(None), table.c.kind.in_(_OF_NODES), *within)
+        return self._found(asked, limit)
+
     def _events_of(self, job: JobId, version: int, limit: int) -> Sequence[tuple[int, Event]]:
-        asked = EVENTS.scattered().where(table.c.job == job, table.c.version > version)
+        return self._found(EVENTS.scattered().where(table.c.job == job, table.c.version > version), limit)
+
+    def _found(self, asked: Select[Any], limit: int) -> Sequence[tuple[int, Event]]:
         with self._database.reading() as connection:
             rows = connection.execute(asked.order_by(table.c.version).limit(limit)).all()
         EVENTS.check_scattered(rows, self._database.name)

@@ -171,25 +171,24 @@ def test_a_gang_that_stays_in_a_rack_takes_those_of_one_rack() -> None:
 
 
 def test_nobody_leaves_for_a_gang_that_still_would_not_fit() -> None:
-    made = planned(
-        flat(1, gpus=2),
-        [runs("long", long(90), [("n1", [0])]), runs("short", long(2), [("n1", [1])])],
-        [waits("pair", long(3, gpus=2))],
-    )
-    assert not made.evictions
+    for other_hours, leave in ((2, []), (80, [("long", "pair"), ("other", "pair")])):
+        made = planned(
+            flat(1, gpus=2),
+            [runs("long", long(90), [("n1", [0])]), runs("other", long(other_hours), [("n1", [1])])],
+            [waits("pair", long(3, gpus=2))],
+        )
+        assert told(made) == leave
 
 
 def test_who_cannot_resume_or_be_preempted_and_other_tiers_are_left_alone() -> None:
-    made = planned(
-        flat(1, gpus=3),
-        [
-            runs("loses-all", a_job(expected_duration_ms=90 * HOUR_MS), [("n1", [0])]),
-            runs("protected", long(80, preemptible=False), [("n1", [1])]),
-            runs("below", long(70, tier="exploratory"), [("n1", [2])]),
-        ],
-        [waits("new", long(1))],
-    )
-    assert not made.evictions
+    safe = [
+        runs("loses-all", a_job(expected_duration_ms=90 * HOUR_MS), [("n1", [0])]),
+        runs("protected", long(80, preemptible=False), [("n1", [1])]),
+        runs("below", long(70, tier="exploratory"), [("n1", [2])]),
+    ]
+    assert told(planned(flat(1, gpus=3), safe, [waits("new", long(1))])) == []
+    beside = runs("beside", long(5), [("n1", [3])])
+    assert told(planned(flat(1, gpus=4), [*safe, beside], [waits("new", long(1))])) == [("beside", "new")]
 
 
 def test_priority_comes_before_rank() -> None:
@@ -224,9 +223,9 @@ def test_a_team_that_may_not_have_one_type_does_not_keep_another_team_from_it() 
 
 
 def test_a_job_without_gpus_makes_nobody_leave() -> None:
-    busy = runs("busy", resumable(gpus=0, cpus=8), [("n1", [])])
-    made = planned(flat(1, cpus=8), [busy], [waits("new", long(1, gpus=0, cpus=8))])
-    assert not made.evictions
+    for gpus, leave in ((0, []), (8, [("busy", "new")])):
+        busy = runs("busy", resumable(gpus=gpus, cpus=8), [("n1", range(gpus))])
+        assert told(planned(flat(1, cpus=8), [busy], [waits("new", long(1, gpus=gpus, cpus=8))])) == leave
 
 
 def test_a_job_that_just_started_is_protected_where_the_policy_says_so() -> None:
@@ -278,5 +277,7 @@ def test_the_next_cycle_comes_when_a_running_job_leaves_its_band_while_others_wa
 
 def test_nobody_is_woken_for_a_change_that_helps_no_one() -> None:
     running = [runs("first-band", resumable(), [("n1", [0])], hours_ago=0.25, submitted_ms=NOW_MS - HOUR_MS)]
-    waiting = [waits("last-band", resumable(), hours_ago=0, attained_gpu_ms=20 * HOUR_MS)]
-    assert planned(flat(1, gpus=1), running, waiting, rank=BANDS).wake_ms is None
+    for attained_ms, wakes in ((20 * HOUR_MS, False), (0, True)):
+        waiting = [waits("other-band", resumable(), hours_ago=0, attained_gpu_ms=attained_ms)]
+        made = planned(flat(1, gpus=1), running, waiting, rank=BANDS)
+        assert (made.wake_ms is not None) is wakes

@@ -18,6 +18,7 @@ from tests.unit.core.outcomes import evicted, nodes_used, promised, started, wit
 FAST_AND_SLOW = a_cluster(a_node("f", gpu_type="h100"), a_node("s", gpu_type="k80"))
 KNOWN = Policy(throughput=((GpuType("k80"), 250),))
 TURN_MS = 2 * HOUR_MS
+LEAVES = ("old", "new", "turn")
 
 
 def on_fast(job_id: str = "old", gpus: range = range(8), *, hours_ago: float = 5, **fields: Any) -> RunningJob:
@@ -73,6 +74,7 @@ def test_who_moved_to_fast_gpus_is_asked_ever_more_rarely_to_leave_them() -> Non
 
 def test_who_accepts_no_slower_gpus_stays() -> None:
     assert evicted(fast_are_taken(on_fast(spec={"gpu_type": "h100"}))) == []
+    assert evicted(fast_are_taken(on_fast(spec={"gpu_type": ("h100", "k80")}))) == [LEAVES]
 
 
 def test_nobody_waits_longer_for_fast_gpus_than_they_save() -> None:
@@ -120,10 +122,11 @@ def test_nobody_leaves_for_one_that_would_save_less_than_a_restart_costs() -> No
 
 
 def test_how_long_a_job_will_run_is_learnt_from_those_like_it() -> None:
-    snapshot = Snapshot.of(fast_are_taken())
-    for _ in range(8):
-        snapshot.run_times.learn(a_job(gpus=1), MINUTE_MS)
-    assert plan(snapshot, NOW_MS).evictions == ()
+    for usual_ms, asked in ((MINUTE_MS, 0), (5 * HOUR_MS, 1)):
+        snapshot = Snapshot.of(fast_are_taken())
+        for _ in range(8):
+            snapshot.run_times.learn(a_job(gpus=1), usual_ms)
+        assert len(plan(snapshot, NOW_MS).evictions) == asked
 
 
 def test_a_job_waits_for_fast_gpus_that_others_are_leaving_anyway() -> None:
@@ -138,10 +141,14 @@ def test_who_ran_before_begins_where_there_is_room() -> None:
     starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
     for waiting in (back, starved):
         assert evicted(fast_are_taken(waiting=[waiting])) == []
+        assert nodes_used(fast_are_taken(waiting=[waiting]), "back") == ["s"]
+    never_ran = waits("new", a_job(gpus=1, checkpoint=True))
+    assert evicted(fast_are_taken(waiting=[never_ran])) == [LEAVES]
 
 
 def test_who_has_starved_keeps_fast_gpus() -> None:
     assert evicted(fast_are_taken(on_fast(starved=True))) == []
+    assert evicted(fast_are_taken(on_fast(starved=False))) == [LEAVES]
 
 
 def test_nobody_leaves_where_turns_or_preemption_are_switched_off_or_no_speed_is_known() -> None:
@@ -151,6 +158,7 @@ def test_nobody_leaves_where_turns_or_preemption_are_switched_off_or_no_speed_is
         Policy(),
     ):
         assert evicted(fast_are_taken(policy=policy)) == []
+    assert evicted(fast_are_taken(policy=Policy(throughput=KNOWN.throughput))) == [LEAVES]
 
 
 def asked_with_dues(job: RunningJob) -> list[str]:

@@ -38,17 +38,21 @@ def test_two_half_full_nodes_are_made_one_full_and_one_empty() -> None:
 
 
 def test_nobody_moves_when_too_few_gpus_are_free_anyway() -> None:
-    running = [half("h1", "n1"), runs("full", a_job(gpus=8, hours=100), [("n2", range(8))])]
-    assert evicted(a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=8))])) == []
+    full = runs("full", a_job(gpus=8, hours=100), [("n2", range(8))])
+    for other, moves in ((full, 0), (half("h2", "n2"), 1)):
+        running = [half("h1", "n1"), other]
+        assert len(evicted(a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=8))]))) == moves
 
 
 def test_the_policy_may_forbid_it() -> None:
-    assert evicted(fragmented(policy=Policy(consolidation=False))) == []
+    for is_allowed in (False, True):
+        assert bool(evicted(fragmented(policy=Policy(consolidation=is_allowed)))) is is_allowed
 
 
 def test_nobody_moves_who_cannot_resume_or_never_saved_itself() -> None:
     assert evicted(fragmented(checkpoint=False, saved_hours_ago=None)) == []
     assert evicted(fragmented(saved_hours_ago=None)) == []
+    assert len(evicted(fragmented())) == 1
 
 
 def test_a_move_must_gain_more_than_it_costs() -> None:
@@ -63,6 +67,7 @@ def test_a_move_must_gain_more_than_it_costs() -> None:
 def test_what_was_not_saved_counts_as_cost() -> None:
     soon = 1 + 8 / 60
     assert evicted(fragmented(hours=soon, saved_hours_ago=0.9)) == []
+    assert len(evicted(fragmented(hours=soon, saved_hours_ago=0))) == 1
 
 
 def test_a_move_never_makes_the_gang_start_later() -> None:
@@ -82,22 +87,25 @@ def test_a_promise_of_an_earlier_cycle_is_not_moved_later_by_a_move() -> None:
 
 def test_nobody_moves_for_a_team_at_its_limit() -> None:
     scenario = fragmented()
-    teams = [a_team("default", limit={"*": 16})]
-    limited = a_scenario(scenario.cluster, teams=teams, running=scenario.running, waiting=scenario.waiting)
-    assert evicted(limited) == []
+    for limit, moves in ((19, 0), (20, 1)):
+        teams = [a_team("default", limit={"*": limit})]
+        limited = a_scenario(scenario.cluster, teams=teams, running=scenario.running, waiting=scenario.waiting)
+        assert len(evicted(limited)) == moves
 
 
 def test_nobody_of_a_higher_tier_moves() -> None:
     running = [half(f"h{at}", f"n{at}") for at in (1, 2, 3)]
-    waiting = [waits("w", a_job(gpus=8, tier="exploratory"))]
-    assert evicted(a_scenario(flat(3), running=running, waiting=waiting)) == []
+    for tier, moves in (("exploratory", 0), ("standard", 1)):
+        waiting = [waits("w", a_job(gpus=8, tier=tier))]
+        assert len(evicted(a_scenario(flat(3), running=running, waiting=waiting))) == moves
 
 
 def test_nobody_moves_who_would_find_no_new_place() -> None:
-    """The free GPUs are enough together, but a job of six has nowhere to go."""
-    spec = a_job(gpus=6, checkpoint=True, hours=100)
-    running = [runs(f"h{at}", spec, [(f"n{at}", range(6))], saved_hours_ago=0.01) for at in range(1, 6)]
-    assert evicted(a_scenario(flat(5), running=running, waiting=[waits("w", a_job(gpus=8))])) == []
+    """The free GPUs are enough together, but a job of six has nowhere to go; one of four has."""
+    for gpus, moves in ((6, 0), (4, 1)):
+        spec = a_job(gpus=gpus, checkpoint=True, hours=100)
+        running = [runs(f"h{at}", spec, [(f"n{at}", range(gpus))], saved_hours_ago=0.01) for at in range(1, 6)]
+        assert len(evicted(a_scenario(flat(5), running=running, waiting=[waits("w", a_job(gpus=8))]))) == moves
 
 
 def test_one_gang_is_made_room_for_at_a_time() -> None:

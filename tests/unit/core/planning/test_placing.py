@@ -42,12 +42,10 @@ def test_a_gang_starts_whole() -> None:
 
 
 def test_a_gang_of_which_one_worker_finds_no_room_does_not_start_at_all() -> None:
-    scenario = a_scenario(
-        flat(3),
-        running=[runs("r", a_job(gpus=1, **LONG), [("n3", (0,))])],
-        waiting=[waits("w", a_job(gpus=8, workers=3))],
-    )
-    assert started(scenario) == []
+    running = [runs("r", a_job(gpus=1, **LONG), [("n3", (0,))])]
+    for workers, starts in ((3, []), (2, ["w"])):
+        waiting = [waits("w", a_job(gpus=8, workers=workers))]
+        assert started(a_scenario(flat(3), running=running, waiting=waiting)) == starts
 
 
 def test_a_gang_of_several_roles_starts_with_every_worker_of_every_role() -> None:
@@ -58,8 +56,9 @@ def test_a_gang_of_several_roles_starts_with_every_worker_of_every_role() -> Non
 
 
 def test_a_gang_of_several_roles_waits_when_one_role_finds_no_room() -> None:
-    roles = (a_role("trainer", 2, gpus=4), a_role("loader", 3, cpus=32))
-    assert started(a_scenario(flat(1, cpus=64), waiting=[waits("w", a_job(roles=roles))])) == []
+    for loaders, starts in ((3, []), (2, ["w"])):
+        roles = (a_role("trainer", 2, gpus=4), a_role("loader", loaders, cpus=32))
+        assert started(a_scenario(flat(1, cpus=64), waiting=[waits("w", a_job(roles=roles))])) == starts
 
 
 def test_roles_that_do_not_fit_on_one_node_spread_over_a_rack() -> None:
@@ -105,6 +104,8 @@ def test_nodes_that_drain_or_are_down_take_nothing_new() -> None:
     states = ("draining", "drained", "down")
     cluster = a_cluster(*(a_node(f"n{at}", state=state) for at, state in enumerate(states)))
     assert started(a_scenario(cluster, waiting=[waits("w")])) == []
+    beside = a_cluster(*cluster.nodes, a_node("up"))
+    assert nodes_used(a_scenario(beside, waiting=[waits("w")])) == ["up"]
 
 
 def test_shares_of_gpus_are_packed_together() -> None:
@@ -255,8 +256,9 @@ def test_a_tensor_group_never_crosses_a_node() -> None:
 
 def test_tensor_groups_that_fit_no_node_whole_do_not_start() -> None:
     running = [runs(f"r{at}", a_job(gpus=6, **LONG), [(f"n{at}", range(6))]) for at in (1, 2)]
-    spec = a_job(gpus=1, workers=4, tensor=4)
-    assert started(a_scenario(flat(2), running=running, waiting=[waits("w", spec)])) == []
+    for tensor, starts in ((4, []), (2, ["w"])):
+        spec = a_job(gpus=1, workers=4, tensor=tensor)
+        assert started(a_scenario(flat(2), running=running, waiting=[waits("w", spec)])) == starts
 
 
 def nvlink_racks(count: int, size: int) -> ClusterSpec:
@@ -272,8 +274,9 @@ def test_a_tensor_group_may_span_the_nodes_of_an_nvlink_domain() -> None:
 
 def test_a_tensor_group_that_fits_no_nvlink_domain_does_not_start() -> None:
     running = [runs(f"r{at}", a_job(gpus=1, **LONG), [(f"r{at}-n1", (0,))]) for at in (1, 2)]
-    spec = a_job(gpus=8, workers=2, tensor=16)
-    assert started(a_scenario(nvlink_racks(2, 2), running=running, waiting=[waits("w", spec)])) == []
+    for tensor, starts in ((16, []), (8, ["w"])):
+        spec = a_job(gpus=8, workers=2, tensor=tensor)
+        assert started(a_scenario(nvlink_racks(2, 2), running=running, waiting=[waits("w", spec)])) == starts
 
 
 def test_a_tensor_group_inside_an_nvlink_domain_below_a_block_stays_there() -> None:
@@ -300,8 +303,9 @@ def test_a_job_takes_the_first_type_it_lists_that_has_room() -> None:
 
 
 def test_a_job_never_runs_on_a_type_it_does_not_accept() -> None:
-    scenario = a_scenario(mixed("a100", "a100"), waiting=[waits("w", a_job(gpus=8, gpu_type="h100"))])
-    assert started(scenario) == []
+    waiting = [waits("w", a_job(gpus=8, gpu_type="h100"))]
+    assert started(a_scenario(mixed("a100", "a100"), waiting=waiting)) == []
+    assert nodes_used(a_scenario(mixed("a100", "h100"), waiting=waiting)) == ["n2"]
 
 
 def test_a_role_never_mixes_types() -> None:

@@ -48,11 +48,14 @@ def test_a_victim_that_cannot_save_itself_gets_the_time_the_policy_gives() -> No
 
 
 def test_the_policy_may_forbid_preemption() -> None:
-    assert evicted(against("production", policy=Policy(preemption=False))) == []
+    for is_allowed in (False, True):
+        policy = Policy(preemption=is_allowed)
+        assert evicted(against("production", policy=policy)) == [("v", "w", "tier")] * is_allowed
 
 
 def test_a_job_that_is_not_preemptible_stays() -> None:
     assert evicted(against("production", preemptible=False)) == []
+    assert evicted(against("production", preemptible=True)) == [("v", "w", "tier")]
 
 
 def test_a_job_is_not_stopped_before_its_minimum_run_time() -> None:
@@ -69,8 +72,9 @@ def test_the_cycle_comes_back_when_a_victim_has_had_its_minimum_run_time() -> No
 
 def test_a_job_that_was_preempted_itself_makes_nobody_leave() -> None:
     running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n1", range(8))])]
-    waiting = [waits("w", a_job(gpus=8, tier="production"), requeued=True)]
-    assert evicted(a_scenario(flat(1), running=running, waiting=waiting)) == []
+    for was_preempted in (True, False):
+        waiting = [waits("w", a_job(gpus=8, tier="production"), requeued=was_preempted)]
+        assert bool(evicted(a_scenario(flat(1), running=running, waiting=waiting))) is not was_preempted
 
 
 def two_victims(*, policy: Policy | None = None, **fields: Any) -> Scenario:
@@ -170,7 +174,8 @@ def test_nobody_leaves_for_a_gang_that_would_still_not_fit() -> None:
         runs("v", a_job(gpus=4, tier="exploratory"), [("n1", range(4))]),
         runs("firm", a_job(gpus=4, preemptible=False), [("n1", range(4, 8))]),
     ]
-    assert evicted(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])) == []
+    for gpus, leave in ((8, []), (4, [("v", "w", "tier")])):
+        assert evicted(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=gpus))])) == leave
 
 
 def test_nobody_leaves_for_a_job_above_its_limit() -> None:
@@ -178,10 +183,10 @@ def test_nobody_leaves_for_a_job_above_its_limit() -> None:
         runs("own", a_job(gpus=4, team="a", preemptible=False), [("n1", range(4))]),
         runs("v", a_job(gpus=4, tier="exploratory", team="b"), [("n1", range(4, 8))]),
     ]
-    teams = [a_team("a", limit={"*": 6})]
-    assert (
-        evicted(a_scenario(flat(1), teams=teams, running=running, waiting=[waits("w", a_job(gpus=4, team="a"))])) == []
-    )
+    waiting = [waits("w", a_job(gpus=4, team="a"))]
+    for limit, leave in ((7, []), (8, [("v", "w", "tier")])):
+        teams = [a_team("a", limit={"*": limit})]
+        assert evicted(a_scenario(flat(1), teams=teams, running=running, waiting=waiting)) == leave
 
 
 @pytest.mark.parametrize(("recent", "leaves"), [(1, True), (2, False)])
@@ -211,13 +216,14 @@ def test_victims_of_one_cycle_count_against_the_rate_limit_as_well() -> None:
 
 def test_a_gang_that_needs_more_victims_than_the_rate_limit_allows_takes_none() -> None:
     running = [runs(f"v{at}", a_job(gpus=8, tier="exploratory", team="a"), [(f"n{at}", range(8))]) for at in (1, 2)]
-    scenario = a_scenario(
-        flat(2),
-        policy=Policy(preemptions_per_team_hour=1),
-        running=running,
-        waiting=[waits("w", a_job(gpus=8, workers=2, team="b"))],
-    )
-    assert evicted(scenario) == []
+    for allowed, taken in ((1, 0), (2, 2)):
+        scenario = a_scenario(
+            flat(2),
+            policy=Policy(preemptions_per_team_hour=allowed),
+            running=running,
+            waiting=[waits("w", a_job(gpus=8, workers=2, team="b"))],
+        )
+        assert len(evicted(scenario)) == taken
 
 
 def test_only_so_many_preemptors_ask_in_one_cycle() -> None:
@@ -273,10 +279,10 @@ def test_the_gang_that_a_job_shrinks_for_is_promised_what_it_gives_up() -> None:
 
 
 def test_a_policy_without_elasticity_shrinks_nobody() -> None:
-    scenario = a_scenario(
-        flat(1), policy=Policy(elastic=False), running=[elastic("e", "n1", 4)], waiting=[waits("w", a_job(gpus=4))]
-    )
-    assert resized(scenario) == []
+    running, waiting = [elastic("e", "n1", 4)], [waits("w", a_job(gpus=4))]
+    for is_elastic, shrink in ((False, []), (True, [("e", 4, 2, "w")])):
+        policy = Policy(elastic=is_elastic)
+        assert resized(a_scenario(flat(1), policy=policy, running=running, waiting=waiting)) == shrink
 
 
 def test_an_elastic_job_of_which_the_spare_is_not_enough_is_stopped_whole() -> None:

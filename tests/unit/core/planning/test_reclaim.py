@@ -39,23 +39,28 @@ def test_a_team_inside_its_guarantee_takes_borrowed_capacity_back() -> None:
 
 
 def test_a_team_that_would_borrow_itself_takes_nothing_back() -> None:
-    assert evicted(borrowed(teams=[a_team("a", guaranteed={"*": 4}), a_team("b", guaranteed={"*": 8})])) == []
+    teams = [a_team("a", guaranteed={"*": 4}), a_team("b", guaranteed={"*": 8})]
+    assert evicted(borrowed(teams=teams)) == []
+    assert len(evicted(borrowed(teams=teams, own_gpus=4))) == 1
 
 
 def test_a_team_that_uses_only_its_guarantee_loses_nothing() -> None:
-    assert evicted(borrowed(teams=[a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 16})])) == []
+    for guaranteed, leave in ((16, 0), (15, 1)):
+        teams = [a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": guaranteed})]
+        assert len(evicted(borrowed(teams=teams))) == leave
 
 
 def test_a_borrower_gives_back_no_more_than_it_borrowed() -> None:
-    teams = [a_team("a", guaranteed={"*": 16}), a_team("b", guaranteed={"*": 8})]
-    scenario = a_scenario(
-        flat(2),
-        teams=teams,
-        tiers=ONE_TIER,
-        running=[runs(f"b{at}", a_job(gpus=8, team="b"), [(f"n{at}", range(8))]) for at in (1, 2)],
-        waiting=[waits("w", a_job(gpus=8, workers=2, team="a"))],
-    )
-    assert evicted(scenario) == []
+    for guaranteed, leave in ((8, 0), (0, 2)):
+        teams = [a_team("a", guaranteed={"*": 16}), a_team("b", guaranteed={"*": guaranteed})]
+        scenario = a_scenario(
+            flat(2),
+            teams=teams,
+            tiers=ONE_TIER,
+            running=[runs(f"b{at}", a_job(gpus=8, team="b"), [(f"n{at}", range(8))]) for at in (1, 2)],
+            waiting=[waits("w", a_job(gpus=8, workers=2, team="a"))],
+        )
+        assert len(evicted(scenario)) == leave
 
 
 def test_a_sub_team_takes_back_from_its_sibling() -> None:
@@ -71,13 +76,14 @@ def test_a_sub_team_takes_back_from_its_sibling() -> None:
 
 
 def test_a_higher_tier_inside_its_own_guarantee_loses_nothing() -> None:
-    scenario = a_scenario(
-        flat(1),
-        teams=LENDING,
-        running=[runs("b1", a_job(gpus=8, team="b", tier="standard"), [("n1", range(8))])],
-        waiting=[waits("w", a_job(gpus=8, team="a", tier="exploratory"))],
-    )
-    assert evicted(scenario) == []
+    for guaranteed, leave in ((8, 0), (7, 1)):
+        scenario = a_scenario(
+            flat(1),
+            teams=[a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": guaranteed})],
+            running=[runs("b1", a_job(gpus=8, team="b", tier="standard"), [("n1", range(8))])],
+            waiting=[waits("w", a_job(gpus=8, team="a", tier="exploratory"))],
+        )
+        assert len(evicted(scenario)) == leave
 
 
 TIERS = tuple(map(TierName, ("production", "standard", "exploratory")))
@@ -107,6 +113,7 @@ def test_a_guarantee_comes_back_from_jobs_that_nobody_else_can_stop(tier: str) -
 def test_a_protected_borrower_has_its_minimum_run_time() -> None:
     young = changed(seized(*claims(1)), now_ms=NOW_MS - 55 * MINUTE_MS)
     assert evicted(young) == []
+    assert len(evicted(changed(young, now_ms=NOW_MS - 50 * MINUTE_MS))) == 1
 
 
 def test_whoever_may_be_stopped_anyway_goes_before_the_protected_and_those_from_the_lowest_tier_up() -> None:

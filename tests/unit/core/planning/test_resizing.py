@@ -63,13 +63,14 @@ def test_growth_leaves_promised_gpus_alone() -> None:
 
 def test_growth_leaves_promised_quota_alone() -> None:
     firm = runs("firm", a_job(gpus=8, hours=3, preemptible=False), [("n2", range(8))])
-    scenario = a_scenario(
-        flat(2),
-        teams=[a_team("a", limit={"*": 10})],
-        running=[elastic("e", "n1", 1, team="a"), firm],
-        waiting=[waits("w", a_job(gpus=8, team="a", within="node"))],
-    )
-    assert resized(scenario) == []
+    for limit, grow in ((10, []), (12, [("e", 1, 2, None)])):
+        scenario = a_scenario(
+            flat(2),
+            teams=[a_team("a", limit={"*": limit})],
+            running=[elastic("e", "n1", 1, team="a"), firm],
+            waiting=[waits("w", a_job(gpus=8, team="a", within="node"))],
+        )
+        assert resized(scenario) == grow
 
 
 def test_a_job_grows_on_its_own_type_and_as_close_by_as_possible() -> None:
@@ -96,10 +97,13 @@ def test_nobody_grows_who_has_just_started_or_is_about_to_end_or_to_leave() -> N
     leaving = runs("e", a_job(workers=(1, 4)), [("n1", (0,))], leaving_by_ms=NOW_MS + 1000)
     for job in (young, ending, leaving):
         assert resized(a_scenario(flat(1), policy=policy, running=[job])) == []
+    assert resized(a_scenario(flat(1), policy=policy, running=[elastic("e", "n1", 1)])) == [("e", 1, 4, None)]
 
 
 def test_the_policy_may_forbid_growth() -> None:
-    assert resized(a_scenario(flat(1), policy=Policy(elastic=False), running=[elastic("e", "n1", 1)])) == []
+    for is_elastic, grow in ((False, []), (True, [("e", 1, 4, None)])):
+        policy = Policy(elastic=is_elastic)
+        assert resized(a_scenario(flat(1), policy=policy, running=[elastic("e", "n1", 1)])) == grow
 
 
 def test_a_job_in_tensor_groups_grows_by_whole_groups() -> None:
@@ -116,8 +120,9 @@ def test_a_job_whose_tensor_groups_span_nodes_grows_by_whole_groups_as_well() ->
 
 
 def test_a_job_on_a_type_that_it_no_longer_accepts_does_not_grow() -> None:
-    scenario = a_scenario(flat(1), running=[elastic("e", "n1", 1, gpu_type="a100")])
-    assert resized(scenario) == []
+    for accepted, grow in (("a100", []), (("a100", "h100"), [("e", 1, 4, None)])):
+        scenario = a_scenario(flat(1), running=[elastic("e", "n1", 1, gpu_type=accepted)])
+        assert resized(scenario) == grow
 
 
 def test_ranks_of_a_job_that_grows_as_it_starts_follow_the_tree() -> None:

@@ -53,22 +53,27 @@ def test_a_turn_is_over_to_the_moment(ran_ms: int, leaves: dict[str, str]) -> No
 
 
 def test_nobody_gives_way_while_nothing_is_known_about_run_times() -> None:
-    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], turn_ms=None)
-    assert told(scenario) == {}
+    for turn_ms, leaves in ((None, {}), (TURN_MS, {"old": "new"})):
+        scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], turn_ms=turn_ms)
+        assert told(scenario) == leaves
 
 
 @pytest.mark.parametrize(
-    "fields", [{"policy": Policy(turns=False)}, {"policy": Policy(preemption=False)}], ids=["turns", "preemption"]
+    ("policy", "leaves"),
+    [(Policy(turns=False), {}), (Policy(preemption=False), {}), (Policy(), {"old": "new"})],
+    ids=["without turns", "without preemption", "as it is"],
 )
-def test_an_operator_may_switch_turns_off(fields: dict[str, Any]) -> None:
-    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], **fields)
-    assert told(scenario) == {}
+def test_an_operator_may_switch_turns_off(policy: Policy, leaves: dict[str, str]) -> None:
+    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], policy=policy)
+    assert told(scenario) == leaves
 
 
 def test_a_turn_that_is_not_over_and_a_job_that_cannot_resume_are_safe() -> None:
     young = long_runner("young", "n1", range(4), hours_ago=1.9)
     stubborn = runs("stubborn", a_job(gpus=4), [("n1", range(4, 8))], hours_ago=50)
     assert told(full(young, stubborn, waiting=[waits("new", a_job(gpus=1))])) == {}
+    older = long_runner("older", "n1", range(4), hours_ago=2.1)
+    assert told(full(older, stubborn, waiting=[waits("new", a_job(gpus=1))])) == {"older": "new"}
 
 
 def test_earlier_attempts_count_towards_a_turn_and_the_minimum_run_time_protects() -> None:
@@ -103,8 +108,9 @@ def test_several_give_way_to_a_gang_that_needs_them_all() -> None:
 
 
 def test_a_job_of_another_tier_takes_nobodys_turn() -> None:
-    scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("idea", a_job(gpus=1, tier="exploratory"))])
-    assert told(scenario) == {}
+    for tier, leaves in (("exploratory", {}), ("standard", {"old": "idea"})):
+        scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("idea", a_job(gpus=1, tier=tier))])
+        assert told(scenario) == leaves
 
 
 def test_a_job_that_ran_before_asks_nobody_until_it_has_starved() -> None:

@@ -14,11 +14,12 @@ from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
 from muster.model.records import changed
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
-from tests.unit.core.outcomes import evicted, planned, promised
+from tests.unit.core.outcomes import evicted, planned, promised, started
 
 FAST_AND_SLOW = a_cluster(a_node("f", gpu_type="h100"), a_node("s", gpu_type="k80"))
 SPEEDS = ((GpuType("k80"), 250),)
 KNOWN = Policy(throughput=SPEEDS)
+MOVE = ("j", "j", "consolidation")
 
 
 def on_slow(job_id: str = "j", *, gpus: int = 4, first: int = 0, **fields: Any) -> RunningJob:
@@ -50,19 +51,24 @@ def test_lint_and_checker_accept_the_move() -> None:
 def test_nobody_moves_when_no_speed_is_known() -> None:
     assert evicted(slow_only(policy=Policy())) == []
     assert planned(slow_only(policy=Policy())).wake_ms is None
+    assert evicted(slow_only(policy=KNOWN)) == [MOVE]
 
 
 def test_nobody_moves_to_gpus_that_are_as_fast_or_slower() -> None:
     assert evicted(slow_only(policy=Policy(throughput=((GpuType("k80"), 1000),)))) == []
+    assert evicted(slow_only(policy=Policy(throughput=((GpuType("k80"), 500),)))) == [MOVE]
     assert evicted(slow_only(on_slow(node="f"))) == []
+    assert evicted(slow_only(on_slow(node="f"), policy=Policy(throughput=((GpuType("h100"), 250),)))) == [MOVE]
 
 
 def test_nobody_moves_to_a_type_that_the_job_does_not_accept() -> None:
     assert evicted(slow_only(on_slow(spec={"gpu_type": "k80"}))) == []
+    assert evicted(slow_only(on_slow(spec={"gpu_type": ("k80", "h100")}))) == [MOVE]
 
 
 def test_the_policy_may_forbid_it() -> None:
-    assert evicted(slow_only(policy=changed(KNOWN, consolidation=False))) == []
+    for is_allowed in (False, True):
+        assert evicted(slow_only(policy=changed(KNOWN, consolidation=is_allowed))) == [MOVE] * is_allowed
 
 
 @pytest.mark.parametrize(
@@ -78,7 +84,9 @@ def test_the_policy_may_forbid_it() -> None:
     ids=["cannot resume", "never saved itself", "not preemptible", "its tier is not", "leaves", "began just now"],
 )
 def test_nobody_moves_who_may_not_be_told_to_leave(job: RunningJob) -> None:
-    assert evicted(slow_only(job, policy=changed(KNOWN, restart_cost_ms=0))) == []
+    policy = changed(KNOWN, restart_cost_ms=0)
+    assert evicted(slow_only(job, policy=policy)) == []
+    assert evicted(slow_only(on_slow(), policy=policy)) == [MOVE]
 
 
 def test_a_move_must_save_more_than_it_costs() -> None:
@@ -90,10 +98,12 @@ def test_a_move_must_save_more_than_it_costs() -> None:
 
 def test_what_was_not_saved_counts_as_cost() -> None:
     assert evicted(slow_only(on_slow(saved_hours_ago=0.5))) == []
+    assert evicted(slow_only(on_slow(saved_hours_ago=0.1))) == [MOVE]
 
 
 def test_who_is_about_to_reach_its_limit_stays() -> None:
     assert evicted(slow_only(on_slow(spec={"hours": 1.1}))) == []
+    assert evicted(slow_only(on_slow(spec={"hours": 2}))) == [MOVE]
 
 
 def test_all_the_time_that_a_job_has_run_counts() -> None:
@@ -105,15 +115,19 @@ def test_all_the_time_that_a_job_has_run_counts() -> None:
 
 def test_nobody_moves_while_somebody_waits() -> None:
     assert evicted(slow_only(waiting=[waits("w", a_job(gpus=8, workers=2))])) == []
+    assert evicted(slow_only(waiting=[waits("w", a_job(gpus=8, workers=2), held=True)])) == [MOVE]
 
 
 def test_who_starts_in_the_same_plan_goes_first() -> None:
-    assert evicted(slow_only(waiting=[waits("w", a_job(gpus=8))])) == []
+    scenario = slow_only(waiting=[waits("w", a_job(gpus=8))])
+    assert evicted(scenario) == []
+    assert started(scenario) == ["w"]
 
 
 def test_nobody_moves_where_the_gang_does_not_fit_whole() -> None:
-    running = [on_slow(), runs("r", a_job(gpus=6), [("f", range(6))])]
-    assert evicted(a_scenario(FAST_AND_SLOW, running=running, policy=KNOWN)) == []
+    for taken, moves in ((5, []), (4, [MOVE])):
+        running = [on_slow(), runs("r", a_job(gpus=taken), [("f", range(taken))])]
+        assert evicted(a_scenario(FAST_AND_SLOW, running=running, policy=KNOWN)) == moves
 
 
 def test_who_has_run_longest_moves_first() -> None:
@@ -134,6 +148,8 @@ def test_nobody_moves_into_a_pool_that_is_kept_for_others() -> None:
     cluster = a_cluster(a_node("f", gpu_type="h100", pool="kept"), a_node("s", gpu_type="k80"))
     pools = [Pool(name=PoolName("kept"), tiers=(TierName("standard"),))]
     assert evicted(a_scenario(cluster, running=[on_slow()], pools=pools, policy=KNOWN)) == []
+    open_to_all = [Pool(name=PoolName("kept"))]
+    assert evicted(a_scenario(cluster, running=[on_slow()], pools=open_to_all, policy=KNOWN)) == [MOVE]
 
 
 def test_limits_hold_for_the_new_type() -> None:

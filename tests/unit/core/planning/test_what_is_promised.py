@@ -47,12 +47,14 @@ def test_a_later_promise_leaves_an_older_one_its_quota() -> None:
 
 
 def test_a_gang_that_still_waits_for_its_rack_does_not_start_early_across_racks() -> None:
-    scenario = a_scenario(
-        racks(2, 1),
-        waiting=[waits("p", a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS), hours_ago=1)],
-        holds=[a_hold("p", [("r1-n1", range(8)), ("r2-n1", range(8))], in_hours=1)],
-    )
-    assert not planned(scenario).starts
+    for relaxes_ms, starts in ((2 * HOUR_MS, []), (HOUR_MS, ["p"])):
+        spec = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=relaxes_ms)
+        scenario = a_scenario(
+            racks(2, 1),
+            waiting=[waits("p", spec, hours_ago=1)],
+            holds=[a_hold("p", [("r1-n1", range(8)), ("r2-n1", range(8))], in_hours=1)],
+        )
+        assert [start.job for start in planned(scenario).starts] == starts
 
 
 def test_a_job_that_starts_is_not_reported_as_blocked() -> None:

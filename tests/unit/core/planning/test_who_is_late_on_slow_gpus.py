@@ -65,11 +65,13 @@ def test_who_gave_way_waits_when_the_mover_takes_the_last_gpus() -> None:
 )
 def test_nobody_moves_in_front_of_one_who_has_a_right_to_the_fast_gpus(waiting: WaitingJob) -> None:
     assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(waiting,))) == []
+    assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(GAVE_WAY,))) == ["late"]
 
 
 def test_without_declared_teams_who_gave_way_comes_first() -> None:
-    scenario = changed(situation(on_slow("late", 0, hours_ago=5)), teams=())
-    assert moved(scenario) == []
+    scenario = situation(on_slow("late", 0, hours_ago=5))
+    assert moved(scenario) == ["late"]
+    assert moved(changed(scenario, teams=())) == []
 
 
 def test_who_is_latest_moves_first() -> None:
@@ -88,6 +90,8 @@ def test_who_is_late_does_not_come_before_those_of_higher_tiers() -> None:
     spec = changed(on_slow("late", 0, hours_ago=5).spec, tier=TierName("exploratory"))
     late = changed(on_slow("late", 0, hours_ago=5), spec=spec)
     assert moved(situation(late)) == []
+    below = changed(GAVE_WAY, spec=changed(GAVE_WAY.spec, tier=TierName("exploratory")))
+    assert moved(situation(late, waiting=(below,))) == ["late"]
 
 
 def test_who_is_in_time_does_not_move_before_those_that_gave_way() -> None:
@@ -107,7 +111,7 @@ def test_a_plan_is_made_when_somebody_may_move_although_others_wait(what: str) -
     late, rest = on_slow("late", 0, hours_ago=5), runs("r", a_job(gpus=8), [("s", range(4, 12))])
     guest = runs("guest", a_job(gpus=4), [("f", range(4))])
     snapshot = with_dues(situation(late, rest, *([guest] if what == "exit" else []), waiting=(large,)))
-    plan(snapshot, NOW_MS)
+    snapshot.queue.remember_stuck(plan(snapshot, NOW_MS).blocked, snapshot.releases)
     before = snapshot.news
     if what == "exit":
         snapshot.finish(guest.id)
