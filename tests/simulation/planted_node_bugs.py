@@ -43,7 +43,7 @@ def a_kill_reaches_only_the_first_worker(patch: Patch) -> None:
 
 def a_limit_kept_by_a_node_is_an_error(patch: Patch) -> None:
     honest = gang.workers_exited
-    patch.setattr(gang, "workers_exited", lambda job, event: honest(job, changed(event, timed_out=False)))
+    patch.setattr(gang, "workers_exited", lambda job, event: honest(job, changed(event, timed_out=False, told=False)))
 
 
 def supervisors_keep_no_limits(patch: Patch) -> None:

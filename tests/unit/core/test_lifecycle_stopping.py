@@ -259,3 +259,12 @@ def test_whoever_is_to_be_killed_is_given_no_new_grace_by_a_control_plane_that_s
     assert killed.killed
     assert standing_commands(killed, killed.deadline_ms or 0) == (kill_of(killed, 0, 1),)
     assert not played.then(exits(killed, told=True)).job.state.holds_resources
+
+
+@pytest.mark.parametrize("code", [0, 1, 137, 143])
+def test_who_was_told_to_leave_by_a_log_that_is_gone_has_neither_finished_nor_failed(code: int) -> None:
+    played = running()
+    played.then(exits(played.job, 0, code=code, told=True))
+    played.then(exits(played.job, 1, code=code, told=True))
+    job = played.job
+    assert (job.state, job.cause, job.retries_used) == (JobState.QUEUED, Cause.NODE_FAILURE, 0)

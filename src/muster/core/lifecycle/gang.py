@@ -76,12 +76,15 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
     ranks = current_ranks(job, event.ranks, event.generation)
     if not ranks:
         return job, ()
-    is_active = job.state in _ACTIVE
-    ended_well = event.exit_code == 0 and (is_active or not event.told) and not event.timed_out
+    ended_well = event.exit_code == 0 and not event.told and not event.timed_out
     after = _without(job, ranks, event.at_ms, finished=ended_well)
     if event.timed_out:
         return _out_of_time(job, after, event.at_ms)
-    if is_active and event.exit_code != 0 and len(after.exited_ranks) > len(job.exited_ranks):
+    is_cut_short = job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks)
+    if is_cut_short and event.told:
+        # Nobody here has told them: the log was taken back since, or an operator ended all that its node ran.
+        return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
+    if is_cut_short and event.exit_code != 0:
         failed = changed(after, exit_code=event.exit_code)
         return abandon(failed, event.at_ms, cause=_failure(failed, event))
     return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
