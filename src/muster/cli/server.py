@@ -43,7 +43,7 @@ NewDatabase = Annotated[
     bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")
 ]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
-Jobs = Annotated[bool, typer.Option("--jobs", help="End all jobs too.")]
+Jobs = Annotated[bool, typer.Option("--jobs", help="End everything that jobs run, too. `muster up` starts them again.")]
 
 
 def up(
@@ -170,7 +170,7 @@ def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE
     if output is Output.JSON:
         show_json({"home": str(folder), "stopped": was_running, "jobs_ended": jobs})
     elif jobs:
-        show("Muster is down, and all jobs are ended")
+        show("Muster is down, and nothing runs any more; `muster up` starts again what was not done")
     elif not was_running:
         note(f"no server is running for {folder}")
     else:
