@@ -29,7 +29,7 @@ from muster.api.deps import Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
 from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend
-from muster.backends.local.ending import end_supervisors, node_folders
+from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.output import LocalOutput
 from muster.backends.local.taking_charge import Charge, Database, Wanted, take_charge
@@ -291,7 +291,7 @@ def _warn(text: str) -> None:
 def _down(home: Path) -> int:
     """End every supervisor of a home with everything that it runs; no control plane may start others meanwhile."""
     with alone_in(home, "a control plane runs here and would start jobs again; end it first"):
-        end_supervisors(node_folders(home))
+        end_supervisors(all_node_folders(home))
     return 0
 
 

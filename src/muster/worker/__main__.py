@@ -18,10 +18,11 @@ from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.cgroups import Ground, find_ground
 from muster.worker.inheritance import LOCK, Inheritance
-from muster.worker.journal import JOURNAL, Journal
+from muster.worker.journal import JOURNAL, Journal, known_tokens
 from muster.worker.outfit import Premises
 from muster.worker.processes import become_subreaper, boot_id
 from muster.worker.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
+from muster.worker.strays import end_strays
 from muster.worker.supervisor import Identity, Supervisor
 
 TAKEN = 3
@@ -38,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not has_locked(lock):
         _say(f"node {options.node} has a supervisor already")
         return TAKEN
+    # Before there is another process that was started with the same words.
+    for left in end_strays(home, options.node, known_tokens(folder / JOURNAL), but=os.getpid()):
+        _say(f"node {options.node} runs {left}")
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     # The signal ends it, wherever it hangs: the node's lock is free then, and others can try.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -25,6 +25,7 @@ from muster.worker.output_budget import OutputBudget
 from muster.worker.processes import children, descendants, ended_children, everybody
 from muster.worker.register import Gang, Seat
 from muster.worker.runtime_folder import remove
+from muster.worker.strays import badge
 from muster.worker.trees import kill_together
 from muster.worker.worker_process import Surroundings, WorkerProcess
 
@@ -192,7 +193,8 @@ class Crew:
             elif self._held.has(start.job, worker.rank):
                 self._held.hold(start, worker, meeting)
             return
-        self._journal.add("seat", start.job, worker.rank, os.urandom(8).hex(), [])
+        token = f"{badge(self._premises.home, self._premises.node)}{os.urandom(8).hex()}"
+        self._journal.add("seat", start.job, worker.rank, token, [])
         self._journal.add("placed", start.job, worker.rank, plain(worker))
         if self._doomed(start.job):
             self._held.hold(start, worker, meeting)

@@ -18,13 +18,14 @@ from muster.model.reports import WorkersExited
 from muster.processes import ProcessEntry
 from muster.worker.cgroups import Cgroup
 from muster.worker.crew import KILLED, now_ms
-from muster.worker.journal import JOURNAL, Journal
+from muster.worker.journal import JOURNAL, Journal, known_tokens
 from muster.worker.messages import encoded
 from muster.worker.processes import boot_id, descendants, everybody, send_signal
 from muster.worker.register import Register, Seat
 from muster.worker.runtime_folder import exit_record, remove, runtime_folder
 from muster.worker.segments import Segments, log_folder
 from muster.worker.signs import Signs, borne_by
+from muster.worker.strays import end_strays
 
 PATIENCE_S = 5.0
 """How long a successor waits for what it killed before it serves: nearly everything is gone within milliseconds."""
@@ -137,18 +138,21 @@ def sweep(folder: Path) -> tuple[str, ...]:
     A node whose supervisor lives is left to it, and so is what that one runs. Raises `Unnoted` when nothing is alive
     and the journal could not be written: exit records are kept, and the next sweep or a successor reads them.
     """
-    if not (folder / JOURNAL).is_file():
-        return ()  # it has never run anything
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_of(folder) as is_taken:
         if is_taken:
             return ("what its living supervisor runs",)
         home = folder.parent.parent
+        strays = end_strays(home, folder.name, known_tokens(folder / JOURNAL))
+        if not (folder / JOURNAL).is_file():
+            return strays  # it has never run anything that it knows of
         journal = Journal(folder / JOURNAL)
         try:
             alive = Inheritance(journal, home, runtime_folder(home) / folder.name).sweep(PATIENCE_S)
         finally:
             journal.close()
-    return tuple(f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
+    seated = (f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
+    return (*strays, *seated)
 
 
 @contextmanager

@@ -28,6 +28,11 @@ def recorded(path: Path) -> Register:
     return register
 
 
+def known_tokens(path: Path) -> frozenset[str]:
+    """The workers that a journal knows, alive or not; none where there is no such file."""
+    return recorded(path).tokens if path.is_file() else frozenset()
+
+
 def _read_into(register: Register, path: Path) -> tuple[int, ...]:
     """Take every entry in; the numbers of the lines that were damaged."""
     damaged = []

@@ -90,6 +90,11 @@ class Register:
         """By number: not acknowledged yet."""
         self.last_number = 0
 
+    @property
+    def tokens(self) -> frozenset[str]:
+        """Of every worker that is known here, alive or not."""
+        return frozenset((*(seat.token for gang in self.gangs.values() for seat in gang.seats.values()), *self.doomed))
+
     def apply(self, entry: Entry) -> None:
         """Take one entry in. What a newer version wrote besides is passed over."""
         match entry:

@@ -13,6 +13,13 @@ from muster.worker.crew import KILLED
 from muster.worker.inheritance import Unnoted, sweep
 from muster.worker.journal import JOURNAL, recorded
 from muster.worker.messages import WorkerReport, report
+from muster.worker.strays import supervised_nodes
+
+
+def all_node_folders(home: Path) -> tuple[Path, ...]:
+    """The same with those of nodes whose supervisors live although what they keep is gone."""
+    living = (Home(home).node(node) for node in supervised_nodes(home))
+    return tuple(sorted({*node_folders(home), *living}))
 
 
 def node_folders(home: Path) -> tuple[Path, ...]:
