@@ -10,8 +10,8 @@ from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 
-from muster.model.errors import MusterError
-from tests.chaos.cluster import command
+from muster.model.errors import MusterError, Unavailable
+from tests.chaos.cluster import Started, command
 from tests.chaos.evidence import Asked
 from tests.chaos.faults import SQLITE, Hit, Kind, Stage, register
 from tests.chaos.ledger import Run, now_s
@@ -101,6 +101,9 @@ def take_over(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     cluster.kill_control()
     former, fenced = cluster.home, cluster.supervisors()
     started = cluster.start("--take-over", home=stage.folder / f"second-{next(_numbers)}")
+    if not started.is_up and _is_beside_a_store_that_is_away(started):
+        # Half of it may be done: whoever began it goes on with it, and not the old home.
+        return Hit(detail="put off")
     if not started.is_up:
         stage.found("take-over", f"refused with code {started.code}: {started.said[-300:].strip()}")
         cluster.kill_control()
@@ -144,6 +147,9 @@ def new_database(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     cluster.kill_control()
     former, cluster.database = cluster.database, f"sqlite:///{stage.folder}/new-{next(_numbers)}.db"
     started = cluster.start("--new-database")
+    if not started.is_up and _is_beside_a_store_that_is_away(started):
+        stage.evidence.resets.append(now_s())  # the nodes may obey the new one already
+        return Hit(detail="put off")
     if not started.is_up:
         stage.found("new-database", f"refused with code {started.code}: {started.said[-300:].strip()}")
         cluster.kill_control()
@@ -180,6 +186,11 @@ def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     labels = tuple(dict.fromkeys(run.label for run in struck))
     _bring_up(stage, "after down --jobs")
     return Hit(detail=f"{len(labels)} jobs ran", labels=labels)
+
+
+def _is_beside_a_store_that_is_away(started: Started) -> bool:
+    """True when a start was refused because another fault keeps its store away: what is refused is said with code 5."""
+    return started.code == Unavailable.exit_code
 
 
 def _still_living(stage: Stage) -> list[Run]:

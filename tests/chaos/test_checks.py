@@ -335,3 +335,17 @@ def test_a_process_is_what_its_lines_and_its_death_say() -> None:
     assert (run.alive_s, run.gone_s, run.code, run.printed) == (100.5, 101.0, None, 4)
     [run] = runs_of([start, step, replace(step, what="end", at_s=100.6, details={"printed": 4, "code": 0})], {})
     assert (run.alive_s, run.gone_s, run.code) == (100.6, 100.6, 0)
+
+
+def test_an_end_that_nobody_could_hear_of_in_time_may_count_as_a_limit() -> None:
+    evidence = honest()
+    evidence.asked = [a_job(ends="timed_out", limit_s=10, grace_s=2)]
+    evidence.answers = an_answer("timed_out")
+    evidence.runs = [a_run(gone_s=101, code=None)]
+    evidence.ended = {}
+    assert broken(evidence) == ["false-timed_out"]
+    evidence.struck = [
+        Struck(kind="control-kill", from_s=100.5, until_s=104),
+        Struck(kind="supervisor-stop", from_s=103, until_s=115, nodes=("n1",)),
+    ]
+    assert broken(evidence) == []

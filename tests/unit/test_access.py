@@ -1,16 +1,19 @@
 """Who may do what: roles, bindings, scopes, secrets."""
 
+import errno
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from muster.access.keyring import Keyring
+from muster.access.local_token import local_token
 from muster.access.permissions import ALLOWED, Permission
 from muster.access.principal import Principal, may, may_grant, may_somewhere, teams_with
 from muster.access.secrets import digest_of, new_secret, token_id
 from muster.access.shared_account import shared_account_warning
 from muster.model.access import EVERY_TEAM, Binding, Role, Token, covers
-from muster.model.errors import Unauthenticated
+from muster.model.errors import Unauthenticated, Unavailable
 from muster.model.ids import TeamPath, TokenId
 from muster.model.limits import TOKENS_REMEMBERED_MS, TOKENS_TRUSTED_MS
 from tests.api.ports_in_memory import Store, Tokens
@@ -180,3 +183,18 @@ def test_nothing_is_said_while_only_one_subject_may_submit(other: Token) -> None
     assert shared_account_warning([a_token("ada"), other], 5) == ""
     assert shared_account_warning([], 5) == ""
     assert "ben" in shared_account_warning([a_token("ada"), other, a_token("ben")], 5)
+
+
+def test_a_token_that_cannot_be_kept_is_told_in_a_line_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    tokens = Tokens(Store())
+    monkeypatch.setattr("muster.access.local_token.write_private", full)
+    with pytest.raises(Unavailable, match="No space left on device; make room"):
+        local_token(tmp_path, tokens, 1)
+    assert not tokens.all()
+    monkeypatch.undo()
+    assert local_token(tmp_path, tokens, 1)

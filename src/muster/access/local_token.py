@@ -8,6 +8,7 @@ from muster.access.secrets import digest_of, new_secret
 from muster.home import Home
 from muster.model.access import Binding, Role, Token
 from muster.model.audit import AuditEntry
+from muster.model.errors import Unavailable
 from muster.private_files import write_private
 from muster.token_store import TokenStore
 
@@ -29,8 +30,12 @@ def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
         bindings=(Binding(role=Role.ADMIN),),
         created_ms=now_ms,
     )
+    # The file first: a token that nobody has would stay in the store for ever.
+    try:
+        write_private(path, f"{secret.text}\n")
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}; make room and try again") from None
     store.add(token, audit=(entry,))
-    write_private(path, f"{secret.text}\n")
     return secret.text
 
 
