@@ -19,13 +19,14 @@ def forget(state: State, ended: Iterable[JobId]) -> tuple[JobId, ...]:
         record = state.jobs.get(job)
         if record is None:
             continue
-        if job in pinned:
+        array = record.array_parent
+        jobs = (job,) if array is None else state.arrays[array].tasks
+        if not pinned.isdisjoint(jobs):
             kept.append(job)
-        elif record.array_parent is None:
-            _forget_submission(state, job, record.spec, (job,))
-        elif state.arrays[record.array_parent].progress().state.is_final:
-            array = record.array_parent
-            _forget_submission(state, array, state.array_specs[array], state.arrays[array].tasks)
+        elif array is None:
+            _forget_submission(state, job, record.spec, jobs)
+        elif state.arrays[array].progress().state.is_final:
+            _forget_submission(state, array, state.array_specs[array], jobs)
     return tuple(kept)
 
 

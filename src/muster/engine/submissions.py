@@ -62,8 +62,10 @@ class Submissions:
             if known[1] != fingerprint:
                 raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
             return Submitted(job=known[0], is_new=False)
+        if job is not None:
+            self._check_new(job)
         name = self._new_id() if job is None else job
-        answer = self._admit(name, spec)
+        answer = self._admit(spec)
         if not isinstance(answer, Admitted):
             return answer
         return self._enter(
@@ -78,7 +80,8 @@ class Submissions:
             return Rejected(code=ReasonCode.DEPENDENCY, message=message)
         admitted: dict[JobId, JobSpec] = {}
         for job, spec in specs.items():
-            answer = self._admit(job, spec, together_with=specs)
+            self._check_new(job)
+            answer = self._admit(spec, together_with=specs)
             if isinstance(answer, Rejected):
                 return changed(answer, message=f"{job}: {answer.message}")
             admitted[job] = answer.spec
@@ -112,9 +115,10 @@ class Submissions:
         ended = self._past.find(job)
         return None if ended is None else ended.state
 
-    def _admit(self, job: JobId, spec: JobSpec, *, together_with: Container[JobId] = ()) -> Admitted | Rejected:
+    def _admit(self, spec: JobSpec, *, together_with: Container[JobId] = ()) -> Admitted | Rejected:
         """What admission says to the file, unless it depends on jobs that do not exist."""
-        self._check_new(job, spec)
+        if spec.array is not None and not 0 < len(spec.array.indices) <= ARRAY_TASKS:
+            raise InvalidInput(f"an array has between 1 and {ARRAY_TASKS} tasks, not {len(spec.array.indices)}")
         for dependency in spec.depends_on:
             if self._state_of(dependency.job) is None and dependency.job not in together_with:
                 message = f"depends on {dependency.job}, which does not exist; submit that job first"
@@ -134,8 +138,6 @@ class Submissions:
                 self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
         return Submitted(job=submission.job)
 
-    def _check_new(self, job: JobId, spec: JobSpec) -> None:
+    def _check_new(self, job: JobId) -> None:
         if self._state_of(job) is not None:
             raise Conflict(f"there is a job {job} already; leave the id out to be given one")
-        if spec.array is not None and not 0 < len(spec.array.indices) <= ARRAY_TASKS:
-            raise InvalidInput(f"an array has between 1 and {ARRAY_TASKS} tasks, not {len(spec.array.indices)}")

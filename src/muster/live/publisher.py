@@ -1,10 +1,9 @@
 """From what a write changed to the view that readers see. On the writer's thread."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from immutables import Map
-from immutables._protocols import MapMutation
 
 from muster.engine.state import State
 from muster.live.feed import Feed, Published
@@ -23,6 +22,9 @@ from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.scenario import Rules
 from muster.views.view import View
+
+if TYPE_CHECKING:
+    from immutables._protocols import MapMutation
 
 T = TypeVar("T")
 
@@ -93,7 +95,7 @@ def _next(before: View, state: State, records: Sequence[JobRecord], *, nodes: bo
     )
 
 
-def _put(records: MapMutation[JobId, T], job: JobId, record: T | None) -> None:
+def _put(records: "MapMutation[JobId, T]", job: JobId, record: T | None) -> None:
     if record is None:
         records.pop(job, None)
     else:

@@ -1,11 +1,13 @@
 """What has ended leaves the state, and is there all the same for whoever asks."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from muster.backends.fake import Script
 from muster.core.admission import Rejected
 from muster.engine.engine import Submitted
-from muster.model.array import ArrayRecord
+from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import Conflict, KeyReused, NotFound
 from muster.model.events import GangsFound, NodeLost
 from muster.model.ids import JobId, NodeName
@@ -132,3 +134,30 @@ def test_an_engine_that_starts_again_forgets_what_ended_too() -> None:
     assert isinstance(world.log, MemoryLog)
     again = World(world.scenario, log=world.log, archive=world.log)
     assert set(again.engine.state.jobs) == {alive}
+
+
+def test_a_task_that_a_lost_node_is_to_kill_keeps_its_array() -> None:
+    log = MemoryLog()
+    world = World(a_small_cluster(2, 1), log=log, archive=log)
+    array = world.submit(a_job(array=ArraySpec(indices=(0, 1))), FOREVER)
+    world.settle()
+    struck = next(job for job in world.engine.state.jobs.values() if job.workers[0].node == N1)
+    world.engine.observe(NodeLost(at_ms=world.now_ms, node=N1, because="off"))
+    world.engine.cancel(array, world.now_ms)
+    world.run(world.now_ms + 600_000)
+    assert world.engine.state.jobs[struck.id].state is JobState.CANCELLED
+    assert [kill.job for kill in world.engine.state.kills_on(N1)] == [struck.id]
+
+
+def test_an_id_that_is_given_costs_one_look_into_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, looks = a_world(), list[tuple[JobId, ...]]()
+    assert isinstance(world.log, MemoryLog)
+    find = world.log.find
+
+    def noting(jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
+        looks.append(tuple(jobs))
+        return find(jobs)
+
+    monkeypatch.setattr(world.log, "find", noting)
+    world.submit(a_job(), FOREVER)
+    assert looks == [(JobId("job-1"),)]
