@@ -24,7 +24,7 @@ def carry_out(snapshot: Snapshot, plan: Plan) -> None:
         job = snapshot.running[eviction.job]
         snapshot.leaving(eviction.job, plan.now_ms + snapshot.setting.grace_ms(job.spec))
         snapshot.preempted(job.spec.team, plan.now_ms)
-    snapshot.hold(plan.holds)
+    snapshot.promise(plan.promises)
 
 
 def leave(snapshot: Snapshot, now_ms: int) -> None:

@@ -18,10 +18,10 @@ import httpx
 
 from benchmarks.core import report
 from benchmarks.http_load import Load
-from muster.backends.fake import FakeBackend, Script
+from muster.backends.fake import FakeBackend, GangScript
 from muster.backends.local.inventory import divided
 from muster.engine.engine import Engine, Submitted
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.model.events import CheckpointSaved, ObservedEvent, WorkersExited, WorkersStarted
@@ -241,7 +241,7 @@ def saves(jobs: Iterable[JobId], now_ms: int) -> list[ObservedEvent]:
 
 def a_control_plane(store: SqlStore) -> ControlPlane:
     """On a cluster where all the jobs fit."""
-    backend = FakeBackend({JobId(f"job-{number}"): [Script(run_ms=None)] for number in range(1, LIVE_JOBS + 1)})
+    backend = FakeBackend({JobId(f"job-{number}"): [GangScript(run_ms=None)] for number in range(1, LIVE_JOBS + 1)})
     return ControlPlane(
         log=store.log,
         states=store.states,

@@ -15,13 +15,13 @@ from typing import TypeVar
 
 from benchmarks.carry_out import carry_out, leave
 from benchmarks.situations import NOW_MS, busy
-from muster.core.explain import explain_all
+from muster.core.explaining.explain import explain_all
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.compiling import is_compiled
 from muster.model.ids import JobId
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 
 REPLANS = 300
@@ -77,7 +77,7 @@ def full_plan(nodes: int, waiting: int, *, case: str) -> float:
         explain_all_cpu_ms=explain_ms,
         starts=len(made.starts),
         evictions=len(made.evictions),
-        holds=len(made.holds),
+        promises=len(made.holds),
         peak_rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
     return cpu_ms
@@ -118,7 +118,7 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
             snapshot.finish(random.choice(list(snapshot.running)))
         else:
             model = scenario.waiting[random.randrange(len(scenario.waiting))]
-            snapshot.enqueue(changed(model, id=JobId(f"x{turn:05d}"), submitted_ms=now_ms))
+            snapshot.enqueue(evolve(model, id=JobId(f"x{turn:05d}"), submitted_ms=now_ms))
         runs = [timed(lambda: plan(snapshot, now_ms)) for _ in range(BEST_OF)]  # noqa: B023
         best.append(min(cpu_ms for _, cpu_ms, _ in runs))
         first.append(runs[0][2])
@@ -131,7 +131,7 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
         nodes=nodes,
         waiting=len(snapshot.queue.jobs),
         running=len(snapshot.running),
-        holds=len(snapshot.holds),
+        promises=len(snapshot.holds),
         p50_cpu_ms=best[REPLANS // 2],
         p99_cpu_ms=best[at],
         first_p50_wall_ms=first[REPLANS // 2],

@@ -25,8 +25,8 @@ from muster.estimates.calibration import DEPTHS, Calibration, depth_step
 from muster.estimates.sampling import Arrival
 from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, estimate_starts
 from muster.estimates.training import Habits
-from muster.formats.cluster_file import cluster_from_text
-from muster.formats.trace_file import read_trace
+from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.traces.trace_file import read_trace
 from muster.model.ids import JobId
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from benchmarks.replay import NODES, RESTART_COST_MS, TRACE
 from muster.estimates.training import Habits
-from muster.formats.trace_file import read_trace
+from muster.formats.traces.trace_file import read_trace
 from muster.model.ids import JobId
 from muster.model.node import ClusterSpec
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace, TraceJob
 from muster.policies import find_policy
@@ -70,24 +70,24 @@ def main() -> None:
 
 def at_load(trace: Trace, rounds: int, load: float) -> Trace:
     """Jobs like those of a trace, at a rate that keeps a part of the cluster busy, and the same again later."""
-    known = [changed(job, run_ms=min(job.run_ms, LONGEST_MS)) for job in trace.jobs]
+    known = [evolve(job, run_ms=min(job.run_ms, LONGEST_MS)) for job in trace.jobs]
     capacity_milli = sum(node.gpus for node in NODES) * GPU_MILLI
     mean_ms = sum(job.run_ms * job.gpu_milli for job in known) / len(known) / capacity_milli
     jobs = list(_drawn(known, mean_ms / load))
     round_ms = 2 * jobs[-1].submit_ms + 2 * LONGEST_MS
     again = (
-        changed(job, id=JobId(f"{number}-{job.id}"), submit_ms=job.submit_ms + number * round_ms)
+        evolve(job, id=JobId(f"{number}-{job.id}"), submit_ms=job.submit_ms + number * round_ms)
         for number in range(rounds)
         for job in jobs
     )
-    return changed(trace, jobs=tuple(again))
+    return evolve(trace, jobs=tuple(again))
 
 
 def _drawn(known: list[TraceJob], gap_ms: float) -> Iterator[TraceJob]:
     draw, at_ms = random.Random(SEED), 0.0
     for number in range(JOBS):
         at_ms += draw.expovariate(1 / gap_ms)
-        yield changed(draw.choice(known), id=JobId(str(number)), submit_ms=int(at_ms))
+        yield evolve(draw.choice(known), id=JobId(str(number)), submit_ms=int(at_ms))
 
 
 def _mean_wait_s(outcomes: tuple[JobOutcome, ...]) -> float:

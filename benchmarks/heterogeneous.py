@@ -16,10 +16,10 @@ from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
-from muster.formats.cluster_file import read_cluster
-from muster.formats.trace_file import read_trace
+from muster.formats.rules.cluster_file import read_cluster
+from muster.formats.traces.trace_file import read_trace
 from muster.model.node import ClusterSpec
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace
 from muster.policies import find_policy
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> None:
         raise SystemExit(MISSING)
     trace = read_trace(path)
     if len(arguments) > 1:
-        trace = changed(trace, jobs=trace.jobs[: int(arguments[1])])
+        trace = evolve(trace, jobs=trace.jobs[: int(arguments[1])])
     arrivals = Decimal(arguments[2]) if len(arguments) > 2 else ARRIVALS
     found = ratio(scaled_arrivals(trace, arrivals), read_cluster(path.with_name(f"{TRACE}.cluster.json")))
     answer = {"case": "heterogeneous, blind over aware", "arrivals": str(arrivals), "ratio": round(found, 3)}

@@ -10,21 +10,21 @@ from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.model.node_limits import WORKER_PROCESSES
 from muster.model.resources import Request
-from muster.model.spec import JobSpec, Role
-from muster.worker.cgroups import find_ground
-from muster.worker.crew import Crew
-from muster.worker.journal import Journal
+from muster.model.spec import JobSpec, RoleSpec
+from muster.worker.launch.launch_spec import Meeting, NodeContext
+from muster.worker.launch.runtime_folder import give_back, runtime_folder
 from muster.worker.loop import Loop
 from muster.worker.messages import command, encoded, line, parsed
-from muster.worker.outfit import Meeting, Premises
-from muster.worker.runtime_folder import give_back, runtime_folder
+from muster.worker.processes.cgroups import find_ground
+from muster.worker.records.journal import Journal
+from muster.worker.worker_pool import WorkerPool
 
 GANG = (Worker(rank=0, role="worker", node=NodeName("n1")),)
 SPEC = JobSpec(
     name="true",
     team=TeamPath("bench"),
     tier=TierName("standard"),
-    roles=(Role(name="worker", workers_min=1, workers_max=1, request=Request(), run="true"),),
+    roles=(RoleSpec(name="worker", workers_min=1, workers_max=1, request=Request(), run="true"),),
 )
 
 
@@ -32,7 +32,7 @@ def main(home: Path, count: int) -> None:
     """Start so many workers one after another."""
     (home / "nodes" / "n1").mkdir(parents=True)
     ground = find_ground(f"muster-bench-{os.getpid()}")
-    premises = Premises(
+    premises = NodeContext(
         home=home,
         workers=runtime_folder(home) / "n1",
         node=NodeName("n1"),
@@ -41,7 +41,7 @@ def main(home: Path, count: int) -> None:
         variables=dict(os.environ),
     )
     journal = Journal(home / "journal")
-    crew = Crew(premises, journal, Loop(settle=journal.flush), is_away=lambda: False)
+    crew = WorkerPool(premises, journal, Loop(settle=journal.flush), is_away=lambda: False)
     for number in range(count):
         start = StartWorkers(job=JobId(f"job-{number}"), attempt=1, generation=1, spec=SPEC, workers=GANG, gang=GANG)
         text = line(encoded(start))

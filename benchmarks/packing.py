@@ -19,13 +19,13 @@ from random import Random
 
 from benchmarks.carry_out import carry_out
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.states import FreeState
-from muster.core.gang import Choice, Gang
 from muster.core.planning import plan
 from muster.core.planning.placing import Seating, seat
 from muster.core.snapshot import Snapshot
-from muster.formats.cluster_file import read_cluster
-from muster.formats.trace_file import read_trace
+from muster.formats.rules.cluster_file import read_cluster
+from muster.formats.traces.trace_file import read_trace
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.node import ClusterSpec
@@ -35,7 +35,7 @@ from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from muster.policies import find_policy
 from muster.sim.fragmentation import FreeNode, JobMix
-from muster.sim.submissions import Submissions
+from muster.sim.submissions import TraceSubmissions
 
 TRACE = "openb_default"
 SEEDS = (1, 2, 3)
@@ -72,7 +72,7 @@ def fill_as_planned(snapshot: Snapshot, pods: Iterable[JobSpec]) -> None:
         carry_out(snapshot, plan(snapshot, 0))
         if job in snapshot.queue.jobs:
             snapshot.dequeue(job)
-            snapshot.hold(())
+            snapshot.promise(())
 
 
 def fill_by(snapshot: Snapshot, pods: Iterable[JobSpec], rule: NodeRule) -> None:
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str]) -> None:
     """Fill the cluster of the trace by every rule and seed."""
     folder = traces(arguments)
     cluster = read_cluster(folder / f"{TRACE}.cluster.json")
-    submissions = Submissions(cluster.nodes)
+    submissions = TraceSubmissions(cluster.nodes)
     specs = [submissions.spec(job) for job in read_trace(folder / f"{TRACE}.csv.gz").jobs]
     for seed in SEEDS:
         for rule in ("muster", "best fit", "random"):

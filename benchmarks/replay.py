@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 from muster.estimates.training import Habits
-from muster.formats.trace_file import read_trace
+from muster.formats.traces.trace_file import read_trace
 from muster.model.compiling import is_compiled
 from muster.model.ids import GpuType, NodeName
 from muster.model.node import ClusterSpec, Node
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.policies import find_policy
 from muster.sim.replay import Circumstances, replay
 
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=46_070)
     asked = parser.parse_args()
     trace = read_trace(TRACE)
-    trace = changed(trace, jobs=trace.jobs[: asked.jobs])
+    trace = evolve(trace, jobs=trace.jobs[: asked.jobs])
     circumstances = Circumstances(habits=Habits(restart_cost_ms=RESTART_COST_MS))
     for name in asked.policies:
         before_s = time.process_time()

@@ -11,7 +11,7 @@ from muster.model.node import ClusterSpec, Node
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, Policy
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.scenario import Scenario
-from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, Role, TopologyWish
+from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, RoleSpec, TopologySpec
 from muster.model.team import Team
 
 NOW_MS = 10_000 * HOUR_MS
@@ -104,8 +104,10 @@ def spec(shape: dict[str, object], *, name: str, team: str, tier: str, priority:
         team=TeamPath(team),
         tier=TierName(tier),
         priority=priority,
-        roles=(Role(name="worker", workers_min=workers, workers_max=int(str(shape["workers_max"])), request=request),),
-        topology=TopologyWish(
+        roles=(
+            RoleSpec(name="worker", workers_min=workers, workers_max=int(str(shape["workers_max"])), request=request),
+        ),
+        topology=TopologySpec(
             within=LevelName(str(level)) if level else None, prefer=LevelName(str(prefer)) if prefer else None
         ),
         parallelism=Parallelism(tensor=int(str(shape["tensor"]))),

@@ -18,7 +18,7 @@ from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.model.node import Node
 from muster.model.resources import Request
-from muster.model.spec import JobSpec, Role
+from muster.model.spec import JobSpec, RoleSpec
 
 JOBS = 500
 SINGLE_STARTS = 100
@@ -29,7 +29,7 @@ SPEC = JobSpec(
     name="true",
     team=TeamPath("bench"),
     tier=TierName("standard"),
-    roles=(Role(name="worker", workers_min=1, workers_max=1, request=Request(), run="true"),),
+    roles=(RoleSpec(name="worker", workers_min=1, workers_max=1, request=Request(), run="true"),),
 )
 
 

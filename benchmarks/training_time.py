@@ -1,8 +1,8 @@
 """How much of its time a gang of 16,384 GPUs trains at Llama 3's failure rate: one JSON line per case.
 
-The production engine places the gang, asks it for checkpoints as often as `core.checkpoints` finds best, and starts it
-again on spare nodes after each interruption; only the clock and the machines are simulated. Effective training time is
-productive time over elapsed time, from the first start to the end, as Meta counts it.
+The production engine places the gang, asks it for checkpoints as often as `core.lifecycle.checkpoints` finds best, and
+starts it again on spare nodes after each interruption; only the clock and the machines are simulated. Effective
+training time is productive time over elapsed time, from the first start to the end, as Meta counts it.
 
 What an interruption costs comes from measurements of the engines underneath, see docs/PROOFS.md. A save is taken to be
 complete when training goes on.
@@ -21,10 +21,10 @@ from muster.model.node import ClusterSpec, Node
 from muster.model.policy import DAY_MS, DEFAULT_TIERS, HOUR_MS, Policy
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.scenario import Scenario
-from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
+from muster.model.spec import CheckpointSpec, JobSpec, Retry, RoleSpec
 from muster.sim.faults import FaultRates
 from muster.sim.hashed_log import HashedLog
-from muster.sim.weather import Weather
+from muster.sim.node_faults import NodeFaults
 from muster.sim.world import World
 
 JOB = JobId("llama")
@@ -75,7 +75,7 @@ class LongRun:
             log=HashedLog(),
             backend=self.world,
         )
-        self._weather = Weather(_rates(case), cluster.nodes, frozenset[PoolName](), case.seed)
+        self._node_faults = NodeFaults(_rates(case), cluster.nodes, frozenset[PoolName](), case.seed)
         self.engine.submit(_spec(case), 0, job=JOB)
         self.training = Training(JOB, case.days * DAY_MS, size=case.nodes)
         self.world.expect(self.training)
@@ -90,15 +90,15 @@ class LongRun:
         now_ms = 0
         while self.job.ended_ms is None:
             self.world.advance(now_ms)
-            weather_ms = self._weather.next_ms
-            if weather_ms is not None and weather_ms <= now_ms:
+            fault_ms = self._node_faults.next_ms
+            if fault_ms is not None and fault_ms <= now_ms:
                 with self.engine.batch():
-                    self._weather.befall(self.world, now_ms)
+                    self._node_faults.befall(self.world, now_ms)
                     self.engine.observe(*self.world.poll())
             self.engine.observe(*self.world.poll())
             self.engine.tick(now_ms)
             self.engine.observe(*self.world.poll())
-            moments = (self.world.next_ms, self.engine.next_ms, self._weather.next_ms)
+            moments = (self.world.next_ms, self.engine.next_ms, self._node_faults.next_ms)
             now_ms = max(now_ms, min(at_ms for at_ms in moments if at_ms is not None))
 
 
@@ -152,7 +152,7 @@ def _spec(case: Case) -> JobSpec:
         name="llama",
         team=TeamPath("research"),
         tier=TierName("standard"),
-        roles=(Role(name="worker", workers_min=case.nodes, workers_max=case.nodes, request=request),),
+        roles=(RoleSpec(name="worker", workers_min=case.nodes, workers_max=case.nodes, request=request),),
         max_duration_ms=LIMIT_MS,
         checkpoint=CheckpointSpec(path="/checkpoints"),
         retry=Retry(limit=RETRIES),

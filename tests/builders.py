@@ -6,11 +6,11 @@ from typing import Any
 from muster.model.ids import GpuType, JobId, LevelName, NodeName, PoolName, TeamPath, TierName
 from muster.model.job import RunningJob, WaitingJob, Worker
 from muster.model.node import ClusterSpec, Node, NodeState
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, Policy, Pool, Tier
 from muster.model.resources import GPU_MILLI, UNTRACKED, Request
 from muster.model.scenario import Scenario
-from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, Role, TopologyWish
+from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, RoleSpec, TopologySpec
 from muster.model.team import Team
 
 NOW_MS = 1_000 * HOUR_MS
@@ -48,10 +48,10 @@ def a_job(
         name=name,
         team=TeamPath(team),
         tier=TierName(tier),
-        roles=fields.pop("roles", (Role(name="worker", workers_min=low, workers_max=high, request=request),)),
+        roles=fields.pop("roles", (RoleSpec(name="worker", workers_min=low, workers_max=high, request=request),)),
         max_duration_ms=None if hours is None else round(hours * HOUR_MS),
         checkpoint=CheckpointSpec(path="/checkpoints", grace_ms=grace_ms) if checkpoint else None,
-        topology=TopologyWish(
+        topology=TopologySpec(
             within=None if within is None else LevelName(within),
             prefer=None if prefer is None else LevelName(prefer),
             relax_after_ms=relax_after_ms,
@@ -94,9 +94,9 @@ def runs(
     )
 
 
-def a_hold(job_id: str, on: Iterable[tuple[str, Iterable[int]]], *, in_hours: float, **fields: Any) -> Hold:
+def a_hold(job_id: str, on: Iterable[tuple[str, Iterable[int]]], *, in_hours: float, **fields: Any) -> Promise:
     """A promise made an hour ago to a job with one role, on these (node, devices)."""
-    return Hold(
+    return Promise(
         job=JobId(job_id),
         start_ms=NOW_MS + round(in_hours * HOUR_MS),
         made_ms=fields.pop("made_ms", NOW_MS - HOUR_MS),
@@ -175,7 +175,7 @@ def a_scenario(
     waiting: Iterable[WaitingJob] = (),
     teams: Iterable[Team] = (),
     pools: Iterable[Pool] = (),
-    holds: Iterable[Hold] = (),
+    promises: Iterable[Promise] = (),
     tiers: tuple[Tier, ...] = DEFAULT_TIERS,
     policy: Policy | None = None,
     **fields: Any,
@@ -188,7 +188,7 @@ def a_scenario(
         waiting=tuple(waiting),
         teams=tuple(teams),
         pools=tuple(pools),
-        holds=tuple(holds),
+        promises=tuple(promises),
         tiers=tiers,
         policy=policy or Policy(),
         **fields,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from muster.core.planning import deciding
+from muster.core.planning import cycle
 from tests import capabilities
 from tests.capabilities import (  # noqa: F401 (hooks)
     pytest_make_collect_report,
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    origin = str(deciding.__file__)
+    origin = str(cycle.__file__)
     if config.getoption("--compiled") and not origin.endswith(".so"):
         raise pytest.UsageError(f"the code is not compiled: {origin}")
 

@@ -24,19 +24,18 @@ from pathlib import Path
 from muster.access.local_token import local_token
 from muster.access.shared_account import shared_account_warning
 from muster.api.app import create_app
-from muster.api.concealing import concealing
 from muster.api.deps import Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
+from muster.api.problems.concealing import concealing
 from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
-from muster.backends.local.output import LocalOutput
-from muster.backends.local.taking_charge import Charge, Database, Wanted, take_charge
-from muster.formats.cluster_file import cluster_from_text
-from muster.formats.database_url import VARIABLE as DATABASE_VARIABLE
-from muster.formats.database_url import database_files, refuse_password
-from muster.formats.server_file import ServerSettings, read_server_file
+from muster.backends.local.taking_charge import Charge, GoverningDatabase, Wanted, take_charge
+from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
+from muster.formats.rules.database_url import database_files, refuse_password
+from muster.formats.rules.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.announcement import announced
 from muster.live.clock import SystemClock
@@ -213,7 +212,7 @@ def _divided(wanted: str) -> tuple[Node, ...]:
 def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane over its store and its workers; when it ends the workers go on."""
     charge = take_charge(
-        options.wanted, Database(name=store.name, is_empty=not store.log.version, record=store.cluster)
+        options.wanted, GoverningDatabase(name=store.name, is_empty=not store.log.version, record=store.cluster)
     )
     _note_layout(Home(options.home).layout, options.nodes)
     clock, metrics = SystemClock(), Metrics()
@@ -230,7 +229,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
                 rules=options.settings.rules,
                 fence=_fence(charge, store),
             ),
-            on_turn=metrics.on_turn,
+            on_round=metrics.on_round,
             on_step_down=_end_this_process,
             numbers_from=charge.highest_number,
         )
@@ -242,8 +241,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             audit=store.audit,
             events=store.log,
             jobs=store.jobs,
-            logs=LocalOutput(options.home),
-            terminals=backend,
+            backend=backend,
             clock=clock,
             metrics=metrics,
             settings=Settings(

@@ -12,15 +12,15 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from traceback import extract_tb
 
+from muster.core.order.ranks import AttainedBands, ServiceLeft
 from muster.core.planning.by_rank import plan_by_rank
-from muster.core.ranks import AttainedBands, ServiceLeft
 from muster.core.snapshot import Snapshot
 from muster.engine.decisions import Planner
 from muster.model.errors import InvalidInput
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.plan import Plan
 from muster.model.policy import Order, Packing, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 
 PLUG_INS = "muster.policies"
 """The entry point group."""
@@ -44,7 +44,7 @@ class NamedPolicy:
 
     def packed(self, packing: Packing) -> "NamedPolicy":
         """The same with jobs placed in this way."""
-        return replace(self, rules=changed(self.rules, packing=packing))
+        return replace(self, rules=evolve(self.rules, packing=packing))
 
 
 _IN_ORDER = Policy(
@@ -74,7 +74,7 @@ def _whatever_fits(order: Order, *, holds: int = 0) -> Policy:
 
 def _at_any_time(order: Order) -> Policy:
     """The same for a planner that decides by itself who has to leave: nobody is protected for having just started."""
-    return changed(_whatever_fits(order), min_runtime_ms=0)
+    return evolve(_whatever_fits(order), min_runtime_ms=0)
 
 
 _BUILT_IN = (

@@ -1,17 +1,18 @@
 """The ports of the API in memory: tokens, audit, event pages, logs and terminals that a test can look into."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from queue import Queue
 from threading import Lock
 
+from muster.backends.base import OutputPart
+from muster.backends.fake import FakeBackend
 from muster.model.access import Token
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, NotFound, Unavailable
 from muster.model.events import Event
 from muster.model.ids import JobId, TokenId
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
 from muster.store.memory import MemoryLog
 from muster.token_store import Account, made_with, unaccounted
@@ -42,7 +43,7 @@ class Tokens:
             raise NotFound(f"there is no token {token}")
         for each in tree:
             if each.revoked_ms is None:
-                self._tokens[each.id] = changed(each, revoked_ms=at_ms)
+                self._tokens[each.id] = evolve(each, revoked_ms=at_ms)
         self._store.audit.extend(audit(tree))
         return [self._tokens[each.id] for each in tree]
 
@@ -90,14 +91,6 @@ class Audit:
         return AuditVerdict(entries=len(self._store.audit), events=self._store.version)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chunk:
-    start: int
-    data: bytes
-    end: int
-    is_complete: bool
-
-
 class Logs:
     """What workers printed, by (job, attempt, rank)."""
 
@@ -113,7 +106,7 @@ class Logs:
             if is_last:
                 self._gone.add(key)
 
-    def read(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> Chunk:
+    def read(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
         with self._lock:
             key = (job, attempt, rank)
             if key not in self._printed:
@@ -122,7 +115,7 @@ class Logs:
             start = min(offset, len(text)) if offset >= 0 else max(len(text) + offset, 0)
             data = text[start : start + limit]
             end = start + len(data)
-            return Chunk(start=start, data=data, end=end, is_complete=key in self._gone and end == len(text))
+            return OutputPart(start=start, data=data, end=end, is_complete=key in self._gone and end == len(text))
 
 
 class Sitting:
@@ -162,3 +155,17 @@ class Terminals:
             raise NotFound(f"{job} has no terminal")
         self.sittings.append(Sitting())
         return self.sittings[-1]
+
+
+class WatchedBackend(FakeBackend):
+    """Pretends that workers print and sit at terminals."""
+
+    def __init__(self, *, now_ms: int) -> None:
+        super().__init__(now_ms=now_ms)
+        self.logs, self.terminals = Logs(), Terminals()
+
+    def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
+        return self.logs.read(job, attempt, rank, offset, limit)
+
+    def attach(self, job: JobId) -> Sitting:
+        return self.terminals.attach(job)

@@ -32,11 +32,11 @@ def test_a_member_gets_no_job_that_is_not_preemptible_and_no_priority_above_its_
         assert (await asks(world, "operator", "PUT", "/v1/teams/nlp", {"max_priority": 60})).json()[
             "max_priority"
         ] == 60
-        wishes: list[tuple[dict[str, Any], str]] = [
+        requests: list[tuple[dict[str, Any], str]] = [
             ({"preemptible": False}, "leave preemptible: false out"),
             ({"priority": 61}, "use at most 60"),
         ]
-        for fields, words in wishes:
+        for fields, words in requests:
             answer = await client.post("/v1/jobs", json={"job": job_file(**fields)})
             assert (answer.status_code, words in answer.json()["detail"]) == (403, True)
             dry = await client.post("/v1/jobs?dry_run=true", json={"job": job_file(**fields)})
@@ -51,8 +51,8 @@ def test_a_job_cannot_be_moved_where_it_could_not_have_been_submitted_but_by_an_
         await asks(world, "operator", "PUT", "/v1/teams/nlp", {"max_priority": 60})
         job = await submitted(client, priority=50, held=True)
         for who in ("member", "lead"):
-            wishes: list[dict[str, Any]] = [{"tier": "production"}, {"priority": 100}]
-            for wish in wishes:
+            requests: list[dict[str, Any]] = [{"tier": "production"}, {"priority": 100}]
+            for wish in requests:
                 refused = await asks(world, who, "PATCH", f"/v1/jobs/{job}", wish)
                 assert (refused.status_code, refused.json()["code"]) == (403, "refused")
         assert (await client.patch(f"/v1/jobs/{job}", json={"priority": 60})).status_code == 200

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import httpx
 
-from muster.api.concealing import Concealing, concealing
 from muster.api.deps import Settings
-from muster.formats.database_url import database_files
+from muster.api.problems.concealing import Concealing, concealing
+from muster.formats.rules.database_url import database_files
 from muster.model.errors import Unavailable
 from muster.model.events import NodeLost
 from muster.model.ids import NodeName

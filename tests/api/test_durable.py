@@ -13,7 +13,6 @@ from muster.api.deps import Deps
 from muster.backends.fake import FakeBackend
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.store.sql.store import open_store
-from tests.api.ports_in_memory import Logs, Terminals
 from tests.api.world import CLUSTER, DEADLINE_S, RULES, TestClock, job_file
 
 KEY = {"Idempotency-Key": "once"}
@@ -23,12 +22,13 @@ KEY = {"Idempotency-Key": "once"}
 def _up(home: Path) -> Iterator[httpx.AsyncClient]:
     """A control plane over the database in a folder, and its owner."""
     clock = TestClock()
+    backend = FakeBackend(now_ms=clock.now_ms())
     with open_store(f"sqlite:///{home / 'muster.db'}", write=True) as store:
         control = ControlPlane(
             log=store.log,
             states=store.states,
             archive=store.jobs,
-            backend=FakeBackend(now_ms=clock.now_ms()),
+            backend=backend,
             clock=clock,
             configuration=Configuration(cluster=CLUSTER, rules=RULES),
         )
@@ -38,8 +38,7 @@ def _up(home: Path) -> Iterator[httpx.AsyncClient]:
             audit=store.audit,
             events=store.log,
             jobs=store.jobs,
-            logs=Logs(),
-            terminals=Terminals(),
+            backend=backend,
             clock=clock,
         )
         app = create_app(deps)

@@ -7,9 +7,9 @@ import pytest
 import websockets
 
 from muster.api.deps import Settings
+from muster.api.front.fair_queue import FairQueue
 from muster.api.front.rates import Rates
-from muster.api.front.turns import Turns
-from muster.api.places import Places
+from muster.api.streams.places import Places
 from muster.model.access import Token
 from muster.model.client_limits import BODY_BYTES, BODY_ERRORS, DENIED_REQUESTS, JOB_BODY_BYTES, STRANGERS_AT_ONCE
 from muster.model.errors import TooMany
@@ -49,7 +49,7 @@ def test_a_dear_request_is_answered_and_those_behind_it_wait() -> None:
 
 def test_turns_are_shared_and_a_newcomer_does_not_wait_behind_a_crowd() -> None:
     async def play() -> None:
-        turns = Turns(2, each=1, alone=2, waiting=100)
+        turns = FairQueue(2, each=1, alone=2, waiting=100)
         for _ in range(2):
             await turns.enter("busy")
         crowd = [asyncio.ensure_future(turns.enter("busy")) for _ in range(50)]
@@ -71,7 +71,7 @@ def test_turns_are_shared_and_a_newcomer_does_not_wait_behind_a_crowd() -> None:
 
 def test_who_is_alone_has_more_turns_until_somebody_comes() -> None:
     async def play() -> None:
-        turns = Turns(1, each=1, alone=3, waiting=10)
+        turns = FairQueue(1, each=1, alone=3, waiting=10)
         for _ in range(3):
             await turns.enter("busy")
         await turns.enter("new")
@@ -91,7 +91,7 @@ def test_who_is_alone_has_more_turns_until_somebody_comes() -> None:
 
 def test_too_many_that_wait_are_sent_away_and_one_that_leaves_gives_its_turn_on() -> None:
     async def play() -> None:
-        turns = Turns(1, each=1, alone=1, waiting=2)
+        turns = FairQueue(1, each=1, alone=1, waiting=2)
         await turns.enter("ada")
         waiting = [asyncio.ensure_future(turns.enter("ada")) for _ in range(2)]
         await asyncio.sleep(0)

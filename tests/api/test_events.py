@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from muster.api.deps import Settings
-from muster.api.hub import Hub, Watched, Watcher
+from muster.api.streams.hub import Hub, Watched, Watcher
 from muster.model.access import EVERY_TEAM
 from muster.model.ids import TeamPath
 from muster.model.limits import WATCHER_CHUNKS

@@ -9,8 +9,8 @@ import pytest
 
 from muster.api.reading import submission
 from muster.api.routes import export
-from muster.engine.state import State
-from muster.formats.job_file import job_from_document
+from muster.engine.folding.state import State
+from muster.formats.jobs.job_file import job_from_document
 from muster.live.control_plane import ControlPlane
 from muster.model.job import JobState
 from tests.api.world import World, job_file, played, submitted

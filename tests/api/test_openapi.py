@@ -7,8 +7,8 @@ import jsonschema_rs
 import pytest
 
 from muster.api.schemas.job_file import job_file_schema
-from muster.formats.document import Document
-from muster.formats.job_file import job_from_document
+from muster.formats.jobs.job_file import job_from_document
+from muster.formats.text.document import Document
 from tests.api.world import a_world, job_file
 
 

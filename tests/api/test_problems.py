@@ -90,9 +90,9 @@ def test_a_fault_is_logged_under_an_id_and_tells_the_client_nothing_else(caplog:
 
 def test_a_full_inbox_is_said_so_and_helps_to_try_again() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
-        world.control._inbox._letters = [None] * 10_000  # type: ignore[list-item]
+        world.control._inbox._requests = [None] * 10_000  # type: ignore[list-item]
         answer = await client.post("/v1/jobs", json={"job": job_file()})
-        world.control._inbox._letters = []
+        world.control._inbox._requests = []
         assert _checked(answer, 503)["retry_helps"] is True
         assert answer.headers["retry-after"] == "1"
 

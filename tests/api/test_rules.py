@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from muster.formats.document import parse_document
-from muster.formats.scenario_file import scenario_from_document
+from muster.formats.scenarios.scenario_file import scenario_from_document
+from muster.formats.text.document import parse_document
 from muster.model.scenario import Rules
 from tests.api.world import World, eventually, played, submitted
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from muster.api.concealing import concealing
 from muster.api.deps import Settings
+from muster.api.problems.concealing import concealing
 from muster.engine.engine import Engine
 from muster.model.events import NodeLost
 from muster.model.ids import NodeName

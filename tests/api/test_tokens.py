@@ -10,7 +10,7 @@ import pytest
 from muster.access.permissions import Permission
 from muster.model.access import Binding, Role, Token
 from muster.model.ids import TeamPath, TokenId
-from muster.model.records import changed
+from muster.model.records import evolve
 from tests.api.world import World, played, submitted
 
 DAY_S = 24 * 3600
@@ -260,7 +260,7 @@ def test_a_token_that_is_made_while_its_maker_is_revoked_has_its_entry_too(monke
 
         def late(*given: Any, **more: Any) -> Sequence[Token]:
             made = next(each for each in world.tokens.all() if each.id == first)
-            world.tokens.add(changed(made, id=TokenId("late"), digest="late", maker=first))
+            world.tokens.add(evolve(made, id=TokenId("late"), digest="late", maker=first))
             return revoke(*given, **more)
 
         monkeypatch.setattr(world.tokens, "revoke", late)

@@ -1,6 +1,6 @@
 """What a server learns from the start estimates it gave."""
 
-from muster.api.track_record import TrackRecord
+from muster.api.lookups.track_record import TrackRecord
 from muster.estimates.calibration import APART_MS, ENOUGH
 from muster.estimates.starts import StartEstimate
 from muster.model.ids import JobId

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from muster.access.secrets import new_secret
 from muster.api.app import create_app
 from muster.api.deps import Deps, Settings
-from muster.backends.fake import FakeBackend, Script
+from muster.backends.fake import FakeBackend, GangScript
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.metrics import Metrics
 from muster.model.access import Binding, Role, Token
@@ -22,7 +22,7 @@ from muster.model.node import ClusterSpec
 from muster.model.scenario import Rules
 from muster.store.memory import MemoryStates
 from muster.store.sql.store import SqlStore, open_store
-from tests.api.ports_in_memory import Audit, Logs, Store, Terminals, Tokens
+from tests.api.ports_in_memory import Audit, Logs, Store, Terminals, Tokens, WatchedBackend
 from tests.builders import NOW_MS, a_cluster, a_node, a_team
 
 DEADLINE_S = 20.0
@@ -139,8 +139,7 @@ def a_world(
 def _lived(
     kept: Kept, store: Kept | SqlStore, configuration: Configuration, settings: Settings, starts: bool
 ) -> Iterator[World]:
-    clock, logs, terminals = TestClock(), Logs(), Terminals()
-    backend, metrics = FakeBackend(now_ms=NOW_MS), Metrics()
+    clock, backend, metrics = TestClock(), WatchedBackend(now_ms=NOW_MS), Metrics()
     control = ControlPlane(
         log=store.log,
         states=store.states,
@@ -148,7 +147,7 @@ def _lived(
         backend=backend,
         clock=clock,
         configuration=configuration,
-        on_turn=metrics.on_turn,
+        on_round=metrics.on_round,
     )
     metrics.watch(control)
     deps = Deps(
@@ -157,14 +156,13 @@ def _lived(
         audit=store.audit,
         events=store.log,
         jobs=store.jobs,
-        logs=logs,
-        terminals=terminals,
+        backend=backend,
         clock=clock,
         metrics=metrics,
         settings=settings,
     )
     app = create_app(deps)
-    world = World(control, kept.log, backend, kept.tokens, logs, terminals, clock, app, deps)
+    world = World(control, kept.log, backend, kept.tokens, backend.logs, backend.terminals, clock, app, deps)
     for name, bindings in PEOPLE.items():
         world.let_in(name, bindings)
     if starts:
@@ -200,7 +198,7 @@ def job_file(name: str = "train", *, team: str = "nlp", gpus: float = 1, **field
     return {"name": name, "team": team, "resources": {"gpus": gpus}, "run": "python train.py", **fields}
 
 
-FOREVER = Script(run_ms=None)
+FOREVER = GangScript(run_ms=None)
 
 
 async def submitted(client: httpx.AsyncClient, **fields: Any) -> JobId:

@@ -13,16 +13,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from muster.backends.fake import FakeBackend, Script
+from muster.backends.fake import FakeBackend, GangScript
 from muster.backends.local import LocalBackend
 from muster.backends.local.whereabouts import whereabouts
 from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import JobSpec
-from muster.worker.runtime_folder import runtime_folder
+from muster.worker.launch.runtime_folder import runtime_folder
 
 DEADLINE_S = 20.0
 
@@ -45,13 +45,13 @@ class LocalWorld:
         self._folder = home / "scripts"
         self._folder.mkdir()
         self._shadow = FakeBackend()
-        self._scripts: dict[JobId, tuple[Script, ...]] = {}
+        self._scripts: dict[JobId, tuple[GangScript, ...]] = {}
         self._blocked: list[Path] = []
         self._expected: list[ObservedEvent] = []
         self._real = LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
         self._wait(lambda: len(self._real.limits()) == 2)
 
-    def script(self, job: JobId, *scripts: Script) -> None:
+    def script(self, job: JobId, *scripts: GangScript) -> None:
         self._scripts[job] = scripts
         self._shadow.script(job, *scripts)
 
@@ -85,7 +85,7 @@ class LocalWorld:
 
     def send(self, command: Command) -> None:
         if isinstance(command, StartWorkers):
-            self._real.send(changed(command, spec=self._scripted(command)))
+            self._real.send(evolve(command, spec=self._scripted(command)))
             self._shadow.send(command)
             return
         self._observe()
@@ -131,18 +131,18 @@ class LocalWorld:
                     end.with_suffix(".new").replace(end)
 
     def _scripted(self, command: StartWorkers) -> JobSpec:
-        scripts = self._scripts.get(command.job, ()) or (Script(),)
+        scripts = self._scripts.get(command.job, ()) or (GangScript(),)
         script = scripts[min(command.attempt, len(scripts)) - 1]
         trap = "trap '' TERM" if script.stop_ms is None else f"trap 'exit {script.stop_exit_code}' TERM"
         run = LIVES.format(trap=trap, folder=self._folder)
-        return changed(command.spec, roles=tuple(changed(role, run=run) for role in command.spec.roles))
+        return evolve(command.spec, roles=tuple(evolve(role, run=run) for role in command.spec.roles))
 
     def _stamped(self, event: ObservedEvent, expected: list[ObservedEvent]) -> ObservedEvent:
         """The event at the time of the shadow's like it; in the shadow's words where words are free."""
         if isinstance(event, NodeLost):
-            event = changed(event, because="lost")
-        times = [each.at_ms for each in expected if changed(each, at_ms=0) == changed(event, at_ms=0)]
-        return changed(event, at_ms=times[0] if times else self._shadow.now_ms)
+            event = evolve(event, because="lost")
+        times = [each.at_ms for each in expected if evolve(each, at_ms=0) == evolve(event, at_ms=0)]
+        return evolve(event, at_ms=times[0] if times else self._shadow.now_ms)
 
     def _is_ready(self, command: Command, rank: int) -> bool:
         attempt = max(command.attempt, self._shadow._gangs[command.job].attempt)

@@ -11,7 +11,7 @@ from typing import Protocol
 import pytest
 
 from muster.backends.base import Backend
-from muster.backends.fake import KILLED, FakeBackend, Script
+from muster.backends.fake import KILLED, FakeBackend, GangScript
 from muster.model.events import (
     CheckpointSaved,
     NodeChanged,
@@ -25,18 +25,18 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
 from muster.model.node import Node
-from muster.model.records import changed
+from muster.model.records import evolve
 from tests.contract.local_world import LocalWorld
-from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
+from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
-RUNS_ON = Script(run_ms=None)
-IGNORES_STOP = Script(run_ms=None, stop_ms=None)
+RUNS_ON = GangScript(run_ms=None)
+IGNORES_STOP = GangScript(run_ms=None, stop_ms=None)
 
 
 class World(Backend, Protocol):
     """A backend that a test can move."""
 
-    def script(self, job: JobId, *scripts: Script) -> None:
+    def script(self, job: JobId, *scripts: GangScript) -> None:
         """Say how the attempts of a job behave."""
 
     def advance(self, to_ms: int) -> None:
@@ -140,7 +140,7 @@ def test_an_older_generation_is_refused(world: World) -> None:
 
 
 def test_starting_twice_starts_once_and_reports_again(world: World) -> None:
-    world.script(JOB, Script(run_ms=5_000))
+    world.script(JOB, GangScript(run_ms=5_000))
     world.send(start())
     heard(world)
     world.send(start())
@@ -218,7 +218,7 @@ def test_gpus_that_are_in_use_are_not_given_to_another_job(world: World) -> None
     world.script(JOB, RUNS_ON)
     world.send(start())
     heard(world)
-    other = changed(start(), job=JobId("job-other"))
+    other = evolve(start(), job=JobId("job-other"))
     world.send(other)
     denied = heard(world)
     in_use = [event.message for event in denied if isinstance(event, StartFailed)]
@@ -226,7 +226,7 @@ def test_gpus_that_are_in_use_are_not_given_to_another_job(world: World) -> None
     assert (world.alive(JOB), world.alive(other.job)) == ((0, 1), ())
     world.send(kill())
     heard(world)
-    world.send(changed(other, attempt=2, generation=2))
+    world.send(evolve(other, attempt=2, generation=2))
     assert {type(event) for event in heard(world)} == {WorkersStarted}
     assert world.alive(other.job) == (0, 1)
 
@@ -245,7 +245,7 @@ def test_a_lost_node_is_reported_and_its_workers_are_not(world: World) -> None:
 
 def test_an_attempt_of_the_fake_behaves_by_its_script_and_the_last_one_goes_on() -> None:
     world = FakeBackend()
-    world.script(JOB, Script(run_ms=1, exit_code=3, oom=True), Script(run_ms=2))
+    world.script(JOB, GangScript(run_ms=1, exit_code=3, oom=True), GangScript(run_ms=2))
     world.send(start(0))
     world.advance(1)
     assert heard(world)[-1:] == gone(0, at_ms=1, code=3, oom=True)
@@ -258,7 +258,7 @@ def test_an_attempt_of_the_fake_behaves_by_its_script_and_the_last_one_goes_on()
 
 
 def test_the_fake_crashes_one_rank_and_starts_slowly() -> None:
-    fake = FakeBackend({JOB: [Script(start_ms=10, run_ms=None, crash_rank=1, crash_ms=5)]})
+    fake = FakeBackend({JOB: [GangScript(start_ms=10, run_ms=None, crash_rank=1, crash_ms=5)]})
     fake.send(start())
     assert (heard(fake), fake.next_ms) == ([], 10)
     fake.advance(20)
@@ -267,7 +267,7 @@ def test_the_fake_crashes_one_rank_and_starts_slowly() -> None:
 
 
 def test_the_fake_is_unable_to_start() -> None:
-    fake = FakeBackend({JOB: [Script(cannot_start=True)]})
+    fake = FakeBackend({JOB: [GangScript(cannot_start=True)]})
     fake.send(start())
     assert [type(event) for event in heard(fake)] == [StartFailed, StartFailed]
     fake.send(kill(0))
@@ -275,7 +275,7 @@ def test_the_fake_is_unable_to_start() -> None:
 
 
 def test_the_fake_saves_when_asked_regularly_and_before_it_leaves() -> None:
-    fake = FakeBackend({JOB: [Script(run_ms=None, saves=True, save_every_ms=100, save_cost_ms=10, stop_ms=20)]})
+    fake = FakeBackend({JOB: [GangScript(run_ms=None, saves=True, save_every_ms=100, save_cost_ms=10, stop_ms=20)]})
     fake.send(start())
     fake.send(AskCheckpoint(job=JOB, attempt=1, generation=2))
     fake.advance(100)
@@ -299,7 +299,7 @@ def test_the_fake_answers_no_request_to_save_when_it_cannot() -> None:
 
 
 def test_a_node_of_the_fake_is_missed_late_and_can_return() -> None:
-    fake = FakeBackend({JOB: [Script(start_ms=5, run_ms=None)]})
+    fake = FakeBackend({JOB: [GangScript(start_ms=5, run_ms=None)]})
     fake.send(start())
     fake.lose_node(NodeName("n1"), noticed_after_ms=30)
     fake.advance(29)

@@ -1,6 +1,6 @@
 """The engine does on a durable log what it does on one in memory, and goes on from it in the next process."""
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.model.ids import JobId
 from muster.model.spec import ArraySpec, Dependency
 from muster.store.sql import SqlStore, open_store
@@ -12,11 +12,11 @@ END_MS = 3_600_000
 
 def live(world: World) -> None:
     """Some jobs of all kinds, some of which fail, wait for each other or are ended."""
-    first = world.submit(a_job("first", gpus=2, workers=2, hours=1), Script(run_ms=60_000))
-    world.submit(a_job("after", gpus=1, depends_on=(Dependency(job=first),)), Script(run_ms=60_000))
-    world.submit(a_job("array", gpus=1, array=ArraySpec(indices=(0, 1, 2), concurrency=2)), Script(run_ms=90_000))
-    doomed = world.submit(a_job("doomed", gpus=1), Script(run_ms=None))
-    world.submit(a_job("failing", gpus=1), Script(run_ms=5_000, exit_code=3))
+    first = world.submit(a_job("first", gpus=2, workers=2, hours=1), GangScript(run_ms=60_000))
+    world.submit(a_job("after", gpus=1, depends_on=(Dependency(job=first),)), GangScript(run_ms=60_000))
+    world.submit(a_job("array", gpus=1, array=ArraySpec(indices=(0, 1, 2), concurrency=2)), GangScript(run_ms=90_000))
+    doomed = world.submit(a_job("doomed", gpus=1), GangScript(run_ms=None))
+    world.submit(a_job("failing", gpus=1), GangScript(run_ms=5_000, exit_code=3))
     world.run(120_000)
     world.engine.cancel(doomed, world.now_ms, by="ann")
 

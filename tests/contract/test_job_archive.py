@@ -6,7 +6,7 @@ from muster.model.array import ArrayRecord, JobRecord
 from muster.model.events import JobSubmitted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.job import Cause, Job, JobState, Worker
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec
 from muster.store.base import EventLog, JobFilter, KeyedRequest
 from muster.store.memory import MemoryLog
@@ -57,7 +57,7 @@ def found(archive: Archive, filters: JobFilter) -> list[str]:
 
 
 def test_a_record_is_read_as_it_was_written(logs: tuple[EventLog, Archive]) -> None:
-    record = changed(
+    record = evolve(
         a_record("job-1", state=JobState.RUNNING),
         workers=(Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1)),),
         cause=Cause.PREEMPTED,
@@ -108,8 +108,8 @@ def test_a_page_looks_at_so_many_submissions_and_the_next_goes_on_there(
 
 
 def test_what_has_ended_is_told_in_the_order_of_submission(logs: tuple[EventLog, Archive]) -> None:
-    over = changed(a_record("late", 9, state=JobState.FAILED), ended_ms=10)
-    task = changed(a_record("a.0", 4, array="a", state=JobState.SUCCEEDED), ended_ms=10)
+    over = evolve(a_record("late", 9, state=JobState.FAILED), ended_ms=10)
+    task = evolve(a_record("a.0", 4, array="a", state=JobState.SUCCEEDED), ended_ms=10)
     archive = keep(logs, over, task, a_record("going", 5), an_array("a", 4))
     assert [job.id for job in archive.ended()] == ["a.0", "late"]
 

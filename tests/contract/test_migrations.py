@@ -11,7 +11,7 @@ from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from muster.engine.engine import Submitted
 from muster.model.errors import Corrupted
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, JobChanges
 from muster.store.base import JobFilter
 from muster.store.codec import decode_job, encode
@@ -141,7 +141,7 @@ def _as_of_r0003(store: SqlStore) -> None:
                 connection.execute(insert(metadata.tables[table]), [row._asdict() for row in found])
         old = table_of("jobs", *(column(name) for name in (*names, "digest")))
         for row in rows:
-            body = encode(changed(decode_job(row.body), number=0))
+            body = encode(evolve(decode_job(row.body), number=0))
             values = (*(getattr(row, name) for name in names[:-1]), body)
             connection.execute(insert(old), dict(zip((*names, "digest"), (*values, seal(*values)), strict=True)))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.backends.fake import KILLED, Script
+from muster.backends.fake import KILLED, GangScript
 from muster.backends.fake.supervised import SupervisedBackend
 from muster.model.events import (
     GangsFound,
@@ -16,15 +16,15 @@ from muster.model.events import (
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.node_limits import ABSENCE_MARGIN_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from tests.contract.test_backend import RUNS_ON, gone, heard, kill, start, stop, up
-from tests.unit.core.lifecycle_builders import JOB
+from tests.unit.core.lifecycle.builders import JOB
 
 N0, N1 = NodeName("n0"), NodeName("n1")
 """Rank 0 runs on the first, rank 1 on the second."""
 
 
-def a_backend(script: Script = RUNS_ON, command: StartWorkers | None = None) -> SupervisedBackend:
+def a_backend(script: GangScript = RUNS_ON, command: StartWorkers | None = None) -> SupervisedBackend:
     """A gang of two is up, and that was heard."""
     backend = SupervisedBackend()
     backend.script(JOB, script)
@@ -60,7 +60,7 @@ def test_a_successor_ends_it_greets_and_reports_the_ends() -> None:
 
 @pytest.mark.parametrize(("code", "run_ms"), [(0, 10), (3, 10)])
 def test_a_worker_that_ended_meanwhile_is_reported_as_its_record_says(code: int, run_ms: int) -> None:
-    backend = a_backend(Script(run_ms=run_ms, exit_code=code))
+    backend = a_backend(GangScript(run_ms=run_ms, exit_code=code))
     backend.lose_supervisor(N1)
     backend.advance(20)
     assert [event for event in heard(backend) if isinstance(event, WorkersExited)] == gone(0, at_ms=10, code=code)
@@ -106,7 +106,7 @@ def test_a_start_that_was_not_heard_is_denied_once_somebody_is_there() -> None:
 
 
 def test_supervisors_that_are_alone_keep_limits_and_say_so() -> None:
-    backend = a_backend(Script(run_ms=None, stop_ms=None), changed(start(), max_duration_ms=100_000))
+    backend = a_backend(GangScript(run_ms=None, stop_ms=None), evolve(start(), max_duration_ms=100_000))
     backend.fall_silent(1_000)
     backend.advance(100_000 + ABSENCE_MARGIN_MS)
     ended = [event for event in heard(backend) if isinstance(event, WorkersExited)]
@@ -114,7 +114,7 @@ def test_supervisors_that_are_alone_keep_limits_and_say_so() -> None:
 
 
 def test_supervisors_that_hear_the_control_plane_leave_limits_to_it() -> None:
-    backend = a_backend(Script(run_ms=None, stop_ms=None), changed(start(), max_duration_ms=100_000))
+    backend = a_backend(GangScript(run_ms=None, stop_ms=None), evolve(start(), max_duration_ms=100_000))
     backend.fall_silent(1_000)
     backend.hear_again()
     backend.advance(1_000_000)
@@ -122,7 +122,7 @@ def test_supervisors_that_hear_the_control_plane_leave_limits_to_it() -> None:
 
 
 def test_what_a_supervisor_began_alone_it_sees_through() -> None:
-    backend = a_backend(Script(run_ms=None, stop_ms=None), changed(start(), max_duration_ms=100_000))
+    backend = a_backend(GangScript(run_ms=None, stop_ms=None), evolve(start(), max_duration_ms=100_000))
     backend.fall_silent()
     backend.advance(100_000)
     backend.hear_again()
@@ -131,7 +131,7 @@ def test_what_a_supervisor_began_alone_it_sees_through() -> None:
 
 
 def test_supervisors_that_are_alone_end_grace_periods() -> None:
-    backend = a_backend(Script(run_ms=None, stop_ms=None))
+    backend = a_backend(GangScript(run_ms=None, stop_ms=None))
     backend.send(stop())
     backend.fall_silent()
     backend.advance(9_000 + ABSENCE_MARGIN_MS)

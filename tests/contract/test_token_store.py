@@ -8,7 +8,7 @@ from muster.model.access import EVERY_TEAM, Binding, Role, Token
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, NotFound, Unauthenticated
 from muster.model.ids import TeamPath, TokenId
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.store.sql import SqlStore
 
 ENTRY = AuditEntry(at_ms=1, by="root", action="tokens.change", subject="t1")
@@ -76,7 +76,7 @@ def test_changes_of_tokens_are_audited_with_them(store: SqlStore) -> None:
 def test_a_token_is_revoked_with_all_that_were_made_with_it(store: SqlStore) -> None:
     makers = {"t1": None, "t2": TokenId("t1"), "t3": TokenId("t2"), "t4": None}
     for at, (name, maker) in enumerate(makers.items()):
-        made = changed(a_token(name, digest=name, created_ms=at), subject=f"nlp/{name}", maker=maker)
+        made = evolve(a_token(name, digest=name, created_ms=at), subject=f"nlp/{name}", maker=maker)
         store.tokens.add(made)
         assert store.tokens.find(name) == made
     store.tokens.revoke(TokenId("t3"), 5)
@@ -94,10 +94,10 @@ def test_the_audit_of_a_revocation_is_asked_about_every_token_that_is_revoked_wi
 
     def account(tree: Sequence[Token]) -> list[AuditEntry]:
         asked.append([(each.id, each.revoked_ms) for each in tree])
-        return [changed(ENTRY, subject=each.id) for each in tree]
+        return [evolve(ENTRY, subject=each.id) for each in tree]
 
     store.tokens.add(a_token())
-    store.tokens.add(changed(a_token("t2", digest="d2", created_ms=2), maker=TokenId("t1")))
+    store.tokens.add(evolve(a_token("t2", digest="d2", created_ms=2), maker=TokenId("t1")))
     store.tokens.revoke(TokenId("t2"), 5)
     store.tokens.revoke(TokenId("t1"), 7, audit=account)
     assert asked == [[("t1", None), ("t2", 5)]]
@@ -109,6 +109,6 @@ def test_who_is_revoked_leaves_no_token_behind_that_was_being_made(store: SqlSto
     store.tokens.revoke(TokenId("t1"), 7)
     for maker in ("t1", "unknown"):
         with pytest.raises(Unauthenticated):
-            store.tokens.add(changed(a_token("t2", digest="d2"), maker=TokenId(maker)), audit=[ENTRY])
+            store.tokens.add(evolve(a_token("t2", digest="d2"), maker=TokenId(maker)), audit=[ENTRY])
     assert [each.id for each in store.tokens.all()] == ["t1"]
     assert store.audit.entries(0, 10) == []

@@ -17,9 +17,9 @@ from muster.model.instructions import KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Worker
 from muster.model.node import Node
 from muster.model.resources import Request
-from muster.model.spec import CheckpointSpec, JobSpec, Launch, Role
+from muster.model.spec import CheckpointSpec, JobSpec, Launch, RoleSpec
 from muster.processes import entry
-from muster.worker.runtime_folder import runtime_folder
+from muster.worker.launch.runtime_folder import runtime_folder
 
 DEADLINE_S = 20.0
 """How long anything may take on a machine that is busy with something else."""
@@ -58,7 +58,7 @@ def a_spec(
         name="test",
         team=TeamPath("nlp/pretraining"),
         tier=TierName("standard"),
-        roles=(Role(name="worker", workers_min=1, workers_max=1, request=request, run=run),),
+        roles=(RoleSpec(name="worker", workers_min=1, workers_max=1, request=request, run=run),),
         setup=setup,
         env=tuple((env or {}).items()),
         secrets=secrets,

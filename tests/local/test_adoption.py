@@ -25,11 +25,11 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
-from muster.model.leadership import Leadership
+from muster.model.ownership import Leadership
 from muster.processes import entry
+from muster.worker.launch.runtime_folder import exit_record
 from muster.worker.messages import line
-from muster.worker.processes import boot_id
-from muster.worker.runtime_folder import exit_record
+from muster.worker.processes.process_table import boot_id
 from muster.worker.service import address
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive

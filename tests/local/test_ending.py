@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from muster.model.events import WorkersExited, WorkersStarted
-from muster.worker.processes import everybody
-from muster.worker.runtime_folder import runtime_folder
+from muster.worker.launch.runtime_folder import runtime_folder
+from muster.worker.processes.process_table import everybody
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 

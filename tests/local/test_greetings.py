@@ -8,7 +8,7 @@ import pytest
 from muster.backends.local import news
 from muster.locks import has_locked
 from muster.model.events import GangsFound, NodeReturned, NodeUnreachable, StartFailed, WorkersExited
-from muster.worker.runtime_folder import runtime_folder
+from muster.worker.launch.runtime_folder import runtime_folder
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, a_spec, eventually
 

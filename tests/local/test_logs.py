@@ -6,7 +6,7 @@ from pathlib import Path
 from muster.backends.local.logs import read_log
 from muster.model.ids import JobId
 from muster.model.node_limits import LOG_READ_BYTES, LOG_SEGMENT_BYTES, LOG_SEGMENTS
-from muster.worker.segments import log_folder, segments_in
+from muster.worker.output.segments import log_folder, segments_in
 from tests.local.machine import Machine
 
 JOB = JobId("job-1")

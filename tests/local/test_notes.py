@@ -11,8 +11,8 @@ import pytest
 
 from muster.backends.local.whereabouts import whereabouts
 from muster.model.events import NodeLost, StartFailed, WorkersExited
-from muster.worker.inheritance import Unnoted, sweep
-from muster.worker.journal import Journal
+from muster.worker.records.journal import Journal
+from muster.worker.records.orphan_cleanup import Unnoted, sweep
 from tests.local.machine import Machine, eventually, is_alive
 
 ENDS = 'echo $$ ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.02; done; exit 5'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local.ending import all_node_folders, end_supervisors
-from muster.worker.strays import badge, end_strays, supervised_nodes
+from muster.worker.processes.strays import badge, end_strays, supervised_nodes
 from tests.local.machine import Machine, eventually, is_alive
 
 RUNS = "echo $$ ready; exec sleep 1000"

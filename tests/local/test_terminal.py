@@ -7,13 +7,13 @@ import pytest
 from muster.backends.local.attachment import Attachment
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import Interactive, JobSpec
 from tests.local.machine import Machine, a_spec
 
 
 def interactive(run: str, *, idle_timeout_ms: int = 600_000) -> JobSpec:
-    return changed(a_spec(run), interactive=Interactive(idle_timeout_ms=idle_timeout_ms))
+    return evolve(a_spec(run), interactive=Interactive(idle_timeout_ms=idle_timeout_ms))
 
 
 def until(attachment: Attachment, text: bytes) -> bytes:

@@ -11,8 +11,8 @@ import pytest
 from muster.backends.local.ending import end_supervisors
 from muster.model.errors import InvariantViolated, TimedOut
 from muster.model.events import NodeReturned, NodeUnreachable, WorkersExited
-from muster.worker import inheritance
-from muster.worker.cgroups import Cgroup
+from muster.worker.processes.cgroups import Cgroup
+from muster.worker.records import orphan_cleanup
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 
@@ -86,8 +86,8 @@ def test_what_does_not_end_is_named(machine: Machine, monkeypatch: pytest.Monkey
     first = alive[-1][3]
     machine.kill_supervisor()
     with monkeypatch.context() as patched:
-        patched.setattr(inheritance, "send_signal", lambda *_: None)
-        patched.setattr(inheritance, "PATIENCE_S", 0.05)
+        patched.setattr(orphan_cleanup, "send_signal", lambda *_: None)
+        patched.setattr(orphan_cleanup, "PATIENCE_S", 0.05)
         patched.setattr(Cgroup, "kill", lambda _: None)
         with pytest.raises(TimedOut, match=rf"rank 0 of job-1, attempt 1 .process {first}. on n1"):
             end_supervisors([machine.home / "nodes" / "n1"])

@@ -7,7 +7,7 @@ from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan, Why
 from muster.model.policy import HOUR_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
@@ -19,9 +19,9 @@ def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
     resized = {entry.job: entry.workers for entry in plan.resizes}
     running: list[RunningJob] = []
     for job in scenario.running:
-        after = changed(job, workers=resized.get(job.id, job.workers))
+        after = evolve(job, workers=resized.get(job.id, job.workers))
         if job.id in evicted:
-            after = changed(after, leaving_by_ms=scenario.now_ms + grace_ms(scenario, job.spec))
+            after = evolve(after, leaving_by_ms=scenario.now_ms + grace_ms(scenario, job.spec))
         running.append(after)
     running += [
         RunningJob(
@@ -35,12 +35,14 @@ def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
         if job.id in placed
     ]
     told = Counter(dict(scenario.recent_preemptions))
-    told.update(job.spec.team for job in scenario.running if job.id in evicted and evicted[job.id].why is not Why.HOLD)
-    return changed(
+    told.update(
+        job.spec.team for job in scenario.running if job.id in evicted and evicted[job.id].why is not Why.PROMISE
+    )
+    return evolve(
         scenario,
         running=tuple(running),
         waiting=tuple(job for job in scenario.waiting if job.id not in placed),
-        holds=plan.holds,
+        promises=plan.promises,
         recent_preemptions=tuple(sorted(told.items())),
     )
 
@@ -71,7 +73,7 @@ def later(scenario: Scenario, now_ms: int, exits: Collection[JobId] = ()) -> Sce
         else:
             staying.append(job)
     an_hour_passed = now_ms - scenario.now_ms >= HOUR_MS
-    return changed(
+    return evolve(
         scenario,
         now_ms=now_ms,
         running=tuple(staying),
@@ -82,5 +84,5 @@ def later(scenario: Scenario, now_ms: int, exits: Collection[JobId] = ()) -> Sce
 
 def next_event_ms(scenario: Scenario) -> int | None:
     """When something is bound to happen: a job ends or a promised start comes."""
-    times = [end_ms(scenario, job) for job in scenario.running] + [hold.start_ms for hold in scenario.holds]
+    times = [end_ms(scenario, job) for job in scenario.running] + [hold.start_ms for hold in scenario.promises]
     return min((at_ms for at_ms in times if at_ms > scenario.now_ms), default=None)

@@ -12,7 +12,7 @@ from muster.model.ids import JobId
 from muster.model.job import RunningJob, Worker
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.apply import carried_out, later, next_event_ms
 from tests.property.held import held
@@ -60,9 +60,9 @@ def check_promises_are_kept(before: Scenario, after: Scenario) -> None:
     most_urgent = min((rank[job.spec.tier] for job in after.waiting), default=0)
     made = planned(after)
     starts = {start.job for start in made.starts}
-    promised = {hold.job: hold.start_ms for hold in made.holds}
-    borrowers = {hold.job for hold in made.holds if hold.moved_because == MOVED}
-    for hold in before.holds:
+    promised = {hold.job: hold.start_ms for hold in made.promises}
+    borrowers = {hold.job for hold in made.promises if hold.moved_because == MOVED}
+    for hold in before.promises:
         job = next((job for job in after.waiting if job.id == hold.job), None)
         if job is None or job.id in starts or rank[job.spec.tier] > most_urgent:
             continue
@@ -85,7 +85,7 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
         whole = next(job for job in scenario.running if job.id == resize.job)
         _, gone, _ = resized(whole.workers, resize.workers)
         for worker in gone if whole.spec.parallelism.tensor == 1 else ():
-            kept = changed(whole, workers=(*resize.workers, worker))
+            kept = evolve(whole, workers=(*resize.workers, worker))
             assert not _fits_beside(scenario, made, resize.for_job, kept), f"{resize.job} need not shrink as far"
 
 
@@ -94,7 +94,7 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
 
     A victim on whose GPUs, CPUs or memory somebody else was promised a place must leave for that one, whoever asked.
     """
-    others = [hold for hold in made.holds if hold.job != preemptor]
+    others = [hold for hold in made.promises if hold.job != preemptor]
     if any(_share_a_gpu(stays.workers, hold.workers) for hold in others):
         return False
     gone = {entry.job for entry in made.evictions} | {
@@ -102,7 +102,7 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
     }
     shrunk = {entry.job: entry.workers for entry in made.resizes}
     running = [
-        stays if job.id == stays.id else changed(job, workers=shrunk.get(job.id, job.workers))
+        stays if job.id == stays.id else evolve(job, workers=shrunk.get(job.id, job.workers))
         for job in scenario.running
         if job.id == stays.id or job.id not in gone
     ]
@@ -111,12 +111,12 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
     if _is_overbooked(scenario, [*running, *(_as_running(scenario, hold.job, hold.workers) for hold in soon)]):
         return False
     running += [_as_running(scenario, hold.job, hold.workers) for hold in others]
-    alone = changed(
+    alone = evolve(
         scenario,
         teams=(),
         running=tuple(running),
         waiting=tuple(job for job in scenario.waiting if job.id == preemptor),
-        holds=(),
+        promises=(),
         policy=Policy(preemption=False, elastic=False, consolidation=False),
     )
     return bool(planned(alone).starts)
@@ -181,7 +181,7 @@ def settled(made: Plan) -> tuple[object, ...]:
         sorted(made.starts, key=lambda entry: entry.job),
         sorted(made.evictions, key=lambda entry: entry.job),
         sorted(made.resizes, key=lambda entry: entry.job),
-        sorted(made.holds, key=lambda entry: entry.job),
+        sorted(made.promises, key=lambda entry: entry.job),
         sorted((job, entry.code, entry.detail) for entry in made.blocked for job in entry.jobs),
         made.wake_ms,
     )

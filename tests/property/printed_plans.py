@@ -3,8 +3,8 @@
 import pickle
 import sys
 
-from muster.core import queueing
-from muster.core.setting import Setting
+from muster.core.cluster.setting import Setting
+from muster.core.order import queueing
 from muster.model.job import WaitingJob
 from tests.property.checks import planned
 

@@ -13,7 +13,7 @@ from muster.model.ids import GpuType, JobId, TeamPath, TierName
 from muster.model.job import RunningJob
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, Order, Policy, Tier
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.team import Quota, Team
@@ -99,7 +99,7 @@ def _team_tree(chance: Random, cluster: ClusterSpec, tiers: tuple[Tier, ...]) ->
     # Every other tree has tiers that are bound, as on a server: there a guarantee comes before a tier.
     is_bound = sum(owed.values()) % 2 == 0
     names = tuple(tier.name for tier in tiers)
-    return tuple(changed(team, tiers=names) for team in teams) if is_bound else tuple(teams)
+    return tuple(evolve(team, tiers=names) for team in teams) if is_bound else tuple(teams)
 
 
 def _quota(gpu_type: GpuType, gpus: int) -> Quota:

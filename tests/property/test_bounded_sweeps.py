@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
-from muster.core.planning.desk import Desk
-from muster.core.planning.keeping import keep_promises, promises_by_tier
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.promise_renewal import promises_by_tier, renew_promises
 from muster.core.planning.promises import earliest
 from muster.core.snapshot import Snapshot
 from muster.model.job import Placement, WaitingJob
@@ -23,36 +23,36 @@ def test_a_bound_only_leaves_out_what_comes_later(scenario: Scenario) -> None:
 
 
 def check_bounds(scenario: Scenario) -> None:
-    desk = Desk(Snapshot.of(scenario), scenario.now_ms)
-    for tier, jobs in promises_by_tier(desk).items():
-        keep_promises(desk, tier, jobs)
-    queue = desk.snapshot.queue
+    draft = PlanDraft(Snapshot.of(scenario), scenario.now_ms)
+    for tier, jobs in promises_by_tier(draft).items():
+        renew_promises(draft, tier, jobs)
+    queue = draft.snapshot.queue
     for job in queue.jobs.values():
-        if job.id in queue.class_of and job.id not in desk.promises:
-            check_bounds_of(desk, job)
+        if job.id in queue.class_of and job.id not in draft.promises:
+            check_bounds_of(draft, job)
 
 
-def check_bounds_of(desk: Desk, job: WaitingJob) -> None:
-    group = desk.snapshot.queue.class_of[job.id]
-    found = _opening(desk, job, None)
-    for bound_ms in _bounds(desk, group.limit_ms, None if found is None else found[0]):
+def check_bounds_of(draft: PlanDraft, job: WaitingJob) -> None:
+    group = draft.snapshot.queue.class_of[job.id]
+    found = _opening(draft, job, None)
+    for bound_ms in _bounds(draft, group.limit_ms, None if found is None else found[0]):
         comes_in_time = found is not None and found[0] < bound_ms
-        assert _opening(desk, job, bound_ms) == (found if comes_in_time else None)
+        assert _opening(draft, job, bound_ms) == (found if comes_in_time else None)
 
 
-def _opening(desk: Desk, job: WaitingJob, before_ms: int | None) -> tuple[int, Placement] | None:
-    group = desk.snapshot.queue.class_of[job.id]
-    opening = earliest(desk, job, group.gang, group.limit_ms, before_ms)
+def _opening(draft: PlanDraft, job: WaitingJob, before_ms: int | None) -> tuple[int, Placement] | None:
+    group = draft.snapshot.queue.class_of[job.id]
+    opening = earliest(draft, job, group.gang, group.limit_ms, before_ms)
     return None if opening is None else (opening.start_ms, opening.seating.workers)
 
 
-def _bounds(desk: Desk, limit_ms: int, start_ms: int | None) -> list[int]:
+def _bounds(draft: PlanDraft, limit_ms: int, start_ms: int | None) -> list[int]:
     """Shortly before and after everything that opens or closes GPUs for a job of this length."""
-    promises = desk.promises.values()
+    promises = draft.promises.values()
     moments = {
         *([] if start_ms is None else [start_ms]),
-        *(end_ms for end_ms, _ in desk.ends),
-        *(promise.hold.start_ms - limit_ms + 1 for promise in promises),
+        *(end_ms for end_ms, _ in draft.ends),
+        *(promise.terms.start_ms - limit_ms + 1 for promise in promises),
         *(promise.end_ms for promise in promises),
     }
-    return [bound_ms for at_ms in sorted(moments) for bound_ms in (at_ms, at_ms + 1) if bound_ms > desk.now_ms]
+    return [bound_ms for at_ms in sorted(moments) for bound_ms in (at_ms, at_ms + 1) if bound_ms > draft.now_ms]

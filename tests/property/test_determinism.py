@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.checks import (
     check_order_of_lists_decides_nothing,
@@ -37,9 +37,9 @@ def test_the_order_in_which_nodes_and_jobs_are_listed_decides_nothing(scenario: 
 def shuffled(scenario: Scenario, seed: int) -> Scenario:
     chance = Random(seed)
     nodes = chance.sample(scenario.cluster.nodes, len(scenario.cluster.nodes))
-    return changed(
+    return evolve(
         scenario,
-        cluster=changed(scenario.cluster, nodes=tuple(nodes)),
+        cluster=evolve(scenario.cluster, nodes=tuple(nodes)),
         running=tuple(chance.sample(scenario.running, len(scenario.running))),
         waiting=tuple(chance.sample(scenario.waiting, len(scenario.waiting))),
     )
@@ -78,13 +78,13 @@ def _edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> 
             snapshot.dequeue(chance.choice(waiting))
         case "node":
             node = chance.choice(snapshot.setting.tree.nodes)
-            snapshot.change_node(changed(node, state=chance.choice(list(NodeState)), bad_gpus=()))
+            snapshot.change_node(evolve(node, state=chance.choice(list(NodeState)), bad_gpus=()))
         case "leaving" if running:
             snapshot.leaving(chance.choice(running), scenario.now_ms + 30_000)
         case "checkpointed" if running:
             snapshot.checkpointed(chance.choice(running), scenario.now_ms - 1_000)
         case "hold":
-            snapshot.hold(planned(snapshot.scenario(scenario.now_ms)).holds)
+            snapshot.promise(planned(snapshot.scenario(scenario.now_ms)).promises)
         case _:
             pass
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.backends.fake import FakeBackend, Script
+from muster.backends.fake import FakeBackend, GangScript
 from muster.core.lifecycle import occupied
 from muster.engine.engine import Submitted
-from muster.engine.folding import fold
-from muster.engine.state import State
+from muster.engine.folding.folding import fold
+from muster.engine.folding.state import State
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, JobSpec, Launch, Retry
 from tests.builders import a_job, a_scenario, flat
 from tests.unit.engine.world import World
@@ -23,7 +23,7 @@ NODES, GPUS = 3, 4
 HOUR_MS = 3_600_000
 
 scripts = st.builds(
-    Script,
+    GangScript,
     start_ms=st.sampled_from((0, 0, 5_000)),
     cannot_start=st.sampled_from((False, False, False, True)),
     run_ms=st.integers(1, 3 * HOUR_MS),
@@ -49,7 +49,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         launch=draw(st.sampled_from((Launch.PLAIN, Launch.TORCHFT))),
         retry=Retry(limit=draw(st.integers(0, 2))),
     )
-    return changed(spec, array=draw(st.none() | st.just(ArraySpec(indices=(0, 1, 2), concurrency=2))))
+    return evolve(spec, array=draw(st.none() | st.just(ArraySpec(indices=(0, 1, 2), concurrency=2))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Happening:
     after_ms: int
     kind: str
     spec: JobSpec
-    scripts: tuple[Script, ...]
+    scripts: tuple[GangScript, ...]
     pick: int
 
 
@@ -101,7 +101,7 @@ def happen(world: World, what: Happening) -> World:
 
 
 def _set_state(world: World, node: NodeName, state: NodeState) -> None:
-    world.backend.return_node(changed(world.engine.state.nodes[node], state=state))
+    world.backend.return_node(evolve(world.engine.state.nodes[node], state=state))
 
 
 def shares(workers: Iterable[Worker]) -> dict[tuple[NodeName, int], int]:
@@ -164,7 +164,7 @@ def test_the_same_play_gives_the_same_log() -> None:
         world = World(a_scenario(flat(NODES, gpus=GPUS), now_ms=0), backend=FakeBackend())
         for number in range(20):
             spec = a_job(gpus=1 + number % 3, tier=("standard", "exploratory", "production")[number % 3], hours=2)
-            world.submit(spec, Script(run_ms=HOUR_MS, crash_rank=number % 4), job=f"job-{number}")
+            world.submit(spec, GangScript(run_ms=HOUR_MS, crash_rank=number % 4), job=f"job-{number}")
         world.run(until_ms=2 * HOUR_MS)
         world.backend.lose_node(NodeName("n2"))
         world.run(until_ms=50 * HOUR_MS)

@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from muster.core.admission import Gate, Rejected
-from muster.core.explain import explain_all
+from muster.core.explaining.explain import explain_all
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.plan import ReasonCode
@@ -54,7 +54,7 @@ def check_only_the_impossible_is_called_so(scenario: Scenario) -> None:
 def check_places_and_estimates(scenario: Scenario) -> None:
     snapshot = Snapshot.of(scenario)
     made = plan(snapshot, scenario.now_ms)
-    promised = {hold.job: hold.start_ms for hold in made.holds}
+    promised = {hold.job: hold.start_ms for hold in made.promises}
     explained = explain_all(snapshot, made, scenario.now_ms)
     assert [entry.position for entry in explained] == list(range(1, len(explained) + 1))
     for entry in explained:

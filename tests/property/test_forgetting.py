@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core.planning import plan
-from muster.engine.folding import fold
-from muster.engine.forgetting import ended_jobs, forget
-from muster.engine.restoring import recorded
-from muster.engine.state import State
-from muster.model.records import changed
+from muster.engine.folding.folding import fold
+from muster.engine.folding.forgetting import ended_jobs, forget
+from muster.engine.folding.restoring import recorded
+from muster.engine.folding.state import State
+from muster.model.records import evolve
 from tests.property.test_saved_states import SEEDS, history
 
 
@@ -32,7 +32,7 @@ def test_a_state_that_forgets_folds_and_plans_as_one_that_does_not(seed: int, lu
     over = {job for job, record in living.items() if record.state.is_final}
     assert over <= {*left, *(task for array in forgetful.arrays.values() for task in array.tasks)}
     one, other = recorded(whole), recorded(forgetful)
-    assert (one.snapshot, one.patience, one.quarantine) == (other.snapshot, other.patience, other.quarantine)
+    assert (one.snapshot, one.starvation, one.quarantine) == (other.snapshot, other.starvation, other.quarantine)
     plans = [plan(state.snapshot, state.now_ms) for state in (whole, forgetful)]
-    assert changed(plans[0], version=0) == changed(plans[1], version=0)
+    assert evolve(plans[0], version=0) == evolve(plans[1], version=0)
     assert len(whole.jobs) - len(forgetful.jobs) >= forgotten

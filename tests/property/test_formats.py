@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.formats.document import Document, InvalidDocument, parse_document
-from muster.formats.job_document import job_document
-from muster.formats.job_file import job_from_document
-from muster.formats.ranges import array_spec, array_text, node_names, node_ranges
-from muster.formats.scenario_file import scenario_from_document
-from muster.formats.units import (
+from muster.formats.jobs.job_document import job_document
+from muster.formats.jobs.job_file import job_from_document
+from muster.formats.scenarios.scenario_file import scenario_from_document
+from muster.formats.text.document import Document, InvalidDocument, parse_document
+from muster.formats.text.ranges import array_spec, array_text, node_names, node_ranges
+from muster.formats.text.units import (
     BadValue,
     duration_ms,
     duration_text,
@@ -27,7 +27,7 @@ from muster.formats.units import (
     time_ms,
     time_text,
 )
-from muster.formats.yaml_text import Loc
+from muster.formats.text.yaml_text import Loc
 from muster.model.errors import InvalidFile
 from muster.model.ids import GpuType, JobId, LevelName, TeamPath, TierName
 from muster.model.limits import MAX_DURATION_MS
@@ -41,8 +41,8 @@ from muster.model.spec import (
     Launch,
     Retry,
     RetryCause,
-    Role,
-    TopologyWish,
+    RoleSpec,
+    TopologySpec,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -70,7 +70,7 @@ requests = st.builds(
 
 
 @st.composite
-def some_roles(draw: st.DrawFn) -> tuple[Role, ...]:
+def some_roles(draw: st.DrawFn) -> tuple[RoleSpec, ...]:
     names = draw(st.just(["worker"]) | st.lists(words, unique=True, min_size=1, max_size=4))
     elastic = draw(st.sampled_from(names))
     roles = []
@@ -78,7 +78,7 @@ def some_roles(draw: st.DrawFn) -> tuple[Role, ...]:
         lowest = draw(st.integers(1, 100))
         highest = lowest + (draw(st.integers(0, 100)) if name == elastic else 0)
         command = draw(lines.filter(str.strip))
-        roles.append(Role(name=name, workers_min=lowest, workers_max=highest, request=draw(requests), run=command))
+        roles.append(RoleSpec(name=name, workers_min=lowest, workers_max=highest, request=draw(requests), run=command))
     return tuple(roles)
 
 
@@ -94,7 +94,7 @@ jobs = st.builds(
     env=sorted_pairs(variables, lines),
     secrets=st.lists(variables, max_size=3).map(tuple),
     topology=st.builds(
-        TopologyWish,
+        TopologySpec,
         within=st.none() | words.map(LevelName),
         prefer=st.none() | words.map(LevelName),
         relax_after_ms=st.integers(0, MAX_DURATION_MS),

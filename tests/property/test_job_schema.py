@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.api.schemas.job_file import job_file_schema
-from muster.formats.document import Document, InvalidDocument
-from muster.formats.job_document import job_document
-from muster.formats.job_file import job_from_document
+from muster.formats.jobs.job_document import job_document
+from muster.formats.jobs.job_file import job_from_document
+from muster.formats.text.document import Document, InvalidDocument
 
 PROPERTIES: dict[str, Any] = job_file_schema()["properties"]
 SMALLEST = {"name": "a", "run": "x"}

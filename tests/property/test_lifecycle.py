@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.core.lifecycle import created, due_ms, occupied, standing_commands, transition
+from muster.core.lifecycle import created, desired_commands, due_ms, occupied, transition
 from muster.model.events import (
     CheckpointSaved,
     DependencyFailed,
@@ -36,7 +36,7 @@ from muster.model.limits import FAULTS_IN_A_ROW
 from muster.model.node import Node
 from muster.model.plan import Why
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, RetryCause
-from tests.unit.core.lifecycle_builders import JOB, a_spec, exits, no_start
+from tests.unit.core.lifecycle.builders import JOB, a_spec, exits, no_start
 
 PREP = JobId("prep")
 NODES = 4
@@ -189,7 +189,7 @@ def check_record(job: Job) -> None:
     assert (job.ended_ms is not None) == job.state.is_final
     pauses = job.state is JobState.BLOCKED and job.not_before_ms is not None
     assert (due_ms(job) is not None) == (job.state.holds_resources or pauses)
-    assert all(command.generation == job.generation for command in standing_commands(job, 0))
+    assert all(command.generation == job.generation for command in desired_commands(job, 0))
     devices = [(worker.node, gpu) for worker in occupied(job) for gpu in worker.gpus]
     assert len(set(devices)) == len(devices)
     if job.state in (JobState.CHECKPOINTING, JobState.STOPPING):

@@ -9,7 +9,7 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, NodeName
 from muster.model.plan import Plan, Start
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.effort import examples
 from tests.property.situations import situations
@@ -34,12 +34,12 @@ def check_spoiled_plans_are_found(scenario: Scenario, spoiling: Spoiling) -> Non
 def spoiled_jobs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
     """The wrong jobs: nobody, somebody twice, somebody who is leaving."""
     for start in made.starts[:1]:
-        yield changed(made, starts=(*made.starts, changed(start, job=JobId("nobody"))))
+        yield evolve(made, starts=(*made.starts, evolve(start, job=JobId("nobody"))))
     for eviction in made.evictions[:1]:
-        yield changed(made, evictions=(*made.evictions, eviction))
-        yield changed(made, evictions=(*made.evictions, changed(eviction, job=JobId("nobody"))))
-    for hold in made.holds[:1]:
-        yield changed(made, starts=(*made.starts, Start(job=hold.job, workers=hold.workers)))
+        yield evolve(made, evictions=(*made.evictions, eviction))
+        yield evolve(made, evictions=(*made.evictions, evolve(eviction, job=JobId("nobody"))))
+    for hold in made.promises[:1]:
+        yield evolve(made, starts=(*made.starts, Start(job=hold.job, workers=hold.workers)))
 
 
 def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
@@ -51,13 +51,13 @@ def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
     first, *rest = gpu_job.workers
     for workers in (
         tuple(rest),
-        (changed(first, rank=len(gpu_job.workers)), *rest),
-        (changed(first, node=NodeName("nowhere")), *rest),
-        (changed(first, gpus=(*first.gpus, 99)), *rest),
-        (changed(first, gpus=first.gpus[:-1]), *rest),
-        *((changed(first, node=node, gpus=gpus), *rest) for node, gpus in _whole_gpus_in_use(scenario)),
+        (evolve(first, rank=len(gpu_job.workers)), *rest),
+        (evolve(first, node=NodeName("nowhere")), *rest),
+        (evolve(first, gpus=(*first.gpus, 99)), *rest),
+        (evolve(first, gpus=first.gpus[:-1]), *rest),
+        *((evolve(first, node=node, gpus=gpus), *rest) for node, gpus in _whole_gpus_in_use(scenario)),
     ):
-        yield changed(made, starts=(*others, changed(gpu_job, workers=workers)))
+        yield evolve(made, starts=(*others, evolve(gpu_job, workers=workers)))
 
 
 def _whole_gpus_in_use(scenario: Scenario) -> list[tuple[NodeName, tuple[int, ...]]]:
@@ -68,11 +68,11 @@ def _whole_gpus_in_use(scenario: Scenario) -> list[tuple[NodeName, tuple[int, ..
 
 def spoiled_holds(made: Plan, scenario: Scenario) -> Iterator[Plan]:
     """The wrong promises: to nobody, in the past, nowhere."""
-    for hold in made.holds[:1]:
-        nowhere = tuple(changed(worker, node=NodeName("nowhere")) for worker in hold.workers)
+    for hold in made.promises[:1]:
+        nowhere = tuple(evolve(worker, node=NodeName("nowhere")) for worker in hold.workers)
         for spoiled in (
-            changed(hold, job=JobId("nobody")),
-            changed(hold, start_ms=scenario.now_ms - 1),
-            changed(hold, workers=nowhere),
+            evolve(hold, job=JobId("nobody")),
+            evolve(hold, start_ms=scenario.now_ms - 1),
+            evolve(hold, workers=nowhere),
         ):
-            yield changed(made, holds=(spoiled,))
+            yield evolve(made, promises=(spoiled,))

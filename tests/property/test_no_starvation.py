@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.model.policy import HOUR_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from muster.model.team import Team
@@ -60,11 +60,11 @@ def check_big_gang_starts(nodes: int, seed: int, teams: tuple[Team, ...]) -> Non
 
 def _with_more_small_jobs(scenario: Scenario, chance: Random, arrival: int) -> Scenario:
     new = [
-        changed(waits(f"s{arrival}-{number}", _small(chance, chance.choice((1, 2, 4)))), submitted_ms=scenario.now_ms)
+        evolve(waits(f"s{arrival}-{number}", _small(chance, chance.choice((1, 2, 4)))), submitted_ms=scenario.now_ms)
         for number in range(10)
     ]
     waiting = [job for job in scenario.waiting if job.id == "big"] + new
-    return changed(scenario, waiting=tuple(waiting))
+    return evolve(scenario, waiting=tuple(waiting))
 
 
 def _small(chance: Random, gpus: int) -> JobSpec:

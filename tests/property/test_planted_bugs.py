@@ -8,13 +8,25 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import HypothesisWarning
 
-from muster.core import aftermath, explain, forecast, gang, plan_lint, queueing, snapshot
-from muster.core.cluster import capacity, tree
-from muster.core.planning import deciding, desk, horizons, keeping, last_resort, placing, preemption, search, victims
-from muster.core.quota import Ledger
+from muster.core import plan_lint, snapshot
+from muster.core.cluster import capacity, gang, tree
+from muster.core.explaining import explain, forecast, post_plan
+from muster.core.order import queueing
+from muster.core.order.quota import Ledger
+from muster.core.planning import (
+    cycle,
+    draft,
+    horizons,
+    last_resort,
+    placing,
+    preemption,
+    promise_renewal,
+    search,
+    victims,
+)
 from muster.model.plan import Reason, ReasonCode, Why
 from muster.model.policy import Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import a_team
 from tests.property import checks
@@ -76,8 +88,8 @@ def no_victim_is_superfluous(scenario: Scenario, _: int) -> None:
 
 
 def preemption_comes_to_rest(scenario: Scenario, _: int) -> None:
-    again = tuple(changed(job, requeued=True) for job in scenario.waiting)
-    checks.check_preemption_comes_to_rest(changed(scenario, waiting=again), cycles=1)
+    again = tuple(evolve(job, requeued=True) for job in scenario.waiting)
+    checks.check_preemption_comes_to_rest(evolve(scenario, waiting=again), cycles=1)
 
 
 def planning_changes_nothing(scenario: Scenario, _: int) -> None:
@@ -155,7 +167,7 @@ def topology_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def used_gpus_count_as_free(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(capacity.Capacity, "holds", lambda *_: True)
-    patch.setattr(keeping, "is_free_for", lambda *_: True)
+    patch.setattr(promise_renewal, "is_free_for", lambda *_: True)
 
 
 def backfill_ignores_promises(patch: pytest.MonkeyPatch) -> None:
@@ -163,7 +175,7 @@ def backfill_ignores_promises(patch: pytest.MonkeyPatch) -> None:
 
 
 def promises_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deciding, "keep_promises", lambda *_: {})
+    patch.setattr(cycle, "renew_promises", lambda *_: {})
 
 
 def nobody_is_spared(patch: pytest.MonkeyPatch) -> None:
@@ -181,7 +193,7 @@ def victims_may_preempt(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_starving_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deciding, "_promise_starving", lambda *_: None)
+    patch.setattr(cycle, "_promise_starving", lambda *_: None)
 
 
 def guarantees_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -189,11 +201,11 @@ def guarantees_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def whoever_is_protected_keeps_what_was_lent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deciding, "take_back", lambda *_: False)
+    patch.setattr(cycle, "take_back", lambda *_: False)
 
 
 def urgent_jobs_move_what_a_team_is_owed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deciding, "keep_guaranteed", lambda *_: ({}, {}))
+    patch.setattr(cycle, "renew_guaranteed", lambda *_: ({}, {}))
 
 
 def promises_to_borrowers_stand_in_the_way(patch: pytest.MonkeyPatch) -> None:
@@ -216,7 +228,7 @@ def plans_are_charged_for_good(patch: pytest.MonkeyPatch) -> None:
 
 
 def planning_marks_what_is_stuck(patch: pytest.MonkeyPatch) -> None:
-    honest = desk.Desk.block
+    honest = draft.PlanDraft.block
 
     def marks(self: Any, parts: Any, *reason: Any) -> None:
         listed = list(parts)
@@ -224,7 +236,7 @@ def planning_marks_what_is_stuck(patch: pytest.MonkeyPatch) -> None:
             group.stuck_at = self.snapshot.releases
         honest(self, listed, *reason)
 
-    patch.setattr(desk.Desk, "block", marks)
+    patch.setattr(draft.PlanDraft, "block", marks)
 
 
 def nodes_stand_as_they_are_listed(patch: pytest.MonkeyPatch) -> None:
@@ -245,14 +257,14 @@ def whoever_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:
 
 def whoever_fits_nowhere_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(explain._Explainer, "_behind", lambda *_: Reason(code=ReasonCode.CAPACITY, message="", would_help=""))
-    patch.setattr(aftermath.Aftermath, "why_not", lambda *_: ())
+    patch.setattr(post_plan.PostPlan, "why_not", lambda *_: ())
 
 
 def started_jobs_are_explained_as_well(patch: pytest.MonkeyPatch) -> None:
     honest = explain._in_order
 
     def without_starts(state: Any, made: Any, now_ms: int) -> Any:
-        return honest(state, changed(made, starts=()), now_ms)
+        return honest(state, evolve(made, starts=()), now_ms)
 
     patch.setattr(explain, "_in_order", without_starts)
 
@@ -262,14 +274,14 @@ def held_jobs_are_not_mentioned(patch: pytest.MonkeyPatch) -> None:
 
 
 def whatever_is_busy_is_called_impossible(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aftermath, "bare", lambda state: state.capacity.fork())
+    patch.setattr(post_plan, "bare", lambda state: state.capacity.fork())
 
 
 def promises_are_not_told(patch: pytest.MonkeyPatch) -> None:
     honest = forecast.StartForecast.__init__
 
     def without_holds(self: Any, state: Any, made: Any) -> None:
-        honest(self, state, changed(made, holds=()))
+        honest(self, state, evolve(made, promises=()))
 
     patch.setattr(forecast.StartForecast, "__init__", without_holds)
 

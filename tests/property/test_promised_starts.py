@@ -4,7 +4,7 @@ from random import Random
 
 from hypothesis import given
 
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.apply import carried_out, later, next_event_ms
 from tests.property.checks import check_promises_are_kept, planned
@@ -41,11 +41,11 @@ def _with_newcomers(scenario: Scenario, chance: Random, prefix: str) -> Scenario
         for number in range(chance.randint(0, 4))
     ]
     arrived = [
-        changed(
+        evolve(
             job,
             submitted_ms=scenario.now_ms,
-            spec=changed(job.spec, tier=scenario.tiers[max(rank[job.spec.tier], most_urgent)].name),
+            spec=evolve(job.spec, tier=scenario.tiers[max(rank[job.spec.tier], most_urgent)].name),
         )
         for job in new
     ]
-    return changed(scenario, waiting=(*scenario.waiting, *arrived))
+    return evolve(scenario, waiting=(*scenario.waiting, *arrived))

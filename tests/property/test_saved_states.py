@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core.planning import plan
-from muster.engine.folding import fold
-from muster.engine.restoring import recorded, restored
-from muster.engine.state import State
+from muster.engine.folding.folding import fold
+from muster.engine.folding.restoring import recorded, restored
+from muster.engine.folding.state import State
 from muster.model.events import Event
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.saved_state import StateRecord
-from muster.sim.campaign.deeds import Deeds
+from muster.sim.campaign.fault_actions import FaultActions
 from muster.sim.campaign.schedule import Schedule, schedule
 from muster.sim.campaign.trial import Trial
 from muster.store.codec import decode_state, encode_state
@@ -24,7 +24,7 @@ SEEDS = 40
 def history(seed: int) -> tuple[Schedule, tuple[Event, ...]]:
     """What a schedule of the fault campaign leaves in the log: users, faults, restarts and all."""
     trial = Trial(schedule(seed))
-    deeds = Deeds(trial)
+    deeds = FaultActions(trial)
     for happening in trial.schedule.happenings:
         trial.pass_time(max(happening.at_ms, trial.now_ms))
         deeds.happen(happening)
@@ -48,7 +48,7 @@ def check_alike(one: State, other: State) -> None:
         again = other.arrays[array]
         assert (one.array_record(array), tally.turns()) == (other.array_record(array), again.turns())
     plans = [plan(state.snapshot, state.now_ms) for state in (one, other)]
-    assert changed(plans[0], version=0) == changed(plans[1], version=0)
+    assert evolve(plans[0], version=0) == evolve(plans[1], version=0)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -75,11 +75,11 @@ def test_every_part_of_a_record_is_needed() -> None:
         for event in events:
             fold(state, event)
         met |= filled(recorded(state))
-    wanted = {"patience", "usage", "preemptions_ms", "run_times", "entitlements", "line", "due"}
+    wanted = {"starvation", "usage", "preemptions_ms", "run_times", "entitlements", "line", "due"}
     assert wanted | {"jobs", "array_specs", "nodes", "node_faults", "node_notes", "lost"} <= met
 
 
 def filled(record: StateRecord) -> set[str]:
     """The names of the parts that say something."""
-    parts = (record, record.facts, record.snapshot, *((record.patience,) if record.patience is not None else ()))
+    parts = (record, record.facts, record.snapshot, *((record.starvation,) if record.starvation is not None else ()))
     return {name for part in parts for name in part.__struct_fields__ if getattr(part, name)}

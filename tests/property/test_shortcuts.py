@@ -4,12 +4,12 @@ from random import Random
 
 from hypothesis import given
 
+from muster.core.order.queueing import JobClass
 from muster.core.planning.claims import Claims
-from muster.core.planning.desk import Desk
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS, Horizons
 from muster.core.planning.search import Candidates
 from muster.core.planning.victims import Claim, Victim, shrinkable, victim_of
-from muster.core.queueing import JobClass
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
 from muster.model.plan import Why
@@ -42,10 +42,10 @@ def test_promises_laid_over_the_horizons_at_once_leave_what_they_leave_one_by_on
 @given(situations(), SEEDS)
 def test_candidates_with_others_are_those_that_would_be_listed_together(scenario: Scenario, seed: int) -> None:
     snapshot, chance = Snapshot.of(scenario), Random(seed)
-    desk = Desk(snapshot, scenario.now_ms)
+    draft = PlanDraft(snapshot, scenario.now_ms)
     # Few different costs, so that the order of equals shows.
-    stopped = [victim_of(desk, job, Why.TIER)._replace(cost=chance.randrange(2)) for job in snapshot.running.values()]
-    spare = [victim._replace(cost=1) for victim in shrinkable(desk)]
+    stopped = [victim_of(draft, job, Why.TIER)._replace(cost=chance.randrange(2)) for job in snapshot.running.values()]
+    spare = [victim._replace(cost=1) for victim in shrinkable(draft)]
     some, others = stopped[1::2], stopped[::2]
     extended = Candidates(snapshot.capacity, some + spare).with_others(others)
     listed = Candidates(snapshot.capacity, stopped + spare)
@@ -65,12 +65,12 @@ def _offered(candidates: Candidates, node: int) -> list[Victim]:
 @given(situations(), SEEDS)
 def test_claims_that_are_kept_are_those_that_are_found_anew(scenario: Scenario, seed: int) -> None:
     snapshot, chance = Snapshot.of(scenario), Random(seed)
-    desk = Desk(snapshot, scenario.now_ms)
-    kept, groups = Claims(desk), list(snapshot.queue.classes())
+    draft = PlanDraft(snapshot, scenario.now_ms)
+    kept, groups = Claims(draft), list(snapshot.queue.classes())
     for job_id in chance.sample(list(snapshot.running), min(4, len(snapshot.running))):
-        assert _claims(kept, groups) == _claims(Claims(desk), groups)
+        assert _claims(kept, groups) == _claims(Claims(draft), groups)
         sign = chance.choice((-1, 1))
-        desk.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=sign)
+        draft.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=sign)
 
 
 def _claims(claims: Claims, groups: list[JobClass]) -> list[tuple[int, list[Claim]]]:

@@ -9,7 +9,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
 from muster.model.plan import Plan
 from muster.model.policy import Order
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.effort import examples
 from tests.property.situations import SEEDS, situations
@@ -28,8 +28,8 @@ def test_a_job_that_joins_others_who_are_stuck_needs_no_plan(scenario: Scenario,
 @examples(200)
 @given(situations(), SEEDS)
 def test_nor_does_one_behind_a_blocked_job_that_nothing_may_pass(scenario: Scenario, seed: int) -> None:
-    strict = changed(scenario.policy, backfill=False, order=Order.FIFO, preemption=False)
-    check_no_plan_is_missed(changed(scenario, policy=strict, holds=()), seed)
+    strict = evolve(scenario.policy, backfill=False, order=Order.FIFO, preemption=False)
+    check_no_plan_is_missed(evolve(scenario, policy=strict, promises=()), seed)
 
 
 @examples(200)
@@ -43,9 +43,9 @@ def test_nor_does_an_exit_in_a_strict_order_that_is_too_small_for_the_job_in_fro
 @examples(200)
 @given(situations(), SEEDS)
 def test_nor_does_an_exit_that_is_too_small_for_all_who_gave_way(scenario: Scenario, seed: int) -> None:
-    waiting = tuple(changed(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
-    policy = changed(scenario.policy, preemption=True, turns=True)
-    check_no_plan_is_missed_after_exits(changed(scenario, policy=policy, waiting=waiting, holds=()), seed)
+    waiting = tuple(evolve(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
+    policy = evolve(scenario.policy, preemption=True, turns=True)
+    check_no_plan_is_missed_after_exits(evolve(scenario, policy=policy, waiting=waiting, promises=()), seed)
 
 
 def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
@@ -57,17 +57,17 @@ def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
             snapshot.finish(chance.choice(list(snapshot.running)))
         else:
             job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
-            snapshot.enqueue(changed(job, submitted_ms=scenario.now_ms))
+            snapshot.enqueue(evolve(job, submitted_ms=scenario.now_ms))
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert not made.changes_anything
-            assert {hold.job: hold for hold in made.holds} == snapshot.holds
+            assert {hold.job: hold for hold in made.promises} == snapshot.promises
         else:
             assume(_comes_to_rest(snapshot, scenario.now_ms))
 
 
 def _in_strict_order(scenario: Scenario) -> Scenario:
-    policy = changed(
+    policy = evolve(
         scenario.policy,
         order=Order.FIFO,
         backfill=False,
@@ -77,7 +77,7 @@ def _in_strict_order(scenario: Scenario) -> Scenario:
         elastic=False,
     )
     assert policy.is_strict
-    return changed(scenario, policy=policy, holds=())
+    return evolve(scenario, policy=policy, promises=())
 
 
 def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
@@ -86,15 +86,15 @@ def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
     assume(_comes_to_rest(snapshot, scenario.now_ms))
     known_specs = [job.spec for job in snapshot.queue.jobs.values()]
     for number in range(JOINING):
-        before, holds = snapshot.news, dict(snapshot.holds)
+        before, holds = snapshot.news, dict(snapshot.promises)
         job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
         if known_specs and chance.random() < 0.8:
-            job = changed(job, spec=chance.choice(known_specs))
-        snapshot.enqueue(changed(job, submitted_ms=scenario.now_ms))
+            job = evolve(job, spec=chance.choice(known_specs))
+        snapshot.enqueue(evolve(job, submitted_ms=scenario.now_ms))
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert (made.starts, made.evictions, made.resizes) == ((), (), ())
-            assert {hold.job: hold for hold in made.holds} == holds
+            assert {hold.job: hold for hold in made.promises} == holds
         assume(_comes_to_rest(snapshot, scenario.now_ms))
 
 
@@ -104,7 +104,7 @@ def _comes_to_rest(snapshot: Snapshot, now_ms: int) -> bool:
         made = plan(snapshot, now_ms)
         snapshot.queue.remember_stuck(made.blocked, snapshot.releases)
         is_quiet = not (made.starts or made.evictions or made.resizes)
-        if is_quiet and {hold.job: hold for hold in made.holds} == snapshot.holds:
+        if is_quiet and {hold.job: hold for hold in made.promises} == snapshot.promises:
             return True
         _carry_out(snapshot, made)
     return False
@@ -119,4 +119,4 @@ def _carry_out(snapshot: Snapshot, made: Plan) -> None:
     for start in made.starts:
         job = snapshot.queue.jobs[start.job]
         snapshot.start(RunningJob(id=job.id, spec=job.spec, started_ms=made.now_ms, workers=start.workers))
-    snapshot.hold(made.holds)
+    snapshot.promise(made.promises)

@@ -10,7 +10,7 @@ from muster.checker import violations
 from muster.model.ids import TierName
 from muster.model.job import WaitingJob
 from muster.model.policy import MINUTE_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import a_job, a_scenario, a_team, flat, runs, waits
 from tests.property.apply import carried_out, later
@@ -100,12 +100,12 @@ def check_guarantee_survives_a_stream(nodes: int, seed: int) -> None:
     scenario = a_scenario(flat(nodes), teams=teams, waiting=_stream(chance, nodes, 0), policy=Policy())
     for number in range(STREAM_ROUNDS):
         if number == 1:
-            scenario = changed(scenario, waiting=(*scenario.waiting, *wanted))
+            scenario = evolve(scenario, waiting=(*scenario.waiting, *wanted))
         made = planned(scenario)
         assert not violations(scenario, made)
         scenario = later(carried_out(scenario, made), scenario.now_ms + STREAM_STEP_MS)
         stream = _stream(chance, nodes, number + 1)
-        scenario = changed(scenario, waiting=tuple(job for job in scenario.waiting if job.id[0] == "w") + stream)
+        scenario = evolve(scenario, waiting=tuple(job for job in scenario.waiting if job.id[0] == "w") + stream)
         if number >= STREAM_ROUNDS // 2:
             has = sum(job.spec.team == "owner" and job.leaving_by_ms is None for job in scenario.running)
             assert has == owed, f"round {number}: {has} of the {owed} GPUs that are guaranteed"

@@ -7,7 +7,7 @@ from muster.model.job import WaitingJob
 from muster.model.node import ClusterSpec
 from muster.model.policy import HOUR_MS, Tier
 from muster.model.resources import GPU_MILLI, Request
-from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, Role, TopologyWish
+from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, RoleSpec, TopologySpec
 from tests.builders import NOW_MS
 from tests.property.machines import GIB
 
@@ -26,7 +26,7 @@ def a_random_job(chance: Random, cluster: ClusterSpec, tiers: tuple[Tier, ...]) 
         roles=_roles(chance, kind),
         priority=chance.choice((50, 50, 10, 90)),
         parallelism=Parallelism(tensor=4 if kind == "tensor" else 1),
-        topology=_wish(chance, cluster.levels),
+        topology=_topology(chance, cluster.levels),
         max_duration_ms=None if hours is None else hours * HOUR_MS,
         checkpoint=chance.choice((None, CheckpointSpec(path="/c"), CheckpointSpec(path="/c", grace_ms=60_000))),
         preemptible=chance.random() < 0.8,
@@ -53,7 +53,7 @@ def waits_at_random(
     )
 
 
-def _roles(chance: Random, kind: str) -> tuple[Role, ...]:
+def _roles(chance: Random, kind: str) -> tuple[RoleSpec, ...]:
     request = _request(chance, kind)
     match kind:
         case "gang":
@@ -76,8 +76,8 @@ def _roles(chance: Random, kind: str) -> tuple[Role, ...]:
             return (_role("worker", 1, request),)
 
 
-def _role(name: str, low: int, request: Request, high: int | None = None) -> Role:
-    return Role(name=name, workers_min=low, workers_max=max(low, high or low), request=request)
+def _role(name: str, low: int, request: Request, high: int | None = None) -> RoleSpec:
+    return RoleSpec(name=name, workers_min=low, workers_max=max(low, high or low), request=request)
 
 
 def _request(chance: Random, kind: str) -> Request:
@@ -99,10 +99,10 @@ def _request(chance: Random, kind: str) -> Request:
     )
 
 
-def _wish(chance: Random, levels: tuple[LevelName, ...]) -> TopologyWish:
+def _topology(chance: Random, levels: tuple[LevelName, ...]) -> TopologySpec:
     if chance.random() < 0.7:
-        return TopologyWish()
+        return TopologySpec()
     level = chance.choice((*levels, LevelName("node")))
     if chance.random() < 0.5:
-        return TopologyWish(within=level)
-    return TopologyWish(prefer=level, relax_after_ms=chance.choice((0, HOUR_MS, 6 * HOUR_MS)))
+        return TopologySpec(within=level)
+    return TopologySpec(prefer=level, relax_after_ms=chance.choice((0, HOUR_MS, 6 * HOUR_MS)))

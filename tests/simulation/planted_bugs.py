@@ -6,21 +6,20 @@ from typing import Any
 import pytest
 
 from muster.backends.fake import FakeBackend
-from muster.core import arrays, dependencies
 from muster.core.cluster import capacity
-from muster.core.lifecycle import endings, gang, seats, stopping, timing, transitions, waiting
-from muster.core.planning import deciding, preemption, resizing, turns, victims
-from muster.core.quota import Ledger
-from muster.core.setting import Setting
+from muster.core.cluster.setting import Setting
+from muster.core.lifecycle import arrays, dependencies, endings, gang, seats, stopping, timing, transitions, waiting
+from muster.core.order.quota import Ledger
+from muster.core.planning import cycle, preemption, resizing, turns, victims
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
-from muster.engine.folding import fold
+from muster.engine.folding.folding import fold
 from muster.estimates.training import Training
 from muster.model.events import JobHeld, JobReleased
 from muster.model.instructions import WakeAt
 from muster.model.job import Cause, JobState
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.world import World
 
@@ -78,19 +77,19 @@ def an_ended_job_listens(patch: Patch) -> None:
 
     for module in (transitions, apply):
         patch.setattr(module, "transition", transition)
-    patch.setattr("muster.engine.state.transition", transition)
+    patch.setattr("muster.engine.folding.state.transition", transition)
 
 
 def retries_are_not_counted(patch: Patch) -> None:
     honest = endings._requeued
-    patch.setattr(endings, "_requeued", lambda job, cause, at_ms: changed(honest(job, cause, at_ms), retries_used=0))
+    patch.setattr(endings, "_requeued", lambda job, cause, at_ms: evolve(honest(job, cause, at_ms), retries_used=0))
 
 
 def faults_of_nodes_count_as_retries(patch: Patch) -> None:
     honest = endings._after_fault
 
     def after_fault(job: Any, cause: Cause, at_ms: int) -> Any:
-        return honest(changed(job, retries_used=job.retries_used + 1), cause, at_ms)
+        return honest(evolve(job, retries_used=job.retries_used + 1), cause, at_ms)
 
     patch.setattr(endings, "_after_fault", after_fault)
 
@@ -110,7 +109,7 @@ def a_wish_to_hold_is_forgotten_when_it_waits_again(patch: Patch) -> None:
     honest = endings._requeued
 
     def requeued(job: Any, cause: Cause, at_ms: int) -> Any:
-        return honest(changed(job, held=False), cause, at_ms)
+        return honest(evolve(job, held=False), cause, at_ms)
 
     patch.setattr(endings, "_requeued", requeued)
 
@@ -128,7 +127,7 @@ def a_release_forgets_dependencies(patch: Patch) -> None:
     honest = waiting.reconsider
 
     def reconsider(job: Any, event: Any) -> Any:
-        return honest(changed(job, unmet=()) if isinstance(event, JobReleased) else job, event)
+        return honest(evolve(job, unmet=()) if isinstance(event, JobReleased) else job, event)
 
     patch.setattr(transitions, "reconsider", reconsider)
 
@@ -138,7 +137,7 @@ def a_gang_starts_without_its_last_worker(patch: Patch) -> None:
 
     def start(plan: Any, entry: Any, state: Any) -> Any:
         event = honest(plan, entry, state)
-        return changed(event, workers=event.workers[: max(1, len(event.workers) - 1)])
+        return evolve(event, workers=event.workers[: max(1, len(event.workers) - 1)])
 
     patch.setattr(apply, "_start", start)
 
@@ -201,7 +200,7 @@ def workers_given_up_are_gone_at_once(patch: Patch) -> None:
 
     def resize(job: Any, event: Any) -> Any:
         after, commands = honest(job, event)
-        return changed(after, leaving=(), leaving_by_ms=None), commands
+        return evolve(after, leaving=(), leaving_by_ms=None), commands
 
     patch.setattr(gang, "resize", resize)
 
@@ -245,21 +244,21 @@ def growth_goes_one_beyond_the_maximum(patch: Patch) -> None:
 
     def entry(*args: Any, **fields: Any) -> Any:
         made = honest(*args, **fields)
-        return made._replace(role=changed(made.role, workers_max=made.role.workers_max + 1))
+        return made._replace(role=evolve(made.role, workers_max=made.role.workers_max + 1))
 
     patch.setattr(resizing, "_entry", entry)
 
 
 def waiting_again_loses_the_time_received(patch: Patch) -> None:
     honest = endings._requeued
-    patch.setattr(endings, "_requeued", lambda job, cause, at_ms: changed(honest(job, cause, at_ms), attained_gpu_ms=0))
+    patch.setattr(endings, "_requeued", lambda job, cause, at_ms: evolve(honest(job, cause, at_ms), attained_gpu_ms=0))
 
 
 def time_is_counted_twice_in_a_resize(patch: Patch) -> None:
     honest = endings.billed
 
     def billed(job: Any, at_ms: int) -> Any:
-        return changed(honest(job, at_ms), billed_ms=job.billed_ms)
+        return evolve(honest(job, at_ms), billed_ms=job.billed_ms)
 
     patch.setattr(gang, "billed", billed)
 
@@ -269,7 +268,7 @@ def a_new_attempt_forgets_the_checkpoint(patch: Patch) -> None:
 
     def start(job: Any, event: Any) -> Any:
         after, commands = honest(job, event)
-        return changed(after, checkpointed_ms=None), commands
+        return evolve(after, checkpointed_ms=None), commands
 
     patch.setattr(gang, "start", start)
 
@@ -278,7 +277,7 @@ def a_gang_succeeds_with_its_first_worker(patch: Patch) -> None:
     honest = endings.settled
 
     def settled(job: Any, at_ms: int) -> Any:
-        return honest(changed(job, finished_ranks=job.exited_ranks) if job.finished_ranks else job, at_ms)
+        return honest(evolve(job, finished_ranks=job.exited_ranks) if job.finished_ranks else job, at_ms)
 
     for module in (endings, gang, stopping):
         patch.setattr(module, "settled", settled, raising=False)
@@ -289,7 +288,7 @@ def late_reports_turn_the_clock_back(patch: Patch) -> None:
 
 
 def promises_are_forgotten(patch: Patch) -> None:
-    patch.setattr(deciding, "keep_promises", lambda *_: {})
+    patch.setattr(cycle, "keep_promises", lambda *_: {})
 
 
 def two_engines_may_write(patch: Patch) -> None:

@@ -5,14 +5,15 @@ from typing import Any
 from muster.backends.fake import KILLED
 from muster.backends.fake import backend as fake_module
 from muster.backends.fake.supervised import SupervisedBackend
-from muster.core.lifecycle import astray, endings, gang, stopping
-from muster.engine import adoption, node_folding
+from muster.core.lifecycle import endings, found_gangs, gang, stopping
+from muster.engine import adoption
+from muster.engine.folding import node_folding
+from muster.engine.folding.quarantine import Quarantine
+from muster.engine.folding.state import NOTHING
 from muster.engine.paced_clock import PacedClock
-from muster.engine.quarantine import Quarantine
-from muster.engine.state import NOTHING
 from muster.model.events import NodeLost, NodeUnreachable
 from muster.model.job import Cause, JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.sim.campaign.faulty_log import FaultyLog
 from muster.worker.deadlines import Deadlines
 from tests.simulation.planted_bugs import Patch, Plant
@@ -43,7 +44,7 @@ def a_kill_reaches_only_the_first_worker(patch: Patch) -> None:
 
 def a_limit_kept_by_a_node_is_an_error(patch: Patch) -> None:
     honest = gang.workers_exited
-    patch.setattr(gang, "workers_exited", lambda job, event: honest(job, changed(event, timed_out=False, told=False)))
+    patch.setattr(gang, "workers_exited", lambda job, event: honest(job, evolve(event, timed_out=False, told=False)))
 
 
 def supervisors_keep_no_limits(patch: Patch) -> None:
@@ -112,13 +113,13 @@ def the_gpus_of_unknown_gangs_are_given_out(patch: Patch) -> None:
 
 
 def a_job_starts_beside_a_gang_of_its_own_that_is_unknown(patch: Patch) -> None:
-    honest = astray.found
-    patch.setattr(astray, "found", lambda job, event: (changed(honest(job, event)[0], astray=()), ()))
+    honest = found_gangs.found
+    patch.setattr(found_gangs, "found", lambda job, event: (evolve(honest(job, event)[0], astray=()), ()))
 
 
 def attempts_do_not_go_on_above_what_was_heard_of(patch: Patch) -> None:
-    patch.setattr(node_folding, "of_interest", lambda event, _: changed(event, seen=()))
-    patch.setattr("muster.engine.engine.of_interest", lambda event, _: changed(event, seen=()))
+    patch.setattr(node_folding, "of_interest", lambda event, _: evolve(event, seen=()))
+    patch.setattr("muster.engine.engine.of_interest", lambda event, _: evolve(event, seen=()))
 
 
 def a_gang_is_adopted_on_gpus_of_others(patch: Patch) -> None:

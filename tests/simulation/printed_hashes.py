@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from muster.formats.cluster_file import cluster_from_text
-from muster.formats.trace_file import read_trace
-from muster.model.records import changed
+from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.traces.trace_file import read_trace
+from muster.model.records import evolve
 from muster.policies import find_policy
 from muster.sim.faults import fault_rates
 from muster.sim.replay import Circumstances, replay
@@ -19,7 +19,7 @@ JOBS = 150
 def hashes() -> list[str]:
     """One hash for each policy, with every kind of fault."""
     whole = read_trace(DATA / "muri_trace3.csv.gz")
-    trace = with_made_up(changed(whole, jobs=whole.jobs[:JOBS]), seed=1)
+    trace = with_made_up(evolve(whole, jobs=whole.jobs[:JOBS]), seed=1)
     given = Circumstances(faults=fault_rates(FAULTS), seed=1)
     names = ("fifo", "greedy", "easy", "sjf-oracle", "fair", "muster", "srsf-oracle", "las")
     return [replay(trace, cluster_from_text("8x8"), find_policy(name), given).log_hash for name in names]

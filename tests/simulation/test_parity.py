@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.formats.cluster_file import cluster_from_text
-from muster.formats.trace_file import read_trace
+from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.traces.trace_file import read_trace
 from muster.model.policy import Packing
 from muster.model.trace import Trace
 from muster.policies import find_policy

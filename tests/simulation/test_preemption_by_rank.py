@@ -14,11 +14,11 @@ from muster.checker import violations
 from muster.core.plan_lint import lint
 from muster.core.snapshot import Snapshot
 from muster.estimates.training import Habits
-from muster.formats.cluster_file import cluster_from_text
-from muster.formats.trace_file import read_trace
+from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.traces.trace_file import read_trace
 from muster.model.plan import Plan
 from muster.model.policy import MINUTE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.policies import NamedPolicy, find_policy
 from muster.sim.faults import fault_rates
 from muster.sim.measures import measures
@@ -44,7 +44,7 @@ def test_every_plan_is_sound_while_victims_take_their_time_to_leave(policy: str,
     """The checker knows by heart what a turn is under the default policy; who leaves by rank breaks that rule alone."""
     trace = read_trace(MURI)
     made = replay(
-        changed(trace, jobs=trace.jobs[:150]),
+        evolve(trace, jobs=trace.jobs[:150]),
         CLUSTER,
         checked(find_policy(policy)),
         Circumstances(habits=Habits(restart_cost_ms=30_000, leave_ms=MINUTE_MS), faults=fault_rates(faults)),

@@ -8,7 +8,7 @@ from muster.model.ids import GpuType, JobId, NodeName
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import HOUR_MS
 from muster.model.trace import Trace, TraceJob
-from muster.sim.submissions import Submissions
+from muster.sim.submissions import TraceSubmissions
 from muster.sim.variation import scaled_arrivals
 
 GIB = 1 << 30
@@ -52,7 +52,7 @@ def some_pods() -> list[TraceJob]:
 
 def test_planned_pods_leave_fewer_fragments_than_best_fit_and_random_placement() -> None:
     cluster = a_cluster(40, 8, "g2")
-    specs = [Submissions(cluster.nodes).spec(job) for job in some_pods()]
+    specs = [TraceSubmissions(cluster.nodes).spec(job) for job in some_pods()]
     fragments = dict.fromkeys(("muster", "best fit", "random"), 0.0)
     for rule in fragments:
         for seed in range(1, 5):
@@ -64,7 +64,7 @@ def test_planned_pods_leave_fewer_fragments_than_best_fit_and_random_placement()
 
 def test_the_same_seed_draws_the_same_pods_until_enough_is_requested() -> None:
     cluster = a_cluster(10, 8, "g2")
-    specs = [Submissions(cluster.nodes).spec(job) for job in some_pods()]
+    specs = [TraceSubmissions(cluster.nodes).spec(job) for job in some_pods()]
     drawn = packing.sample(specs, cluster, seed=3)
     assert drawn == packing.sample(specs, cluster, seed=3)
     assert sum(spec.gang_gpu_milli for spec in drawn) >= 1.3 * 80_000

@@ -7,9 +7,9 @@ import pytest
 from muster.checker import violations
 from muster.model.ids import JobId, LevelName, NodeName, PoolName, TeamPath, TierName
 from muster.model.job import RunningJob, WaitingJob, Worker
-from muster.model.plan import Basis, Blocked, Eviction, Hold, Plan, ReasonCode, Resize, Start, Why
+from muster.model.plan import Basis, Blocked, Eviction, Plan, Promise, ReasonCode, Resize, Start, Why
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
@@ -32,13 +32,13 @@ def starts(job: str, on: On, **fields: Any) -> Plan:
     return a_plan(starts=(Start(job=JobId(job), workers=workers(on, **fields)),))
 
 
-def promises(*holds: Hold, **parts: Any) -> Plan:
-    return a_plan(holds=holds, **parts)
+def promises(*holds: Promise, **parts: Any) -> Plan:
+    return a_plan(promises=holds, **parts)
 
 
-def evicts(victim: str, preemptor: str, hold: Hold, *, why: Why = Why.TIER, lost_gpu_ms: int, **parts: Any) -> Plan:
+def evicts(victim: str, preemptor: str, hold: Promise, *, why: Why = Why.TIER, lost_gpu_ms: int, **parts: Any) -> Plan:
     eviction = Eviction(job=JobId(victim), for_job=JobId(preemptor), why=why, lost_gpu_ms=lost_gpu_ms)
-    return a_plan(evictions=(eviction,), holds=(changed(hold, basis=Basis.DEPARTURES),), **parts)
+    return a_plan(evictions=(eviction,), promises=(evolve(hold, basis=Basis.DEPARTURES),), **parts)
 
 
 def one_waits(spec: Any = None, *, cluster: Any = None, **fields: Any) -> Scenario:
@@ -82,7 +82,7 @@ PLACEMENTS: list[tuple[str, Scenario, Plan]] = [
     ("does not admit", one_waits(pools=[Pool(name=PoolName("main"), spot=True)]), starts("w", [("n1", (0, 1))])),
     (
         "more than one rack",
-        one_waits(changed(GANG, topology=a_job(within="rack").topology), cluster=racks(2, 1)),
+        one_waits(evolve(GANG, topology=a_job(within="rack").topology), cluster=racks(2, 1)),
         starts("w", [("r1-n1", range(8)), ("r2-n1", range(8))]),
     ),
     (
@@ -124,12 +124,12 @@ def test_a_bad_start_is_noticed(problem: str, scenario: Scenario, plan: Plan) ->
 
 
 def test_ranks_with_a_gap_are_noticed() -> None:
-    plan = a_plan(starts=(Start(job=JobId("w"), workers=(changed(workers([("n1", (0, 1))])[0], rank=1),)),))
+    plan = a_plan(starts=(Start(job=JobId("w"), workers=(evolve(workers([("n1", (0, 1))])[0], rank=1),)),))
     assert any("ranks" in found for found in violations(one_waits(), plan))
 
 
 def test_a_tensor_group_may_span_the_nodes_of_its_nvlink_domain() -> None:
-    cluster = changed(racks(1, 2), nvlink_level=LevelName("rack"))
+    cluster = evolve(racks(1, 2), nvlink_level=LevelName("rack"))
     plan = starts("w", [("r1-n1", (0, 1)), ("r1-n2", (0, 1))])
     assert violations(one_waits(a_job(gpus=2, workers=2, tensor=4), cluster=cluster), plan) == ()
 
@@ -148,7 +148,7 @@ def test_contradictions_between_lists_are_noticed() -> None:
     hold = a_hold("w", [("n1", (0, 1))], in_hours=1)
     blocked = Blocked(parts=((JobId("w"),),), code=ReasonCode.CAPACITY)
     assert "w is started twice" in violations(scenario, a_plan(starts=(start, start)))
-    assert "w is started and promised a start" in violations(scenario, a_plan(starts=(start,), holds=(hold,)))
+    assert "w is started and promised a start" in violations(scenario, a_plan(starts=(start,), promises=(hold,)))
     assert "w is started and blocked" in violations(scenario, a_plan(starts=(start,), blocked=(blocked,)))
     assert "w waits and nothing is said about it" in violations(scenario, a_plan())
 
@@ -191,7 +191,7 @@ def test_bad_resizes_are_noticed() -> None:
     assert any("sizes are not" in found for found in violations(scenario, resizes(four[:3], 1)))
     assert any("for nobody" in found for found in violations(scenario, resizes(four[:1], 2)))
     assert any("moves workers" in found for found in violations(scenario, resizes([four[0], ("n2", (0, 1))], 2)))
-    rigid = a_scenario(flat(1), running=[changed(an_elastic_job(1), spec=SMALL)])
+    rigid = a_scenario(flat(1), running=[evolve(an_elastic_job(1), spec=SMALL)])
     assert any("not elastic" in found for found in violations(rigid, resizes(four[:2], 1)))
 
 
@@ -202,7 +202,7 @@ def test_gpus_that_a_shrinking_job_gives_up_are_not_free_yet() -> None:
         2,
         for_job="p",
         starts=(Start(job=JobId("w"), workers=workers([("n1", (2, 3))])),),
-        holds=(a_hold("p", [("n1", (4, 5))], in_hours=1),),
+        promises=(a_hold("p", [("n1", (4, 5))], in_hours=1),),
     )
     assert any("used 2000" in found for found in violations(scenario, plan))
 
@@ -233,7 +233,7 @@ SHELTERED = a_team("b", guaranteed={"*": 8}, tiers=(TierName("exploratory"),))
 EVICTIONS: list[tuple[str, Scenario, Plan]] = [
     ("tier is not lower", preemption(a_job(gpus=8)), an_eviction()),
     ("does not preempt", preemption(VICTIM, VICTIM), an_eviction()),
-    ("not preemptible", preemption(changed(VICTIM, preemptible=False)), an_eviction()),
+    ("not preemptible", preemption(evolve(VICTIM, preemptible=False)), an_eviction()),
     (
         "not preemptible",
         preemption(a_job(gpus=8, tier="production"), a_job(gpus=8, tier="production")),
@@ -262,13 +262,13 @@ EVICTIONS: list[tuple[str, Scenario, Plan]] = [
     ),
     (
         "inside its guarantee",
-        preemption(changed(STANDARD, tier=TierName("exploratory")), OWNER, teams=[SHELTERED]),
+        preemption(evolve(STANDARD, tier=TierName("exploratory")), OWNER, teams=[SHELTERED]),
         an_eviction(),
     ),
-    ("has not outstayed", preemption(), an_eviction(why=Why.HOLD)),
+    ("has not outstayed", preemption(), an_eviction(why=Why.PROMISE)),
     ("cannot be moved", preemption(), an_eviction(why=Why.CONSOLIDATION)),
     ("nowhere to go", preemption(), an_eviction(why=Why.CONSOLIDATION)),
-    ("promised nothing", preemption(), changed(an_eviction(), holds=())),
+    ("promised nothing", preemption(), evolve(an_eviction(), promises=())),
     ("used 2000", preemption(), an_eviction(in_hours=0)),
 ]
 
@@ -279,7 +279,7 @@ def test_an_illegal_eviction_is_noticed(problem: str, scenario: Scenario, plan: 
 
 
 @pytest.mark.parametrize(
-    "borrower", [STANDARD, changed(STANDARD, preemptible=False), changed(STANDARD, tier=TierName("production"))]
+    "borrower", [STANDARD, evolve(STANDARD, preemptible=False), evolve(STANDARD, tier=TierName("production"))]
 )
 def test_a_team_may_reclaim_what_another_borrowed_in_every_tier(borrower: JobSpec) -> None:
     assert violations(preemption(borrower, OWNER, teams=[A_OWNS]), an_eviction(why=Why.RECLAIM)) == ()
@@ -290,15 +290,15 @@ def test_an_overdue_job_beside_the_promised_gpus_is_not_in_the_way() -> None:
     scenario = a_scenario(flat(1), running=[overdue], waiting=[waits("w", a_job(gpus=4))])
     on, beside = (a_hold("w", [("n1", gpus)], in_hours=0.1) for gpus in (range(4), range(4, 8)))
     lost = 4 * 2 * HOUR_MS
-    assert violations(scenario, evicts("v", "w", on, why=Why.HOLD, lost_gpu_ms=lost)) == ()
-    noticed = violations(scenario, evicts("v", "w", beside, why=Why.HOLD, lost_gpu_ms=lost))
+    assert violations(scenario, evicts("v", "w", on, why=Why.PROMISE, lost_gpu_ms=lost)) == ()
+    noticed = violations(scenario, evicts("v", "w", beside, why=Why.PROMISE, lost_gpu_ms=lost))
     assert any("not in the way" in found for found in noticed)
 
 
 def test_who_is_leaving_cannot_be_told_again() -> None:
-    leaving = changed(preemption().running[0], leaving_by_ms=NOW_MS + MINUTE_MS)
+    leaving = evolve(preemption().running[0], leaving_by_ms=NOW_MS + MINUTE_MS)
     assert any(
-        "leaving already" in found for found in violations(changed(preemption(), running=(leaving,)), an_eviction())
+        "leaving already" in found for found in violations(evolve(preemption(), running=(leaving,)), an_eviction())
     )
 
 

@@ -9,7 +9,7 @@ from muster.model.ids import GpuType
 from muster.model.job import WaitingJob
 from muster.model.plan import Basis, Blocked, Eviction, Plan, ReasonCode, Why
 from muster.model.policy import HOUR_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, runs, waits
 
 MIXED = a_cluster(a_node("f", gpu_type="h100"), a_node("s", gpu_type="k80"))
@@ -26,7 +26,7 @@ def a_move(
     moves = Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=0)
     others = tuple(a_hold(each.id, [(origin, range(8))], in_hours=200) for each in promised)
     blocked = tuple(Blocked(parts=((each.id,),), code=ReasonCode.CAPACITY) for each in waiting)
-    made = Plan(version=0, now_ms=NOW_MS, evictions=(moves,), holds=(hold, *others), blocked=blocked)
+    made = Plan(version=0, now_ms=NOW_MS, evictions=(moves,), promises=(hold, *others), blocked=blocked)
     return violations(scenario, made)
 
 
@@ -47,7 +47,7 @@ DUE = {"teams": [a_team("default")]}
         ({"waiting": (gave_way(starved=True),)} | DUE, True),
         ({"waiting": (gave_way(tier="production"),)} | DUE, True),
         ({"waiting": (waits("w", a_job(gpus=8, workers=2)),)} | DUE, True),
-        ({"waiting": (gave_way(),), "policy": changed(KNOWN, turns=False)} | DUE, True),
+        ({"waiting": (gave_way(),), "policy": evolve(KNOWN, turns=False)} | DUE, True),
         ({"promised": (waits("w", a_job(gpus=8)),)}, True),
     ],
     ids=["gave way", "of a lower tier", "no dues", "starved", "of a higher tier", "never ran", "no turns", "promised"],
@@ -64,7 +64,7 @@ def test_a_move_for_itself_that_gains_nothing_or_too_little_or_harms_others_is_n
     for problem, found in (
         ("no faster", a_move(policy=Policy())),
         ("no faster", a_move(origin="f", to="s")),
-        ("gains less", a_move(policy=changed(KNOWN, restart_cost_ms=HOUR_MS))),
+        ("gains less", a_move(policy=evolve(KNOWN, restart_cost_ms=HOUR_MS))),
         ("somebody waits", a_move(waiting=(waits("w", a_job(gpus=8, workers=2)),))),
     ):
         assert any(problem in each for each in found), problem

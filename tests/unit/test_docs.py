@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from muster.cli.main import app
 from muster.core.offline import decide
-from muster.formats.document import parse_document
-from muster.formats.plan_answer import answer
-from muster.formats.scenario_file import scenario_from_document
+from muster.formats.scenarios.plan_answer import answer
+from muster.formats.scenarios.scenario_file import scenario_from_document
+from muster.formats.text.document import parse_document
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "muster"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from muster import locks, main
 from muster.cli.main import app
-from muster.formats.database_url import has_password
+from muster.formats.rules.database_url import has_password
 from muster.locks import alone_in
 from muster.model.errors import Refused
 from muster.processes import root_warning

@@ -11,7 +11,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.errors import InvalidInput
 from muster.model.plan import Plan
 from muster.model.policy import Order, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.policies import NamedPolicy, find_policy, hidden_plug_ins, policy_names
 from muster.sim.replay import replay
 from tests.builders import flat
@@ -42,7 +42,7 @@ def planner_that_leaves(_snapshot: Snapshot, _now_ms: int) -> Plan:
 
 def planner_of_doubles(snapshot: Snapshot, now_ms: int) -> Plan:
     made = plan(snapshot, now_ms)
-    return changed(made, starts=made.starts * 2)
+    return evolve(made, starts=made.starts * 2)
 
 
 LEAVING = replace(SLOTH, planner=planner_that_leaves)

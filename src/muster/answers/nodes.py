@@ -41,6 +41,8 @@ class Node(Answer):
     """Those that run here and that you may see."""
     because: str | None
     """Why it is in this state."""
+    engine: str
+    """What starts processes there: `local` is this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

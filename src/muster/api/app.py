@@ -7,15 +7,16 @@ from typing import Any
 from fastapi import FastAPI
 
 from muster import __version__
-from muster.api import openapi, problems
+from muster.api import openapi
 from muster.api.deps import Deps
-from muster.api.failures import Failures
 from muster.api.front.body_limit import BodyLimit
 from muster.api.front.entrance import Entrance
 from muster.api.front.headers import Headers
 from muster.api.front.hosts import Hosts
+from muster.api.front.meter import Meter
 from muster.api.gate import check_guarded
-from muster.api.meter import Meter
+from muster.api.problems import handlers
+from muster.api.problems.failures import Failures
 from muster.api.routes import (
     attach,
     audit,
@@ -62,7 +63,7 @@ def create_app(deps: Deps) -> FastAPI:
     """An application over one control plane."""
     app = _routed()
     services = app.state.services = Services(deps)
-    problems.install(app)
+    handlers.install(app)
     app.add_middleware(BodyLimit, settings=deps.settings)
     app.add_middleware(Entrance, services=services)
     app.add_middleware(Hosts, allowed=deps.settings.hosts)

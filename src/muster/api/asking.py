@@ -7,7 +7,7 @@ from muster.access.permissions import Permission
 from muster.access.principal import may
 from muster.api.gate import Caller
 from muster.engine.engine import Engine
-from muster.live.inbox import Wish
+from muster.live.inbox import Action
 from muster.model.access import EVERY_TEAM
 from muster.model.array import JobRecord
 from muster.model.errors import NotFound, Refused
@@ -16,11 +16,11 @@ from muster.model.ids import JobId, TeamPath
 T = TypeVar("T")
 
 
-async def change(caller: Caller, action: str, subject: str, wish: Wish[T], *, reason: str = "", **more: str) -> T:
+async def change(caller: Caller, action: str, subject: str, step: Action[T], *, reason: str = "", **more: str) -> T:
     """Have it done, and written down who did it; answered once both are durable."""
 
     def audited(engine: Engine, now_ms: int) -> T:
-        outcome = wish(engine, now_ms)
+        outcome = step(engine, now_ms)
         engine.audit(entry(caller.principal, now_ms, action, subject, reason=reason, **more))
         return outcome
 

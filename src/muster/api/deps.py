@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.api.concealing import Concealing
 from muster.api.front.hosts import AllowedHosts
-from muster.api.ports import LogSource, Terminals
+from muster.api.problems.concealing import Concealing
+from muster.backends.base import LiveBackend
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
@@ -51,8 +51,7 @@ class Deps:
     audit: AuditTrail
     events: EventPages
     jobs: JobArchive
-    logs: LogSource
-    terminals: Terminals
+    backend: LiveBackend
     clock: Clock
     metrics: Metrics = field(default_factory=Metrics)
     settings: Settings = Settings()

@@ -11,15 +11,15 @@ from muster.access.permissions import Permission
 from muster.access.principal import Principal
 from muster.api.deps import Deps
 from muster.api.front.denials import Denials
+from muster.api.front.fair_queue import FairQueue
 from muster.api.front.rates import Rates, refuse_if_too_often
-from muster.api.front.turns import Turns
-from muster.api.hub import Hub
-from muster.api.job_list import JobList
-from muster.api.outlook import Outlook
-from muster.api.places import Places
+from muster.api.lookups.explanations import Explanations
+from muster.api.lookups.job_list import JobList
+from muster.api.lookups.records import Records
 from muster.api.reading.readers import Readers
-from muster.api.records import Records
-from muster.live.inbox import Wish
+from muster.api.streams.hub import Hub
+from muster.api.streams.places import Places
+from muster.live.inbox import Action
 from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
 from muster.model.limits import (
     LOG_FOLLOWERS,
@@ -48,12 +48,12 @@ class Services:
         self.records = Records(deps.control, deps.jobs)
         self.job_list = JobList(deps.control, self.records)
         self.hub = Hub(deps, self.records)
-        self.outlook = Outlook(deps.control, self.records)
+        self.outlook = Explanations(deps.control, self.records)
         self.closing = asyncio.Event()
         """Set when the server stops: whatever streams, ends."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
         self.strangers = Rates(STRANGERS_PER_S, deps.settings.strangers_at_once)
-        self.turns = Turns(TURNS, each=TURNS_EACH, alone=TURNS_ALONE, waiting=TURNS_WAITING)
+        self.turns = FairQueue(TURNS, each=TURNS_EACH, alone=TURNS_ALONE, waiting=TURNS_WAITING)
         self.denials = Denials(deps.control, deps.clock.now_ms)
         self.readers = Readers()
         self.followers = Places(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
@@ -85,9 +85,9 @@ class Services:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._terminal_threads, partial(act, *given, **more))
 
-    async def ask(self, wish: Wish[T]) -> T:
+    async def ask(self, action: Action[T]) -> T:
         """Have something done by the writer; answered once it is durable."""
-        return await asyncio.wrap_future(self.deps.control.ask(wish))
+        return await asyncio.wrap_future(self.deps.control.ask(action))
 
     async def note_denial(self, principal: Principal, action: str, subject: str) -> None:
         """Have it written that somebody was refused a change."""

@@ -17,10 +17,45 @@ The contract that every adapter keeps, and that lets either side forget or repea
   on its way there comes too late then.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from muster.model.events import ObservedEvent
+from muster.model.ids import JobId
 from muster.model.instructions import Command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputPart:
+    """A part of what a worker printed."""
+
+    data: bytes
+    start: int
+    """The offset of the first byte; larger than asked for when what was asked for is no longer kept."""
+    end: int
+    """The offset to ask for next."""
+    is_complete: bool
+    """True when there is nothing after `end` and there will not be."""
+
+
+class Terminal(Protocol):
+    """One who is attached to the terminal of a worker. May wait: one thread reads, another writes."""
+
+    def read(self) -> bytes:
+        """Wait for more output; empty when there will be none, also once it was closed."""
+        ...
+
+    def type(self, data: bytes) -> None:
+        """Type this."""
+        ...
+
+    def resize(self, rows: int, columns: int) -> None:
+        """The window has another size."""
+        ...
+
+    def close(self) -> None:
+        """Detach, and let `read` return; the job goes on."""
+        ...
 
 
 class Backend(Protocol):
@@ -36,7 +71,7 @@ class Backend(Protocol):
 
 
 class LiveBackend(Backend, Protocol):
-    """A backend that keeps what it reported until it is known to be written down."""
+    """What a control plane needs: reports are kept until they are written down, and people see what workers print."""
 
     @property
     def has_caught_up(self) -> bool:
@@ -49,4 +84,15 @@ class LiveBackend(Backend, Protocol):
 
     def decided(self) -> None:
         """Whatever is due was acted upon; while this is not said, nodes keep limits by themselves."""
+        ...
+
+    def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
+        """At most `limit` bytes of what a worker printed, from an offset on; a negative one counts from the end.
+
+        Called on threads, as it may wait for a disk. Raises `NotFound` when the worker has printed nothing.
+        """
+        ...
+
+    def attach(self, job: JobId) -> Terminal:
+        """Sit down at the terminal of a job's first worker; raises `NotFound` when it has none."""
         ...

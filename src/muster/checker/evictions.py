@@ -7,7 +7,7 @@ from muster.checker.facts import Facts, Stay
 from muster.checker.moves import move_problems
 from muster.model.ids import GpuType, TeamPath
 from muster.model.job import RunningJob
-from muster.model.plan import Basis, Eviction, Hold, Why
+from muster.model.plan import Basis, Eviction, Promise, Why
 from muster.model.resources import GPU_MILLI
 from muster.model.team import ANY_TYPE, ancestors
 
@@ -22,13 +22,13 @@ def eviction_problems(facts: Facts) -> Iterator[str]:
 
 
 def _common(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    if eviction.for_job not in facts.holds:
+    if eviction.for_job not in facts.promises:
         yield "whoever it is for was promised nothing"
     saved_ms = max(victim.started_ms, victim.checkpointed_ms or victim.started_ms)
     gpu_milli = facts.demand(victim.spec, victim.workers)[ANY_TYPE]
     if eviction.lost_gpu_ms != max(0, facts.now_ms - saved_ms) * gpu_milli // GPU_MILLI:
         yield f"it does not lose {eviction.lost_gpu_ms} GPU-milliseconds"
-    if eviction.why is Why.HOLD:
+    if eviction.why is Why.PROMISE:
         return
     is_protected = not victim.spec.preemptible or not facts.scenario.tiers[facts.rank(victim.spec)].preemptible
     if is_protected and eviction.why is not Why.RECLAIM:
@@ -46,7 +46,7 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
         case Why.RECLAIM:
             yield from _rights(facts, eviction)
             yield from _reclaim(facts, place, eviction, victim)
-        case Why.HOLD:
+        case Why.PROMISE:
             if not facts.is_overdue(victim):
                 yield "it has not outstayed its time"
             if not _in_the_way(facts, eviction, victim):
@@ -94,11 +94,11 @@ def _rights(facts: Facts, eviction: Eviction) -> Iterator[str]:
 
 def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
     """Judged where the two branches of the team tree part: mine is owed, theirs borrows; in every tier."""
-    hold = facts.holds.get(eviction.for_job)
-    if hold is None:
+    promise = facts.promises.get(eviction.for_job)
+    if promise is None:
         return
     mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
-    if not _is_owed(facts, mine, hold):
+    if not _is_owed(facts, mine, promise):
         yield f"team {mine} would be beyond its guarantee"
     if not _borrows(facts, place, theirs, victim):
         yield f"team {theirs} does not borrow"
@@ -106,16 +106,16 @@ def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -
 
 def _sheltered(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
     """Where tiers are bound, a team that would itself borrow stops nobody whose team is inside its guarantee."""
-    hold = facts.holds.get(eviction.for_job)
+    promise = facts.promises.get(eviction.for_job)
     mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
     is_closed = any(team.tiers is not None for team in facts.scenario.teams)
-    if hold is None or mine == theirs or not is_closed:
+    if promise is None or mine == theirs or not is_closed:
         return
-    if not _is_owed(facts, mine, hold) and not _borrows(facts, place, theirs, victim):
+    if not _is_owed(facts, mine, promise) and not _borrows(facts, place, theirs, victim):
         yield f"team {theirs} is inside its guarantee and team {mine} is not"
 
 
-def _is_owed(facts: Facts, team: TeamPath, hold: Hold) -> bool:
+def _is_owed(facts: Facts, team: TeamPath, promise: Promise) -> bool:
     """True when the team would be inside its guarantee with what was promised."""
     staying = [
         stay
@@ -123,7 +123,7 @@ def _is_owed(facts: Facts, team: TeamPath, hold: Hold) -> bool:
         if not stay.is_new and stay.job not in facts.evictions and not _leaves(facts, stay)
     ]
     owed = _guaranteed(facts, team)
-    wanted = facts.demand(facts.spec(hold.job), hold.workers)
+    wanted = facts.demand(facts.spec(promise.job), promise.workers)
     using = facts.usage(team, staying) + wanted
     named = [gpu_type for gpu_type, milli in wanted.items() if milli and gpu_type in owed]
     return bool(named) and all(using[gpu_type] <= owed[gpu_type] for gpu_type in named)
@@ -132,7 +132,7 @@ def _is_owed(facts: Facts, team: TeamPath, hold: Hold) -> bool:
 def _borrows(facts: Facts, place: int, team: TeamPath, victim: RunningJob) -> bool:
     """True when the team still had more than its guarantee when it was this victim's turn."""
     gone = {entry.job: None for entry in facts.plan.evictions[:place]}
-    departures = {hold.job: None for hold in facts.plan.holds if hold.basis is Basis.DEPARTURES}
+    departures = {promise.job: None for promise in facts.plan.promises if promise.basis is Basis.DEPARTURES}
     there = [
         stay
         for stay in facts.stays()
@@ -164,12 +164,12 @@ def _parting(one: TeamPath, other: TeamPath) -> tuple[TeamPath, TeamPath]:
 
 
 def _in_the_way(facts: Facts, eviction: Eviction, victim: RunningJob) -> bool:
-    hold = facts.holds.get(eviction.for_job)
-    if hold is None:
+    promise = facts.promises.get(eviction.for_job)
+    if promise is None:
         return False
     spec = facts.spec(eviction.for_job)
     for theirs in victim.workers:
-        for ours in hold.workers:
+        for ours in promise.workers:
             if theirs.node != ours.node:
                 continue
             used, wanted = victim.spec.role(theirs.role).request, spec.role(ours.role).request
@@ -184,7 +184,7 @@ def _in_the_way(facts: Facts, eviction: Eviction, victim: RunningJob) -> bool:
 
 def _too_often(facts: Facts) -> Iterator[str]:
     recent = dict(facts.scenario.recent_preemptions)
-    told = Counter(facts.spec(entry.job).team for entry in facts.plan.evictions if entry.why is not Why.HOLD)
+    told = Counter(facts.spec(entry.job).team for entry in facts.plan.evictions if entry.why is not Why.PROMISE)
     for team, count in told.items():
         if count + recent.get(team, 0) > facts.scenario.policy.preemptions_per_team_hour:
             yield f"team {team}: more of its jobs are told to leave than may be in an hour"

@@ -48,7 +48,7 @@ class Facts:
         self.waiting = {job.id: job for job in scenario.waiting}
         self.evictions = {entry.job: entry for entry in plan.evictions}
         self.resizes = {entry.job: entry for entry in plan.resizes}
-        self.holds = {entry.job: entry for entry in plan.holds}
+        self.promises = {entry.job: entry for entry in plan.promises}
 
     def unknown_names(self) -> Iterator[str]:
         """Jobs, nodes and roles in the plan that the scenario does not know; nothing else can be said of those."""
@@ -56,7 +56,7 @@ class Facts:
             ("start", [entry.job for entry in self.plan.starts], self.waiting),
             ("eviction", [entry.job for entry in self.plan.evictions], self.running),
             ("resize", [entry.job for entry in self.plan.resizes], self.running),
-            ("hold", [entry.job for entry in self.plan.holds], self.waiting | self.running),
+            ("hold", [entry.job for entry in self.plan.promises], self.waiting | self.running),
             ("blocked", [job for entry in self.plan.blocked for job in entry.jobs], self.waiting),
         ):
             yield from (f"{kind} of {job}: no such job there" for job in jobs if job not in known)
@@ -69,7 +69,7 @@ class Facts:
     def _placements(self) -> Iterator[tuple[JobId, Placement]]:
         yield from ((entry.job, entry.workers) for entry in self.plan.starts)
         yield from ((entry.job, entry.workers) for entry in self.plan.resizes)
-        yield from ((entry.job, entry.workers) for entry in self.plan.holds)
+        yield from ((entry.job, entry.workers) for entry in self.plan.promises)
 
     def spec(self, job: JobId) -> JobSpec:
         """What a job asked for."""
@@ -109,9 +109,11 @@ class Facts:
             spec = self.spec(start.job)
             end_ms = self.now_ms + self.limit_ms(spec)
             found.append(self._stay(start.job, start.workers, self.now_ms, end_ms, is_new=True))
-        for hold in self.plan.holds:
-            end_ms = hold.start_ms + self.limit_ms(self.spec(hold.job))
-            found.append(self._stay(hold.job, hold.workers, hold.start_ms, end_ms, is_new=True, is_promised=True))
+        for promise in self.plan.promises:
+            end_ms = promise.start_ms + self.limit_ms(self.spec(promise.job))
+            found.append(
+                self._stay(promise.job, promise.workers, promise.start_ms, end_ms, is_new=True, is_promised=True)
+            )
         return tuple(found)
 
     def _running_stays(self, job: RunningJob) -> list[Stay]:

@@ -16,16 +16,16 @@ def list_problems(facts: Facts) -> Iterator[str]:
     yield from _twice("started", starts)
     yield from _twice("evicted", [entry.job for entry in plan.evictions])
     yield from _twice("resized", [entry.job for entry in plan.resizes])
-    yield from _twice("promised", [entry.job for entry in plan.holds])
+    yield from _twice("promised", [entry.job for entry in plan.promises])
     yield from _twice("blocked", blocked)
-    yield from (f"{job} is started and promised a start" for job in starts if job in facts.holds)
+    yield from (f"{job} is started and promised a start" for job in starts if job in facts.promises)
     yield from (f"{job} is started and blocked" for job in starts if job in blocked)
     yield from (f"{job} is evicted and resized" for job in facts.evictions if job in facts.resizes)
     yield from _not_allowed(facts, starts)
     for resize in plan.resizes:
         yield from _resize_problems(facts, resize)
     for job in facts.scenario.waiting:
-        if not job.held and not job.unmet and job.id not in (*starts, *facts.holds, *blocked):
+        if not job.held and not job.unmet and job.id not in (*starts, *facts.promises, *blocked):
             yield f"{job.id} waits and nothing is said about it"
 
 
@@ -34,14 +34,14 @@ def _twice(what: str, jobs: list[JobId]) -> Iterator[str]:
 
 
 def _not_allowed(facts: Facts, starts: list[JobId]) -> Iterator[str]:
-    for job in (*starts, *facts.holds):
+    for job in (*starts, *facts.promises):
         waiting = facts.waiting.get(job)
         if waiting is not None and (waiting.held or waiting.unmet):
             yield f"{job} may not start yet: it is held or waits for another job"
     for job in (*facts.evictions, *facts.resizes):
         if facts.running[job].leaving_by_ms is not None:
             yield f"{job} is leaving already"
-    for job in facts.holds:
+    for job in facts.promises:
         if job in facts.running and job not in facts.evictions and facts.running[job].leaving_by_ms is None:
             yield f"{job} runs and is promised a start"
 
@@ -52,5 +52,5 @@ def _resize_problems(facts: Facts, resize: Resize) -> Iterator[str]:
         yield f"resize of {resize.job}: the sizes are not those of its workers"
     if facts.spec(resize.job).elastic_role is None:
         yield f"resize of {resize.job}: it is not elastic"
-    if len(resize.workers) < len(before) and resize.for_job not in facts.holds:
+    if len(resize.workers) < len(before) and resize.for_job not in facts.promises:
         yield f"{resize.job} shrinks for nobody who was promised a start"

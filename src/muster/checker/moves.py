@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from muster.checker.facts import Facts
 from muster.model.job import Placement, RunningJob, WaitingJob
-from muster.model.plan import Eviction, Hold
+from muster.model.plan import Eviction, Promise
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 from muster.model.team import ANY_TYPE
@@ -14,22 +14,22 @@ def move_problems(facts: Facts, eviction: Eviction, victim: RunningJob) -> Itera
     """Only who has saved itself moves, and only to a place that it was promised."""
     if not facts.scenario.policy.consolidation or not victim.spec.can_resume or victim.checkpointed_ms is None:
         yield "it cannot be moved"
-    hold = facts.holds.get(victim.id)
-    if hold is None:
+    promise = facts.promises.get(victim.id)
+    if promise is None:
         yield "it has nowhere to go"
     elif eviction.for_job == victim.id:
-        yield from _for_itself(facts, eviction, victim, hold)
+        yield from _for_itself(facts, eviction, victim, promise)
 
 
-def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, hold: Hold) -> Iterator[str]:
+def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, promise: Promise) -> Iterator[str]:
     """To faster GPUs, if that pays, and only while nobody waits who comes first."""
-    before_milli, after_milli = (_speed_milli(facts, victim.spec, each) for each in (victim.workers, hold.workers))
+    before_milli, after_milli = (_speed_milli(facts, victim.spec, each) for each in (victim.workers, promise.workers))
     if after_milli <= before_milli:
         yield "it moves to GPUs that are no faster"
     elif not _pays(facts, eviction, victim, before_milli, after_milli):
         yield "it gains less than the move costs"
     blocked = [job for entry in facts.plan.blocked for job in entry.jobs]
-    promised = [job for job in facts.holds if job in facts.waiting]
+    promised = [job for job in facts.promises if job in facts.waiting]
     if any(_comes_before(facts, facts.waiting[job], victim) for job in blocked) or (promised and not _by_due(facts)):
         yield "it takes for itself what somebody waits for"
 

@@ -6,7 +6,7 @@ from muster.checker.facts import Facts, resized
 from muster.model.ids import JobId
 from muster.model.job import Placement, Worker
 from muster.model.resources import GPU_MILLI
-from muster.model.spec import JobSpec, Role
+from muster.model.spec import JobSpec, RoleSpec
 
 
 def seat_problems(facts: Facts) -> Iterator[str]:
@@ -19,8 +19,10 @@ def seat_problems(facts: Facts) -> Iterator[str]:
         if gone and added:
             yield f"resize of {resize.job}: moves workers"
         yield from _gang(facts, f"resize of {resize.job}", resize.job, resize.workers, added, None)
-    for hold in plan.holds:
-        yield from _gang(facts, f"hold of {hold.job}", hold.job, hold.workers, hold.workers, hold.start_ms)
+    for promise in plan.promises:
+        yield from _gang(
+            facts, f"hold of {promise.job}", promise.job, promise.workers, promise.workers, promise.start_ms
+        )
 
 
 def _gang(
@@ -67,7 +69,7 @@ def _types(facts: Facts, spec: JobSpec, workers: Placement) -> Iterator[str]:
         )
 
 
-def _gpu_workers(role: Role, workers: Placement) -> list[Worker]:
+def _gpu_workers(role: RoleSpec, workers: Placement) -> list[Worker]:
     return [worker for worker in workers if worker.role == role.name and role.request.gpu_milli]
 
 
@@ -85,14 +87,14 @@ def _places(facts: Facts, spec: JobSpec, new: Iterable[Worker]) -> Iterator[str]
 
 
 def _topology(facts: Facts, job: JobId, spec: JobSpec, workers: Placement, starts_ms: int | None) -> Iterator[str]:
-    wish = spec.topology
-    if wish.within is not None and _spread(facts, workers, wish.within) > 1:
-        yield f"spread over more than one {wish.within}"
+    topology = spec.topology
+    if topology.within is not None and _spread(facts, workers, topology.within) > 1:
+        yield f"spread over more than one {topology.within}"
     waiting = facts.waiting.get(job)
-    if wish.prefer is None or waiting is None or starts_ms is None:
+    if topology.prefer is None or waiting is None or starts_ms is None:
         return
-    if starts_ms < waiting.submitted_ms + wish.relax_after_ms and _spread(facts, workers, wish.prefer) > 1:
-        yield f"spread over more than one {wish.prefer} before it has waited long enough for one"
+    if starts_ms < waiting.submitted_ms + topology.relax_after_ms and _spread(facts, workers, topology.prefer) > 1:
+        yield f"spread over more than one {topology.prefer} before it has waited long enough for one"
 
 
 def _spread(facts: Facts, workers: Iterable[Worker], level: str) -> int:

@@ -14,28 +14,28 @@ import typer
 from typer.core import TyperGroup
 
 from muster import __version__
-from muster.cli.access import login, token, whoami
-from muster.cli.attach import attach
-from muster.cli.audit import audit
-from muster.cli.changes import cancel, hold, release, retry, update
-from muster.cli.demo import demo
-from muster.cli.events import events
-from muster.cli.exits import Exit, exit_of_error
-from muster.cli.export import export
-from muster.cli.jobs import ps, show, why
-from muster.cli.logs import logs
-from muster.cli.nodes import drain, nodes, undrain
-from muster.cli.plan import plan
-from muster.cli.quarantine import quarantine
-from muster.cli.run import PASSED_ON, run
-from muster.cli.screen import note, show_text
-from muster.cli.server import down, up
-from muster.cli.simulate import simulate
-from muster.cli.story import story
-from muster.cli.submit import submit
-from muster.cli.teams import quota, teams
-from muster.cli.top import top
-from muster.cli.wait import wait
+from muster.cli.commands.access import login, token, whoami
+from muster.cli.commands.attach import attach
+from muster.cli.commands.audit import audit
+from muster.cli.commands.changes import cancel, hold, release, retry, update
+from muster.cli.commands.events import events
+from muster.cli.commands.export import export
+from muster.cli.commands.jobs import ps, show, why
+from muster.cli.commands.logs import logs
+from muster.cli.commands.nodes import drain, nodes, undrain
+from muster.cli.commands.plan import plan
+from muster.cli.commands.quarantine import quarantine
+from muster.cli.commands.run import PASSED_ON, run
+from muster.cli.commands.story import story
+from muster.cli.commands.submit import submit
+from muster.cli.commands.teams import quota, teams
+from muster.cli.commands.top import top
+from muster.cli.commands.wait import wait
+from muster.cli.server.demo import demo
+from muster.cli.server.up_and_down import down, up
+from muster.cli.simulation.simulate import simulate
+from muster.cli.terminal.exits import Exit, exit_of_error
+from muster.cli.terminal.screen import note, show_text
 from muster.model.compiling import is_compiled
 from muster.model.errors import MusterError
 

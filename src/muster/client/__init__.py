@@ -1,6 +1,14 @@
 """Talk to a Muster server from Python: `Client` has a method for each thing that the API does.
 
-    from muster import Client
+    client            the methods
+    address           where the server is and who asks
+    transport pauses  one request and its answer, and how often to ask again
+    streams           answers that go on
+    job_source        a job file -> what is sent
+    answers building  what the server answers, and how it is made of JSON
+    problems          an answer that is not what was asked for
+
+from muster import Client
 
     with Client() as muster:
         job = muster.submit({"name": "hello", "run": "echo hello"})

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.formats.document import Document, parse_document, read_document
-from muster.formats.job_document import job_document
-from muster.formats.job_file import job_from_document
+from muster.formats.jobs.job_document import job_document
+from muster.formats.jobs.job_file import job_from_document
+from muster.formats.text.document import Document, parse_document, read_document
 from muster.model.errors import InvalidInput
-from muster.model.records import changed
+from muster.model.records import evolve
 
 
 def read_source(source: str | Path) -> tuple[dict[str, Any], str]:
@@ -22,7 +22,7 @@ def read_source(source: str | Path) -> tuple[dict[str, Any], str]:
 def completed(document: Document, *, environment: Mapping[str, str] = os.environ, folder: str = "") -> dict[str, Any]:
     """The job in a document as plain values. It runs in `folder`, the present one if empty, unless it says where."""
     spec = job_from_document(document, environment=environment)
-    return job_document(changed(spec, workdir=spec.workdir or folder or present_folder()))
+    return job_document(evolve(spec, workdir=spec.workdir or folder or present_folder()))
 
 
 def present_folder() -> str:

@@ -1,1 +1,14 @@
-"""Pure decisions: no clock, randomness, I/O, logging or environment. Imports `muster.model` only."""
+"""Pure decisions: no clock, randomness, I/O, logging or environment. Imports `muster.model` only.
+
+cluster                what is free, and what a gang asks for
+order                  who goes next: tiers, quota, fair share, run times
+snapshot               the scheduling state that a plan is made from
+planning               `plan(snapshot, now_ms)`: what starts, yields and is promised
+plan_lint              what is wrong with a plan
+admission team_bounds  whether a job may enter the queue at all
+explaining             why a job waits, and until when
+offline                one cycle on plain values: admit, plan, lint, explain
+lifecycle              what an event makes of a job
+health                 from signals to a verdict about a node
+pricing                what a job would use up, and what that costs
+"""

@@ -5,17 +5,17 @@ team of the job may not ask for. Everything that only needs patience is admitted
 """
 
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.gang import Gang, gang_of
+from muster.core.cluster.setting import Setting
 from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
-from muster.core.gang import Gang, gang_of
 from muster.core.planning.placing import fits
-from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
 from muster.core.team_bounds import beyond_bounds
 from muster.model.ids import GpuType, TeamPath
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
-from muster.model.records import Record, changed
+from muster.model.records import Record, evolve
 from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec
 
@@ -127,7 +127,7 @@ def admit(spec: JobSpec, snapshot: Snapshot) -> Admitted | Rejected:
 def bare(snapshot: Snapshot) -> Capacity:
     """The cluster with nothing on it and every node and GPU in order."""
     setting: Setting = snapshot.setting
-    nodes = tuple(changed(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
+    nodes = tuple(evolve(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
     cluster = snapshot.cluster
     tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
     return Capacity.of(tree, FreeStates(), setting.pools)

@@ -13,7 +13,7 @@ from typing import assert_never
 from muster.model.ids import NodeName
 from muster.model.node import Node, NodeState
 from muster.model.policy import MINUTE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 
 
 class Verdict(StrEnum):
@@ -178,8 +178,8 @@ def apply_verdict(node: Node, judgement: Judgement, *, drained_by_health: bool) 
     """The node as the judgement wants it. What an operator took out stays out, and can only be found down."""
     is_out = not node.state.takes_work
     if is_out and not drained_by_health and judgement.verdict is not Verdict.DOWN:
-        return changed(node, bad_gpus=judgement.bad_gpus)
-    return changed(node, state=verdict_state(judgement.verdict, node.state), bad_gpus=judgement.bad_gpus)
+        return evolve(node, bad_gpus=judgement.bad_gpus)
+    return evolve(node, state=verdict_state(judgement.verdict, node.state), bad_gpus=judgement.bad_gpus)
 
 
 def _heartbeat(signals: NodeSignals, policy: HealthPolicy) -> tuple[Finding, ...]:

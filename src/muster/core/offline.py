@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from muster.core.admission import Gate, Rejected
-from muster.core.entitlements import Entitlements
-from muster.core.explain import Explanation, explain_all
+from muster.core.explaining.explain import Explanation, explain_all
+from muster.core.order.entitlements import Entitlements
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.errors import InvariantViolated
 from muster.model.ids import JobId
 from muster.model.plan import Plan, ReasonCode
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 
 
@@ -53,14 +53,14 @@ def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Pla
     still waits.
     """
     snapshot, rejected = _admitted(scenario, entitlements)
-    holds = tuple(hold for hold in decided.holds if hold.job in snapshot.queue.jobs)
-    left = Plan(version=snapshot.version, now_ms=scenario.now_ms, holds=holds, blocked=decided.blocked)
+    holds = tuple(hold for hold in decided.promises if hold.job in snapshot.queue.jobs)
+    left = Plan(version=snapshot.version, now_ms=scenario.now_ms, promises=holds, blocked=decided.blocked)
     return Decision(plan=left, explanations=explain_all(snapshot, left, scenario.now_ms), rejected=rejected)
 
 
 def _admitted(scenario: Scenario, entitlements: Entitlements | None) -> tuple[Snapshot, tuple[Rejection, ...]]:
     """The situation without those waiting jobs that can never run, and who they are."""
-    gate = Gate(Snapshot.of(changed(scenario, running=(), waiting=(), holds=())))
+    gate = Gate(Snapshot.of(evolve(scenario, running=(), waiting=(), promises=())))
     rejected: list[Rejection] = []
     admitted = []
     for job in scenario.waiting:
@@ -69,4 +69,4 @@ def _admitted(scenario: Scenario, entitlements: Entitlements | None) -> tuple[Sn
             rejected.append(Rejection(job=job.id, code=outcome.code, message=outcome.message))
         else:
             admitted.append(job)
-    return Snapshot.of(changed(scenario, waiting=tuple(admitted)), entitlements), tuple(rejected)
+    return Snapshot.of(evolve(scenario, waiting=tuple(admitted)), entitlements), tuple(rejected)

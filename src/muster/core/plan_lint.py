@@ -4,9 +4,9 @@ It looks at the plan as the engine would carry it out and trusts nothing that pl
 checker in `muster.checker` states the same rules a second time without any of the code in here.
 """
 
-from muster.core.footprint import demand_of_running, footprint_of
-from muster.core.gang import tensor_group
-from muster.core.setting import Setting
+from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.gang import tensor_group
+from muster.core.cluster.setting import Setting
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import Placement, Worker, beyond
@@ -18,7 +18,7 @@ def lint(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
     """All violations, in words; empty when the plan may be applied."""
     if plan.version != snapshot.version:
         return (f"plan was made for version {plan.version}, the snapshot is at {snapshot.version}",)
-    if not (plan.changes_anything or plan.holds):
+    if not (plan.changes_anything or plan.promises):
         return ()
     return tuple(_wrong_jobs(plan, snapshot) + _wrong_placements(plan, snapshot) + _wrong_holds(plan, snapshot))
 
@@ -37,7 +37,7 @@ def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> list[str]:
         running = snapshot.running.get(job_id)
         if running is None or running.leaving_by_ms is not None:
             wrong.append(f"{job_id} is evicted or resized but does not run, or is leaving already")
-    wrong += [f"{hold.job} starts and is promised a later start" for hold in plan.holds if hold.job in started]
+    wrong += [f"{hold.job} starts and is promised a later start" for hold in plan.promises if hold.job in started]
     return wrong
 
 
@@ -155,7 +155,7 @@ def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[s
 def _wrong_holds(plan: Plan, snapshot: Snapshot) -> list[str]:
     """Promises to jobs that do not exist, in the past, or on nodes that do not exist."""
     wrong: list[str] = []
-    for hold in plan.holds:
+    for hold in plan.promises:
         if hold.start_ms < plan.now_ms:
             wrong.append(f"{hold.job} is promised a start in the past")
         if hold.job not in snapshot.queue.jobs and hold.job not in snapshot.running:

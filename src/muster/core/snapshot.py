@@ -8,24 +8,24 @@ from bisect import bisect_left, insort
 from collections.abc import ItemsView
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.gang import Demand
+from muster.core.cluster.setting import Setting
 from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree, same_place
-from muster.core.entitlements import Entitlements
-from muster.core.footprint import demand_of_running, footprint_of
-from muster.core.gang import Demand
-from muster.core.pace import Paces, has_slots
-from muster.core.queueing import BACKGROUND, JobClass, WaitingQueue
-from muster.core.quota import Ledger, LimitShare
-from muster.core.recent_preemptions import RecentPreemptions
-from muster.core.run_times import RunTimes, began_ms, run_ms
-from muster.core.setting import Setting
+from muster.core.order.entitlements import Entitlements
+from muster.core.order.pace import Paces, has_slots
+from muster.core.order.queueing import BACKGROUND, JobClass, WaitingQueue
+from muster.core.order.quota import Ledger, LimitShare
+from muster.core.order.recent_preemptions import RecentPreemptions
+from muster.core.order.run_times import RunTimes, began_ms, run_ms
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
 from muster.model.node import ClusterSpec, Node
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.policy import Order
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
 
@@ -66,8 +66,8 @@ class Snapshot:
         self.begins: list[tuple[int, JobId]] = []
         """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
-        self.holds: dict[JobId, Hold] = {}
-        self._held: dict[JobId, tuple[Hold, Footprint | None]] = {}
+        self.promises: dict[JobId, Promise] = {}
+        self._held: dict[JobId, tuple[Promise, Footprint | None]] = {}
         self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
         self.recent_preemptions = RecentPreemptions()
         self.setting: Setting
@@ -97,7 +97,7 @@ class Snapshot:
             made.start(running)
         for waiting in scenario.waiting:
             made.enqueue(waiting)
-        made.hold(scenario.holds)
+        made.promise(scenario.promises)
         made.version = 0
         return made
 
@@ -119,7 +119,7 @@ class Snapshot:
             turn_ms=self.turn_ms,
             running=tuple(self.running.values()),
             waiting=tuple(self.queue.jobs.values()),
-            holds=tuple(self.holds.values()),
+            promises=tuple(self.promises.values()),
         )
 
     @property
@@ -131,7 +131,7 @@ class Snapshot:
     @property
     def is_idle(self) -> bool:
         """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow or run faster."""
-        return not (self.queue.class_of or self.holds or self.elastic or self.paces.slow)
+        return not (self.queue.class_of or self.promises or self.elastic or self.paces.slow)
 
     @property
     def may_upgrade(self) -> bool:
@@ -175,7 +175,7 @@ class Snapshot:
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
         self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
         self.ledger.charge(job.spec.team, demand)
-        if self.holds.pop(job.id, None) is not None:
+        if self.promises.pop(job.id, None) is not None:
             self.releases += 1
 
     def _know(self, job: RunningJob) -> None:
@@ -243,7 +243,7 @@ class Snapshot:
 
         On a full cluster most exits end here.
         """
-        if self.holds or self.elastic or self.may_upgrade:
+        if self.promises or self.elastic or self.may_upgrade:
             return False
         if self.setting.is_strict:
             front = self.queue.front()
@@ -271,10 +271,10 @@ class Snapshot:
 
     def resize(self, job_id: JobId, workers: Placement) -> None:
         """A running job has other workers from now on."""
-        job, hold = self.finish(job_id), self.holds.get(job_id)
-        self.start(changed(job, workers=workers))
-        if hold is not None:
-            self.holds[job_id] = hold
+        job, promise = self.finish(job_id), self.promises.get(job_id)
+        self.start(evolve(job, workers=workers))
+        if promise is not None:
+            self.promises[job_id] = promise
 
     def respecify(self, job_id: JobId, spec: JobSpec) -> None:
         """A running job has another tier, priority or limit from now on."""
@@ -282,12 +282,12 @@ class Snapshot:
         job = self.running[job_id]
         self.running_in[self.setting.tier_rank[job.spec.tier]] -= 1
         self.running_in[self.setting.tier_rank[spec.tier]] += 1
-        self._know(changed(job, spec=spec))
+        self._know(evolve(job, spec=spec))
 
     def checkpointed(self, job_id: JobId, at_ms: int) -> None:
         """A running job has saved itself completely."""
         self.version += 1
-        job = self.running[job_id] = changed(self.running[job_id], checkpointed_ms=at_ms)
+        job = self.running[job_id] = evolve(self.running[job_id], checkpointed_ms=at_ms)
         if job_id in self.elastic:
             self.elastic[job_id] = job
         pace = self.paces.slow.get(job_id)
@@ -297,27 +297,27 @@ class Snapshot:
     def resizable(self, job_id: JobId, can_resize: bool) -> None:
         """A running job may change its size from now on, or may not."""
         self._stir()
-        self._know(changed(self.running[job_id], can_resize=can_resize))
+        self._know(evolve(self.running[job_id], can_resize=can_resize))
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""
         self._stir()
-        self._know(changed(self.running[job_id], leaving_by_ms=by_ms))
+        self._know(evolve(self.running[job_id], leaving_by_ms=by_ms))
 
-    def hold(self, holds: tuple[Hold, ...]) -> None:
+    def promise(self, promises: tuple[Promise, ...]) -> None:
         """These are all promises that stand from now on."""
         self._stir()
         known = self._held
-        self.holds = {hold.job: hold for hold in holds}
-        self._held = {job_id: entry for job_id, entry in known.items() if self.holds.get(job_id) is entry[0]}
+        self.promises = {promise.job: promise for promise in promises}
+        self._held = {job_id: entry for job_id, entry in known.items() if self.promises.get(job_id) is entry[0]}
 
-    def held(self, hold: Hold, spec: JobSpec) -> Footprint | None:
+    def held(self, promise: Promise, spec: JobSpec) -> Footprint | None:
         """What a promise reserves, worked out once; None when one of its nodes no longer exists."""
-        known = self._held.get(hold.job)
-        if known is None or known[0] is not hold:
-            there = all(worker.node in self.setting.tree.index_of for worker in hold.workers)
-            footprint = footprint_of(spec, hold.workers, self.setting.tree) if there else None
-            known = self._held[hold.job] = (hold, footprint)
+        known = self._held.get(promise.job)
+        if known is None or known[0] is not promise:
+            there = all(worker.node in self.setting.tree.index_of for worker in promise.workers)
+            footprint = footprint_of(spec, promise.workers, self.setting.tree) if there else None
+            known = self._held[promise.job] = (promise, footprint)
         return known[1]
 
     def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
@@ -362,7 +362,7 @@ class Snapshot:
         self.entitlements.change_teams(rules.teams, now_ms)
         for team, gpu_ms in usage:
             self.ledger.remember(team, gpu_ms, now_ms)
-        self._reindex(changed(self.scenario(now_ms), tiers=rules.tiers, pools=rules.pools, policy=rules.policy))
+        self._reindex(evolve(self.scenario(now_ms), tiers=rules.tiers, pools=rules.pools, policy=rules.policy))
         self.running_in = [0] * len(rules.tiers)
         for job in self.running.values():
             self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
@@ -379,13 +379,13 @@ class Snapshot:
         """These are all the nodes from now on. Whatever runs does so on nodes that are among them."""
         self._stir()
         self.cluster = cluster
-        self._reindex(changed(self.scenario(0), cluster=cluster))
+        self._reindex(evolve(self.scenario(0), cluster=cluster))
 
     def _rebuild(self, node: Node) -> None:
         """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
-        self.cluster = changed(self.cluster, nodes=(*kept, node))
-        self._reindex(changed(self.scenario(0), cluster=self.cluster))
+        self.cluster = evolve(self.cluster, nodes=(*kept, node))
+        self._reindex(evolve(self.scenario(0), cluster=self.cluster))
 
     def _reindex(self, now: Scenario) -> None:
         self._on_node = {}

@@ -1,15 +1,15 @@
 """Letting a job go on with a gang of its own that is in quarantine."""
 
-from muster.core.footprint import demand_of_running
+from muster.core.cluster.footprint import demand_of_running
 from muster.core.lifecycle import occupied
-from muster.core.lifecycle.standing import GIVEN_UP
-from muster.engine.state import State
+from muster.core.lifecycle.desired import GIVEN_UP
+from muster.engine.folding.state import State
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import Event, GangAdopted, JobSubmitted
 from muster.model.ids import JobId
 from muster.model.job import Job
 from muster.model.quarantine import FoundGang
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
@@ -55,7 +55,7 @@ def _whole_gang(state: State, job: JobId) -> FoundGang:
     generation = max(part.generation for part in parts)
     spec = next((part.spec for part in parts if part.spec is not None), None)
     next_rank = max(part.next_rank for part in parts)
-    return changed(parts[0], workers=tuple(workers), generation=generation, spec=spec, next_rank=next_rank)
+    return evolve(parts[0], workers=tuple(workers), generation=generation, spec=spec, next_rank=next_rank)
 
 
 def _check_job(job: JobId, known: Job | None) -> None:

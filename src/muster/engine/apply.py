@@ -1,7 +1,7 @@
 """From a plan to events: it is checked against the present and applied whole, or dropped whole."""
 
 from muster.core.lifecycle import transition
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.model.events import Event, EvictionOrdered, HoldsSet, JobStarted, ResizeOrdered
 from muster.model.job import Job, JobState
 from muster.model.plan import Eviction, Plan, Resize, Start
@@ -35,7 +35,7 @@ def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Drop
             *[_eviction(plan, eviction, state.jobs[eviction.job]) for eviction in plan.evictions],
             *_resizes(plan, state),
             *[_start(plan, start, state) for start in plan.starts],
-            *_holds(plan, state),
+            *_promises(plan, state),
         )
     )
 
@@ -96,10 +96,10 @@ def _start(plan: Plan, start: Start, state: State) -> JobStarted:
     )
 
 
-def _holds(plan: Plan, state: State) -> tuple[HoldsSet, ...]:
+def _promises(plan: Plan, state: State) -> tuple[HoldsSet, ...]:
     """The promises, if they are not the ones that stand once the starts have used up theirs."""
-    if not plan.holds and not state.snapshot.holds:
+    if not plan.promises and not state.snapshot.promises:
         return ()
     started = frozenset(start.job for start in plan.starts)
-    standing = tuple(hold for hold in state.snapshot.holds.values() if hold.job not in started)
-    return () if plan.holds == standing else (HoldsSet(at_ms=plan.now_ms, holds=plan.holds),)
+    standing = tuple(promise for promise in state.snapshot.promises.values() if promise.job not in started)
+    return () if plan.promises == standing else (HoldsSet(at_ms=plan.now_ms, holds=plan.promises),)

@@ -6,14 +6,14 @@ drained.
 
 from collections.abc import Iterator
 
-from muster.core.dependencies import Fate, Settled, settle
 from muster.core.lifecycle import occupied
-from muster.engine.state import Move, Outcome, State
+from muster.core.lifecycle.dependencies import Fate, Settled, settle
+from muster.engine.folding.state import Move, Outcome, State
 from muster.model.events import ENGINE, DependencyFailed, DependencyMet, Event, NodeChanged, TurnCame
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Worker
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 
 
 def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:
@@ -82,7 +82,7 @@ def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
     for name in _vacated(event, outcome) if state.draining else ():
         node = state.nodes.get(name)
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
-            drained = changed(node, state=NodeState.DRAINED)
+            drained = evolve(node, state=NodeState.DRAINED)
             yield NodeChanged(at_ms=event.at_ms, node=drained, because="nothing runs here any more", by=ENGINE)
 
 

@@ -7,9 +7,9 @@ the state is ahead of the log and nothing more can be recorded; a new controller
 
 from muster.core.lifecycle import due_ms
 from muster.engine.consequences import consequences
-from muster.engine.folding import fold
-from muster.engine.state import Move, Outcome, State
-from muster.engine.story import story
+from muster.engine.folding.folding import fold
+from muster.engine.folding.state import Move, Outcome, State
+from muster.engine.story.steps import story
 from muster.engine.timers import Timers
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
@@ -19,7 +19,7 @@ from muster.model.ids import JobId
 from muster.model.instructions import Command, WakeAt
 from muster.model.job import Job
 from muster.model.limits import CONSEQUENCES_PER_EVENT
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.store.base import EventLog
 
 
@@ -102,8 +102,8 @@ class Controller:
         if event.at_ms >= self.state.now_ms:
             return event
         if isinstance(event, CheckpointSaved) and event.saved_ms is None:
-            return changed(event, at_ms=self.state.now_ms, saved_ms=event.at_ms)
-        return changed(event, at_ms=self.state.now_ms)
+            return evolve(event, at_ms=self.state.now_ms, saved_ms=event.at_ms)
+        return evolve(event, at_ms=self.state.now_ms)
 
     def _fold(self, event: Event) -> Outcome:
         try:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from muster.core.admission import Admitted, Gate, Rejected
+from muster.core.cluster.setting import Setting
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
-from muster.core.setting import Setting
 from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
 from muster.model.spec import JobSpec

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 
 from muster.backends.base import Backend
 from muster.core.admission import Rejected
-from muster.core.arrays import ArrayProgress, failed_only, tasks_of
-from muster.core.lifecycle import due_ms, standing_commands
+from muster.core.lifecycle import desired_commands, due_ms
+from muster.core.lifecycle.arrays import ArrayProgress, failed_only, tasks_of
 from muster.engine.adoption import OTHERWISE, adoption
 from muster.engine.apply import Applied, Dropped
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
-from muster.engine.folding import fold
-from muster.engine.forgetting import ended_jobs, forget
-from muster.engine.node_folding import of_interest, with_findings
+from muster.engine.folding.folding import fold
+from muster.engine.folding.forgetting import ended_jobs, forget
+from muster.engine.folding.node_folding import of_interest, with_findings
+from muster.engine.folding.state import State
 from muster.engine.past import Past
-from muster.engine.state import State
 from muster.engine.submissions import Submissions, Submitted
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.audit import AuditEntry
@@ -44,7 +44,7 @@ from muster.model.job import Job
 from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec
 from muster.model.plan import Plan
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog, JobArchive
@@ -166,8 +166,8 @@ class Engine:
             for name in [name for name in known if name not in names]:
                 self._record(NodeLost(at_ms=now_ms, node=name, because="it is not part of the cluster any more"))
             gone = tuple(known[name] for name in known if name not in names and self.state.jobs_on(name))
-            wanted = changed(cluster, nodes=(*staying, *gone))
-            if wanted == changed(self.state.snapshot.cluster, nodes=tuple(known.values())):
+            wanted = evolve(cluster, nodes=(*staying, *gone))
+            if wanted == evolve(self.state.snapshot.cluster, nodes=tuple(known.values())):
                 return False
             return self._record(ClusterChanged(at_ms=now_ms, cluster=wanted, by=by))
 
@@ -233,7 +233,7 @@ class Engine:
         state = self.state
         strays = (gang.job for gangs in state.quarantine.gangs.values() for gang in gangs if gang.job in state.jobs)
         for job in sorted({*state.occupying, *strays}):
-            for command in standing_commands(state.jobs[job], now_ms):
+            for command in desired_commands(state.jobs[job], now_ms):
                 self._backend.send(command)
         for node in sorted({*state.lost, *state.quarantine.gangs}):
             for kill in (*state.kills_on(node), *state.quarantine.kills(node, state.jobs)):
@@ -245,8 +245,8 @@ class Engine:
         if self._has_news:
             return self.state.now_ms
         self._controller.timers.forget(self._is_unwanted)
-        soonest, patience = self._controller.timers.next_ms, self.state.patience
-        for moment in (self._wake_ms, None if patience is None else patience.timers.next_ms):
+        soonest, starvation = self._controller.timers.next_ms, self.state.starvation
+        for moment in (self._wake_ms, None if starvation is None else starvation.timers.next_ms):
             if moment is not None and (soonest is None or moment < soonest):
                 soonest = moment
         return soonest
@@ -321,15 +321,15 @@ class Engine:
 
     def _note_starved(self, now_ms: int) -> None:
         """Write down who has waited too long after giving way."""
-        patience = self.state.patience
-        while patience is not None and (job := patience.timers.pop_due(now_ms)) is not None:
+        starvation = self.state.starvation
+        while starvation is not None and (job := starvation.timers.pop_due(now_ms)) is not None:
             record = self.state.jobs.get(job)
             if record is None:
                 continue  # it has ended
-            if patience.is_spent(record, now_ms):
+            if starvation.is_spent(record, now_ms):
                 self._record(JobStarved(at_ms=now_ms, job=job))
             else:
-                patience.look_again(record, now_ms)
+                starvation.look_again(record, now_ms)
 
     def _has_something_to_plan(self, now_ms: int) -> bool:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms

@@ -1,6 +1,6 @@
 """What the engine may ask about jobs that have ended and left its state: the archive has them."""
 
-from muster.core.arrays import tasks_of
+from muster.core.lifecycle.arrays import tasks_of
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.ids import JobId
 from muster.model.job import Job

@@ -4,17 +4,17 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
 
 from muster.core.admission import Admitted, Rejected
-from muster.core.dependencies import Fate, fate, find_cycle, in_order
+from muster.core.lifecycle.dependencies import Fate, fate, find_cycle, in_order
 from muster.engine.decisions import Decisions
+from muster.engine.folding.state import State
 from muster.engine.past import Past
-from muster.engine.state import State
 from muster.model.errors import Conflict, InvalidInput, KeyReused
 from muster.model.events import DependencyFailed, Event, JobSubmitted
 from muster.model.ids import JobId
 from muster.model.job import JobState
 from muster.model.limits import ARRAY_TASKS
 from muster.model.plan import ReasonCode
-from muster.model.records import Record, changed
+from muster.model.records import Record, evolve
 from muster.model.spec import JobSpec
 
 
@@ -83,7 +83,7 @@ class Submissions:
             self._check_new(job)
             answer = self._admit(spec, together_with=specs)
             if isinstance(answer, Rejected):
-                return changed(answer, message=f"{job}: {answer.message}")
+                return evolve(answer, message=f"{job}: {answer.message}")
             admitted[job] = answer.spec
         with self._batch:
             return tuple(
@@ -133,7 +133,7 @@ class Submissions:
             if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
                 fates[dependency.job] = so_far
         with self._batch:
-            self._record(changed(submission, unmet=tuple(fates)) if fates else submission)
+            self._record(evolve(submission, unmet=tuple(fates)) if fates else submission)
             for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
                 self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
         return Submitted(job=submission.job)

@@ -7,11 +7,11 @@ it, plans are made when the engine would make them, and carried out as they stan
 import heapq
 from collections.abc import Iterator, Mapping
 
-from muster.core.entitlements import Entitlements
-from muster.core.run_times import run_ms
+from muster.core.order.entitlements import Entitlements
+from muster.core.order.run_times import run_ms
 from muster.core.snapshot import Snapshot
 from muster.engine.decisions import Planner
-from muster.estimates.sampling import Luck
+from muster.estimates.sampling import FutureSample
 from muster.estimates.training import Habits, seats_milli
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
@@ -37,7 +37,7 @@ class Future:
     def __init__(
         self,
         scenario: Scenario,
-        luck: Luck,
+        sample: FutureSample,
         newcomers: Iterator[WaitingJob],
         *,
         planner: Planner,
@@ -47,7 +47,7 @@ class Future:
         self._now_ms = self._present_ms = scenario.now_ms
         self._snapshot = Snapshot.of(scenario, entitlements)
         self._is_entitling = entitlements is not None
-        self._luck = luck
+        self._sample = sample
         self._newcomers = newcomers
         self._newcomer = next(newcomers, None)
         self._planner = planner
@@ -114,7 +114,7 @@ class Future:
         """Draw when a job ends that runs at the beginning; one that was told to leave is gone by its deadline."""
         now_ms = self._now_ms
         attempt_ms = max(now_ms - job.started_ms, 0)
-        left_ms = self._luck.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms) + attempt_ms)
+        left_ms = self._sample.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms) + attempt_ms)
         if job.leaving_by_ms is None:
             self._finish_at(job.id, now_ms + self._within_limit(job, left_ms))
         else:
@@ -144,6 +144,7 @@ class Future:
                     requeued=True,
                     attained_gpu_ms=job.attained_gpu_ms + gpu_ms,
                     starved=job.starved,
+                    user=job.user,
                 )
             )
         else:
@@ -168,8 +169,8 @@ class Future:
             self._resize(resize)
         for start in plan.starts:
             self._start(start)
-        if plan.holds != tuple(self._snapshot.holds.values()):
-            self._snapshot.hold(plan.holds)
+        if plan.promises != tuple(self._snapshot.promises.values()):
+            self._snapshot.promise(plan.promises)
 
     def _start(self, start: Start) -> None:
         waiting = self._snapshot.queue.jobs[start.job]
@@ -181,11 +182,12 @@ class Future:
             submitted_ms=waiting.submitted_ms,
             attained_gpu_ms=waiting.attained_gpu_ms,
             starved=waiting.starved,
+            user=waiting.user,
         )
         self._snapshot.start(job)
         left_ms = self._left_ms.pop(job.id, None)
         if left_ms is None:
-            left_ms = self._luck.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms))
+            left_ms = self._sample.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms))
         overhead_ms = self._habits.start_ms + (self._habits.restart_cost_ms if job.attained_gpu_ms else 0)
         self._finish_at(job.id, self._now_ms + self._within_limit(job, overhead_ms + left_ms))
 

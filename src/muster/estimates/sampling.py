@@ -9,7 +9,7 @@ from math import sqrt
 from random import Random
 from statistics import NormalDist
 
-from muster.core.run_times import RunTimes
+from muster.core.order.run_times import RunTimes
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.policy import HOUR_MS
@@ -34,7 +34,7 @@ class Arrival:
     spec: JobSpec
 
 
-class Luck:
+class FutureSample:
     """One sequence of draws."""
 
     def __init__(self, run_times: RunTimes, seed: str) -> None:
@@ -62,12 +62,12 @@ class Luck:
         kin = (spec.team, spec.name, spec.gang_gpu_milli)
         if kin not in self._kin:
             self._kin[kin] = self._chance.normalvariate()
-        luck = (
+        sample = (
             sqrt(CLUSTER_SHARE) * self._cluster
             + sqrt(KIN_SHARE) * self._kin[kin]
             + sqrt(OWN_SHARE) * self._chance.normalvariate()
         )
-        return min(int(_BELL.cdf(luck) * 1000), 999)
+        return min(int(_BELL.cdf(sample) * 1000), 999)
 
     def newcomers(self, recent: Sequence[Arrival], now_ms: int) -> Iterator[WaitingJob]:
         """Who will submit from now on: what came recently comes again, from some moment on and round and round.

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
-from muster.core.entitlements import Entitlements
+from muster.core.order.entitlements import Entitlements
+from muster.core.order.run_times import RunTimes
 from muster.core.planning import plan
-from muster.core.run_times import RunTimes
 from muster.engine.decisions import Planner
 from muster.estimates.forward import Future
-from muster.estimates.sampling import Arrival, Luck
+from muster.estimates.sampling import Arrival, FutureSample
 from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.scenario import Scenario
@@ -83,10 +83,10 @@ def possible_starts(
     asked = dict.fromkeys(jobs)
     until_ms = scenario.now_ms + horizon_ms
     for number in count():
-        luck = Luck(run_times, f"future {seed} {number}")
-        newcomers = luck.newcomers(recent[-RECENT_ARRIVALS:], scenario.now_ms)
+        sample = FutureSample(run_times, f"future {seed} {number}")
+        newcomers = sample.newcomers(recent[-RECENT_ARRIVALS:], scenario.now_ms)
         future = Future(
-            scenario, luck, newcomers, planner=planner, habits=habits or Habits(), entitlements=entitlements
+            scenario, sample, newcomers, planner=planner, habits=habits or Habits(), entitlements=entitlements
         )
         yield future.first_starts(asked, until_ms)
 

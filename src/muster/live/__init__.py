@@ -1,15 +1,12 @@
 """The real shell round the engine: the clock, the writer's thread, what others may watch.
 
-clock           what time it is
-inbox           what others want done, in the order they asked
-control_plane   the only thread that calls the engine
-door            what people ask of it: checked, done and audited together
-published_log   tells others what was written, once it is
-publisher       makes the view that readers see of it
-feed            what was written lately, for watchers
-attempts        what became of attempts, and of their GPU time
-metrics         figures for Prometheus
-logging         the server's own log
-housekeeping    what is done when nobody waits
-saved_states    the engine's state, kept so that a restart need not fold the whole log
+control_plane              the only thread that calls the engine
+inbox                      requests to it, in the order in which they came
+door                       what people ask of the engine: checked, done and audited together
+clock                      what time it is
+published_log publisher    what was written reaches readers, as events and as the view
+feed                       what was written lately, for watchers
+saved_states housekeeping  the engine's state kept for the next start, and what is done when nothing waits
+attempts metrics           what became of attempts and of their GPU time, and figures for Prometheus
+announcement logging       where the server is, and its own log
 """

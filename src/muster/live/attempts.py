@@ -8,7 +8,7 @@ Useful is what need not be done again: all of it when the job succeeded, else wh
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.model.events import Event, GangAdopted, GangsFound, JobStarted, JobSubmitted, NodeLost
 from muster.model.ids import JobId
 from muster.model.job import Cause, Job, JobState

@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 from muster.backends.base import LiveBackend
 from muster.engine.engine import Engine
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.failpoints import failpoint
 from muster.live import saved_states
 from muster.live.clock import Clock
 from muster.live.feed import Feed
 from muster.live.housekeeping import Housekeeping
-from muster.live.inbox import Inbox, Letter, Wish
+from muster.live.inbox import Action, Inbox, WriterRequest
 from muster.live.published_log import PublishedLog, Waiting
 from muster.live.publisher import Publisher
 from muster.model.array import JobRecord
@@ -33,7 +33,7 @@ from muster.model.events import CONFIGURATION, ENGINE, Event, GangsFound, NodeLo
 from muster.model.ids import NodeName
 from muster.model.limits import CATCH_UP_MS, QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.store.base import DurableLog, JobArchive, StateStore
 from muster.views.view import View
@@ -65,10 +65,10 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class WriterRound:
     """What one turn of the writer did, for those who measure."""
 
-    wishes: int
+    requests: int
     reports: int
     write_s: float
     """Until everything was durable."""
@@ -105,7 +105,7 @@ class ControlPlane:
         backend: LiveBackend,
         clock: Clock,
         configuration: Configuration,
-        on_turn: Callable[[Turn], None] = lambda _: None,
+        on_round: Callable[[WriterRound], None] = lambda _: None,
         on_step_down: Callable[[], None] = lambda: None,
         numbers_from: int = 0,
     ) -> None:
@@ -117,7 +117,7 @@ class ControlPlane:
         self._backend = backend
         self._clock = clock
         self._configuration = configuration
-        self._on_turn = on_turn
+        self._on_turn = on_round
         self._on_step_down = on_step_down
         self._numbers_from = numbers_from
         self._inbox = Inbox()
@@ -191,11 +191,11 @@ class ControlPlane:
         if self._trouble is None:
             self._housekeeping.keep(self._engine.state)
 
-    def ask(self, wish: Wish[T]) -> Future[T]:
+    def ask(self, action: Action[T]) -> Future[T]:
         """Have a function called with the engine and the present time; answered once what it did is durable."""
         if (silence := self.silence) is not None:
             raise silence
-        return self._inbox.put(wish)
+        return self._inbox.put(action)
 
     def nudge(self) -> None:
         """Let the writer look at the backend: it has news."""
@@ -240,7 +240,7 @@ class ControlPlane:
         now_ms, rules, fence = self._clock.now_ms(), self._configuration.rules, self._configuration.fence
         with engine.batch():
             if fence is not None:
-                engine.observe(*(changed(event, at_ms=now_ms) for event in fence.last_words))
+                engine.observe(*(evolve(event, at_ms=now_ms) for event in fence.last_words))
                 engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
             engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
             configured = engine.state.configured
@@ -256,22 +256,22 @@ class ControlPlane:
 
     def _run(self) -> None:
         """Turn until told to stop. Whatever else goes wrong stops the writer and not the readers."""
-        letters: Sequence[Letter[Any]] = ()
+        requests: Sequence[WriterRequest[Any]] = ()
         try:
             if self._trouble is not None:
                 self._start_again((), self._trouble)
             while not self._is_stopping:
-                letters = self._inbox.take(self._wait_s())
+                requests = self._inbox.take(self._wait_s())
                 try:
-                    self._turn(letters)
+                    self._run_round(requests)
                     self._look_at_store()
                 except (Unavailable, Conflict, InvalidInput, Refused) as error:
-                    self._start_again(letters, error)
+                    self._start_again(requests, error)
         except _SteppedDown:
             self._on_step_down()
         except Exception as error:  # noqa: BLE001 - a bug, or a store that is not what it was
             _log.exception("the writer has stopped")
-            self._give_up(letters, error)
+            self._give_up(requests, error)
 
     def _wait_s(self) -> float | None:
         if self._hearing_s:
@@ -293,47 +293,47 @@ class ControlPlane:
             with self._waiting.answer():
                 self._event_log.check()
 
-    def _turn(self, letters: Sequence[Letter[Any]]) -> None:
+    def _run_round(self, requests: Sequence[WriterRequest[Any]]) -> None:
         engine, now_ms = self._engine, self._clock.now_ms()
         began_s = time.perf_counter()
         may_decide = not self._hearing_s  # asked before the last look at what has come
         with engine.batch():
-            for letter in letters:
-                letter.open(engine, now_ms)
+            for request in requests:
+                request.open(engine, now_ms)
             self._unrecorded += map(self._placed, self._backend.poll())
             engine.observe(*self._unrecorded)
         reports, self._unrecorded = self._unrecorded, []
         _warn_of_strangers(reports, engine.state)
         written_s = time.perf_counter()
         failpoint("reply.before")
-        for letter in letters:
-            letter.reply()
+        for request in requests:
+            request.reply()
         failpoint("reply.after")
         self._backend.acknowledge()
         failpoint("acknowledge.after")
         has_planned = may_decide and engine.tick(now_ms) is not None
         if may_decide:
             self._backend.decided()
-        turn = Turn(
-            wishes=len(letters),
+        finished = WriterRound(
+            requests=len(requests),
             reports=len(reports),
             write_s=written_s - began_s,
             plan_s=time.perf_counter() - written_s,
             has_planned=has_planned,
         )
-        self._on_turn(turn)
-        self._housekeeping.after_turn(engine.state, is_idle=not letters and not reports and not has_planned)
+        self._on_turn(finished)
+        self._housekeeping.after_round(engine.state, is_idle=not requests and not reports and not has_planned)
 
     def _placed(self, event: ObservedEvent) -> ObservedEvent:
         """A report at its time on our clock. It was made by the wall clock, which may have been set meanwhile."""
         at_ms = self._clock.from_wall(event.at_ms)
-        return event if at_ms == event.at_ms else changed(event, at_ms=at_ms)
+        return event if at_ms == event.at_ms else evolve(event, at_ms=at_ms)
 
-    def _start_again(self, letters: Sequence[Letter[Any]], error: MusterError) -> None:
+    def _start_again(self, requests: Sequence[WriterRequest[Any]], error: MusterError) -> None:
         """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""
         _log.error("writing failed; starting again from the log", extra={"cause": str(error)})
-        for letter in letters:
-            letter.reply(_not_now(error))
+        for request in requests:
+            request.reply(_not_now(error))
         refused_s: float | None = None
         while not self._is_stopping:
             self._refuse_for_a_while(_not_now(error))
@@ -364,10 +364,10 @@ class ControlPlane:
         self._trouble = error
         until_s = time.monotonic() + WRITE_RETRY_MS / 1000
         while not self._is_stopping and (left_s := until_s - time.monotonic()) > 0:
-            for letter in self._inbox.take(left_s):
-                letter.reply(error)
+            for request in self._inbox.take(left_s):
+                request.reply(error)
 
-    def _give_up(self, letters: Sequence[Letter[Any]], error: Exception) -> None:
+    def _give_up(self, requests: Sequence[WriterRequest[Any]], error: Exception) -> None:
         """A bug: change nothing more, so that nothing gets worse, and let people read."""
         stopped = Unavailable(
             f"the writer has stopped: {error}", brief="the writer has stopped; nothing can be changed"
@@ -375,8 +375,8 @@ class ControlPlane:
         self._trouble = stopped
         self.has_stopped = True
         self._inbox.refuse(str(stopped))
-        for letter in letters:
-            letter.reply(stopped)
+        for request in requests:
+            request.reply(stopped)
 
 
 class _SteppedDown(Exception):

@@ -9,7 +9,7 @@ from muster.access.audit_entries import entry
 from muster.access.principal import Principal
 from muster.core.admission import Rejected
 from muster.engine.engine import Engine, Submitted
-from muster.formats.wire import closest
+from muster.formats.parts.wire import closest
 from muster.model.array import ArrayRecord
 from muster.model.errors import Conflict, InvalidInput, NeverRuns
 from muster.model.ids import JobId, TeamPath

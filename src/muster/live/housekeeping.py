@@ -8,7 +8,7 @@ everything only when there is time.
 import gc
 import logging
 
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.live import saved_states
 from muster.live.published_log import Waiting
 from muster.model.errors import MusterError
@@ -47,7 +47,7 @@ class Housekeeping:
     def _is_due(self, state: State, events: int) -> bool:
         return state.version - self._kept_version >= max(events, len(state.jobs) // JOBS_PER_STATE_EVENT)
 
-    def after_turn(self, state: State, *, is_idle: bool) -> None:
+    def after_round(self, state: State, *, is_idle: bool) -> None:
         """Do what there is time for, or what must be done although there is none."""
         if self._is_due(state, IDLE_STATE_EVENTS if is_idle else STATE_EVERY_EVENTS):
             self.keep(state)

@@ -8,18 +8,18 @@ from typing import Any, Generic, TypeVar
 
 from muster.engine.engine import Engine
 from muster.model.errors import InvariantViolated, MusterError, Unavailable
-from muster.model.limits import INBOX_WISHES
+from muster.model.limits import INBOX_REQUESTS
 
 T = TypeVar("T")
-Wish = Callable[[Engine, int], T]
+Action = Callable[[Engine, int], T]
 """Called once on the writer's thread with the engine and the present time."""
 
 
 @dataclass(slots=True)
-class Letter(Generic[T]):
+class WriterRequest(Generic[T]):
     """One wish, and where its answer goes once it is durable."""
 
-    wish: Wish[T]
+    action: Action[T]
     answer: Future[T]
     outcome: T | None = None
     error: MusterError | None = None
@@ -27,7 +27,7 @@ class Letter(Generic[T]):
     def open(self, engine: Engine, now_ms: int) -> None:
         """Do what it asks for. An error that is raised on purpose is the answer; any other is a bug and goes on."""
         try:
-            self.outcome = self.wish(engine, now_ms)
+            self.outcome = self.action(engine, now_ms)
         except InvariantViolated:
             raise
         except MusterError as error:
@@ -48,22 +48,22 @@ class Inbox:
     """A bounded list of letters that one thread empties and many fill."""
 
     def __init__(self) -> None:
-        self._letters: list[Letter[Any]] = []
+        self._requests: list[WriterRequest[Any]] = []
         self._changed = Condition()
         self._has_news = False
         self._refusal = ""
 
-    def put(self, wish: Wish[T]) -> Future[T]:
+    def put(self, action: Action[T]) -> Future[T]:
         """Leave a wish; the future is resolved when it was done and written down."""
-        letter = Letter(wish, Future[T]())
+        request = WriterRequest(action, Future[T]())
         with self._changed:
             if self._refusal:
                 raise Unavailable(self._refusal)
-            if len(self._letters) >= INBOX_WISHES:
-                raise Unavailable(f"{INBOX_WISHES} requests wait already; try again in a moment")
-            self._letters.append(letter)
+            if len(self._requests) >= INBOX_REQUESTS:
+                raise Unavailable(f"{INBOX_REQUESTS} requests wait already; try again in a moment")
+            self._requests.append(request)
             self._changed.notify()
-        return letter.answer
+        return request.answer
 
     def nudge(self) -> None:
         """Wake the writer: there is something to look at elsewhere."""
@@ -71,18 +71,18 @@ class Inbox:
             self._has_news = True
             self._changed.notify()
 
-    def take(self, wait_s: float | None) -> list[Letter[Any]]:
+    def take(self, wait_s: float | None) -> list[WriterRequest[Any]]:
         """Everything that was left, waiting at most so long for something; None waits for ever."""
         with self._changed:
-            if not self._letters and not self._has_news:
+            if not self._requests and not self._has_news:
                 self._changed.wait(wait_s)
-            letters, self._letters, self._has_news = self._letters, [], False
-            return letters
+            requests, self._requests, self._has_news = self._requests, [], False
+            return requests
 
     def refuse(self, reason: str) -> None:
         """Take nothing more, and answer those who wait with the reason."""
         with self._changed:
             self._refusal = reason
-            letters, self._letters = self._letters, []
-        for letter in letters:
-            letter.reply(Unavailable(reason))
+            requests, self._requests = self._requests, []
+        for request in requests:
+            request.reply(Unavailable(reason))

@@ -13,7 +13,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from muster.live.attempts import Attempts
-from muster.live.control_plane import ControlPlane, Turn
+from muster.live.control_plane import ControlPlane, WriterRound
 from muster.model.events import Event, EvictionOrdered, JobStarted, JobSubmitted
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS, WATCHER_PAGE_EVENTS
@@ -62,9 +62,9 @@ class Metrics:
         self.registry.register(_Standing(self, control))
         control.feed.subscribe(self._follow)
 
-    def on_turn(self, turn: Turn) -> None:
+    def on_round(self, turn: WriterRound) -> None:
         """The writer has done something."""
-        if turn.wishes or turn.reports:
+        if turn.requests or turn.reports:
             self._commits.observe(turn.write_s)
         if turn.has_planned:
             self._cycles.observe(turn.plan_s)

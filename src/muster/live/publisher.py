@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from immutables import Map
 
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.live.feed import Feed, Published
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.events import (
@@ -39,7 +39,7 @@ NOTHING = View(
     levels=(),
     quarantine={},
     rules=Rules(),
-    holds={},
+    promises={},
     usage=(),
 )
 
@@ -90,7 +90,7 @@ def _next(before: View, state: State, records: Sequence[JobRecord], *, nodes: bo
         levels=snapshot.cluster.levels,
         quarantine=dict(state.quarantine.gangs),
         rules=snapshot.rules if rules else before.rules,
-        holds=dict(snapshot.holds),
+        promises=dict(snapshot.promises),
         usage=snapshot.ledger.record(),
     )
 

@@ -7,13 +7,13 @@ that is of another layout, cannot be decoded or contradicts itself is passed ove
 
 import logging
 
-from muster.engine.restoring import recorded, restored
-from muster.engine.state import State
+from muster.engine.folding.restoring import recorded, restored
+from muster.engine.folding.state import State
 from muster.model.errors import MusterError
 from muster.store.base import StateStore
 from muster.store.codec import decode_state, encode_state
 
-RULES = 2
+RULES = 3
 """Count up whenever the same log folds to another state than before, or a field of a state is new, gone or means
 something else: what was saved by other rules is then folded anew. A test knows the fields."""
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from muster.model.ids import TeamPath, TierName
 from muster.model.policy import Tier
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules
 from muster.model.team import Team, ancestors, bounds_of
 
 
 def closed(rules: Rules) -> Rules:
     """The rules with everything denied to their teams that is not allowed."""
-    return changed(rules, teams=closed_teams(rules.teams, rules.tiers))
+    return evolve(rules, teams=closed_teams(rules.teams, rules.tiers))
 
 
 def closed_teams(teams: Sequence[Team], tiers: Sequence[Tier]) -> tuple[Team, ...]:
@@ -25,7 +25,7 @@ def closed_teams(teams: Sequence[Team], tiers: Sequence[Tier]) -> tuple[Team, ..
     for team in sorted(teams, key=lambda team: team.path.count("/")):
         above = bounds_of(team.path, known)
         usual = tuple(tier for tier in usual_tiers(tiers) if above.tiers is None or tier in above.tiers)
-        known[team.path] = changed(
+        known[team.path] = evolve(
             team,
             tiers=usual if team.tiers is None else team.tiers,
             allow_unpreemptible=bool(team.allow_unpreemptible),
@@ -42,8 +42,8 @@ def usual_tiers(tiers: Sequence[Tier]) -> tuple[TierName, ...]:
 def with_tiers(rules: Rules, tiers: tuple[Tier, ...]) -> Rules:
     """The rules with other tiers. A team that could use all but the highest can afterwards, too."""
     before, after = usual_tiers(rules.tiers), usual_tiers(tiers)
-    teams = tuple(changed(team, tiers=after) if team.tiers == before else team for team in rules.teams)
-    return changed(rules, tiers=tiers, teams=teams)
+    teams = tuple(evolve(team, tiers=after) if team.tiers == before else team for team in rules.teams)
+    return evolve(rules, tiers=tiers, teams=teams)
 
 
 def beyond_those_above(team: Team, teams: Sequence[Team]) -> tuple[str, str] | None:

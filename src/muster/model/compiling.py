@@ -20,7 +20,7 @@ else:
 def is_compiled() -> bool:
     """True when the layers that decide run as compiled code, and not as plain Python."""
     # Found by its place, because the package that it is in imports this one.
-    found = PathFinder.find_spec("deciding", [f"{__file__.rpartition('/model/')[0]}/core/planning"])
+    found = PathFinder.find_spec("cycle", [f"{__file__.rpartition('/model/')[0]}/core/planning"])
     return found is not None and found.origin is not None and not found.origin.endswith(".py")
 
 

@@ -14,7 +14,7 @@ An event is a fact: it is never changed, and folding it never fails. What a back
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
 from muster.model.node import ClusterSpec, Node
-from muster.model.plan import Hold, Why
+from muster.model.plan import Promise, Why
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import Record
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
@@ -197,7 +197,7 @@ class HoldsSet(Record, frozen=True, kw_only=True):
     """These are the start promises from now on; all earlier ones are replaced."""
 
     at_ms: int
-    holds: tuple[Hold, ...]
+    holds: tuple[Promise, ...]
 
 
 class NodeChanged(Record, frozen=True, kw_only=True):

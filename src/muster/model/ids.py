@@ -10,11 +10,14 @@ TeamPath = NewType("TeamPath", str)
 TierName = NewType("TierName", str)
 PoolName = NewType("PoolName", str)
 GpuType = NewType("GpuType", str)
+EngineName = NewType("EngineName", str)
+"""What starts processes on some nodes: this machine, or a Slurm, Kubernetes or Ray cluster that was configured."""
 TokenId = NewType("TokenId", str)
 LevelName = NewType("LevelName", str)
 """A level of the topology tree, such as `rack`; `node` is always the innermost."""
 
 NODE_LEVEL = LevelName("node")
+LOCAL_ENGINE = EngineName("local")
 DEFAULT_POOL = PoolName("main")
 
 _NUMBER = re.compile("0*([0-9]+)")

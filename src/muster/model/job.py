@@ -133,6 +133,8 @@ class RunningJob(Record, frozen=True, kw_only=True):
     """It gave way to others and then waited too long: now it is the last to be asked."""
     can_resize: bool = True
     """False while an earlier change of its size is under way, and once one of its workers has exited."""
+    user: str = ""
+    """Who submitted it; empty where nobody said."""
 
 
 class WaitingJob(Record, frozen=True, kw_only=True):
@@ -155,6 +157,8 @@ class WaitingJob(Record, frozen=True, kw_only=True):
     """Where the workers that survived a node loss ran: taken again if the gang fits around them."""
     starved: bool = False
     """It gave way to others and then waited too long: now it may ask those whose turn is over."""
+    user: str = ""
+    """Who submitted it; empty where nobody said."""
 
 
 class Job(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -41,7 +41,7 @@ in the cycles that follow, oldest first."""
 NEXT_CYCLE_MS = 1_000
 """How soon the next cycle comes when a bound on effort left something undone and nothing else happens."""
 
-HOLDS = 32
+PROMISES = 32
 """Promises that stand at once; the oldest starving jobs have one before younger ones."""
 
 PREEMPTION_EFFORT_NODES = 8_192
@@ -51,7 +51,7 @@ thousand nodes. The next cycle, which comes at once, goes on with the rest."""
 PREEMPTORS_MIN = 4
 PREEMPTORS_MAX = 64
 
-SPARING_TRIES = 128
+PRUNING_TRIES = 128
 """Victims of several preemptors that are looked at once more at the end of a cycle, the dearest first."""
 
 DOMAINS_TRIED = 8
@@ -135,13 +135,13 @@ LAST_RESORT_COST = 10**18
 """What it costs more, in GPU-milliseconds, to take a guarantee back from a job that nobody else may stop, for each step
 further up: more than everything that all jobs of a cluster could lose together."""
 
-PATIENCE_LOOK_MS = 10 * 60_000
+STARVATION_LOOK_MS = 10 * 60_000
 """How soon a job that still has patience is looked at again, at the soonest, where what is fair changes with time."""
 
 TURNS_TRIED = 64
 """Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""
 
-INBOX_WISHES = 10_000
+INBOX_REQUESTS = 10_000
 """Requests that may wait for the writer: half a minute of them at the load that the speed targets are measured with."""
 
 FEED_EVENTS = 20_000

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from muster.model.ids import DEFAULT_POOL, GpuType, LevelName, NodeName, PoolName
+from muster.model.ids import DEFAULT_POOL, LOCAL_ENGINE, EngineName, GpuType, LevelName, NodeName, PoolName
 from muster.model.records import Record
 from muster.model.resources import UNTRACKED
 
@@ -41,6 +41,8 @@ class Node(Record, frozen=True, kw_only=True):
     state: NodeState = NodeState.READY
     bad_gpus: tuple[int, ...] = ()
     """Single devices that must not be used while the rest of the node may."""
+    engine: EngineName = LOCAL_ENGINE
+    """What starts processes here."""
 
 
 class ClusterSpec(Record, frozen=True, kw_only=True):

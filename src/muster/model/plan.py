@@ -13,7 +13,7 @@ class Why(StrEnum):
 
     TIER = "tier"
     RECLAIM = "reclaim"
-    HOLD = "hold"
+    PROMISE = "hold"
     """It outstayed its maximum duration on GPUs that are promised to another."""
     CONSOLIDATION = "consolidation"
     TURN = "turn"
@@ -86,7 +86,7 @@ class Basis(StrEnum):
     """Jobs that were told to leave and their grace periods."""
 
 
-class Hold(Record, frozen=True, kw_only=True):
+class Promise(Record, frozen=True, kw_only=True):
     """A promise: this job starts on exactly these GPUs no later than `start_ms`."""
 
     job: JobId
@@ -129,7 +129,7 @@ class Plan(Record, frozen=True, kw_only=True):
     starts: tuple[Start, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     resizes: tuple[Resize, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    promises: tuple[Promise, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     wake_ms: int | None = None
     """When the passing of time alone may change the decision."""

@@ -11,9 +11,9 @@ from msgspec import NODEFAULT, Struct
 
 if TYPE_CHECKING:
     # As one function mypy knows both: this one has each keyword and its type checked, for structs as for dataclasses.
-    from dataclasses import replace as changed
+    from dataclasses import replace as evolve
 else:
-    from msgspec.structs import replace as changed
+    from msgspec.structs import replace as evolve
 
 REQUIRED = NODEFAULT
 """In place of a default, where there is none."""
@@ -35,4 +35,4 @@ def defaults(kind: type[Record]) -> tuple[tuple[str, object], ...]:
     return tuple(zip(names, (REQUIRED,) * (len(names) - len(known)) + known, strict=True))
 
 
-__all__ = ["REQUIRED", "Record", "changed", "defaults"]
+__all__ = ["REQUIRED", "Record", "defaults", "evolve"]

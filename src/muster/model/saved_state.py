@@ -70,7 +70,7 @@ class DueLineRecord(Record, frozen=True, kw_only=True):
     due: int
 
 
-class PatienceRecord(Record, frozen=True, kw_only=True):
+class StarvationRecord(Record, frozen=True, kw_only=True):
     """Since when jobs are due, and when those that wait are looked at."""
 
     line: DueLineRecord
@@ -113,7 +113,7 @@ class StateRecord(Record, frozen=True, kw_only=True):
 
     facts: FactsRecord
     snapshot: SnapshotRecord
-    patience: PatienceRecord | None
+    starvation: StarvationRecord | None
     quarantine: tuple[tuple[NodeName, tuple[FoundGang, ...]], ...] = ()
     doomed: tuple[tuple[JobId, int], ...] = ()
     """Attempts in quarantine that an operator has had ended."""

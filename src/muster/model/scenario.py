@@ -3,7 +3,7 @@
 from muster.model.ids import TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.node import ClusterSpec
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.policy import DEFAULT_TIERS, Policy, Pool, Tier
 from muster.model.records import Record
 from muster.model.team import Team
@@ -39,5 +39,5 @@ class Scenario(Record, frozen=True, kw_only=True):
     """How long most jobs run here, as far as was learnt; None while too little is known."""
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    promises: tuple[Promise, ...] = ()
     """Promises made in earlier cycles."""

@@ -37,7 +37,7 @@ class DependencyWhen(StrEnum):
     FINISHED = "finished"
 
 
-class Role(Record, frozen=True, kw_only=True):
+class RoleSpec(Record, frozen=True, kw_only=True):
     """One kind of worker in a gang."""
 
     name: str
@@ -61,7 +61,7 @@ class Parallelism(Record, frozen=True, kw_only=True):
     pipeline: int = 1
 
 
-class TopologyWish(Record, frozen=True, kw_only=True):
+class TopologySpec(Record, frozen=True, kw_only=True):
     """Where in the topology tree a gang must or would rather stay."""
 
     within: LevelName | None = None
@@ -120,7 +120,7 @@ class JobSpec(Record, frozen=True, kw_only=True):
     name: str
     team: TeamPath
     tier: TierName
-    roles: tuple[Role, ...]
+    roles: tuple[RoleSpec, ...]
     priority: int = DEFAULT_PRIORITY
     launch: Launch = Launch.PLAIN
     setup: str = ""
@@ -130,7 +130,7 @@ class JobSpec(Record, frozen=True, kw_only=True):
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     parallelism: Parallelism = Parallelism()
-    topology: TopologyWish = TopologyWish()
+    topology: TopologySpec = TopologySpec()
     max_duration_ms: int | None = None
     """None means the tier's."""
     expected_duration_ms: int | None = None
@@ -148,7 +148,7 @@ class JobSpec(Record, frozen=True, kw_only=True):
         return self.checkpoint is not None
 
     @property
-    def elastic_role(self) -> Role | None:
+    def elastic_role(self) -> RoleSpec | None:
         """The one role that may change size, if any."""
         for role in self.roles:
             if role.is_elastic:
@@ -167,7 +167,7 @@ class JobSpec(Record, frozen=True, kw_only=True):
             return self.roles[0].workers_min * self.roles[0].request.gpu_milli
         return sum(role.workers_min * role.request.gpu_milli for role in self.roles)
 
-    def role(self, name: str) -> Role:
+    def role(self, name: str) -> RoleSpec:
         """The role called `name`; the caller knows that it exists."""
         return next(role for role in self.roles if role.name == name)
 

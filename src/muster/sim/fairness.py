@@ -14,7 +14,7 @@ Only jobs that finished have a rho.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from muster.core.entitlements import Entitlements
+from muster.core.order.entitlements import Entitlements
 from muster.model.ids import TeamPath
 from muster.model.job import JobState
 from muster.model.team import Team

@@ -7,7 +7,7 @@ are tried with the same jobs. What happens to nodes is drawn in `weather`.
 from dataclasses import dataclass, fields
 from random import Random
 
-from muster.formats.units import BadValue, duration_ms, duration_text
+from muster.formats.text.units import BadValue, duration_ms, duration_text
 from muster.model.errors import InvalidInput
 from muster.model.policy import HOUR_MS, MINUTE_MS
 

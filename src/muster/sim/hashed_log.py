@@ -101,8 +101,8 @@ def _evicted(event: EvictionOrdered) -> str:
 
 
 def _held(event: HoldsSet) -> str:
-    holds = [f"{hold.job} {hold.start_ms} {_seats(hold.workers)}" for hold in event.holds]
-    return f"held {event.at_ms} {';'.join(holds)}"
+    promises = [f"{promise.job} {promise.start_ms} {_seats(promise.workers)}" for promise in event.holds]
+    return f"held {event.at_ms} {';'.join(promises)}"
 
 
 def _up(event: WorkersStarted) -> str:

@@ -24,9 +24,9 @@ from muster.model.trace import TraceJob
 from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates, JobFate, job_fate
 from muster.sim.hashed_log import HashedLog
-from muster.sim.submissions import Submissions
+from muster.sim.node_faults import NodeFaults
+from muster.sim.submissions import TraceSubmissions
 from muster.sim.time_limits import speeds_by_type
-from muster.sim.weather import Weather
 from muster.sim.world import World
 
 STUCK_MS = 30 * DAY_MS
@@ -80,7 +80,7 @@ class Run:
             backend=self.world,
             decisions=None if policy.planner is None else Decisions(plan=policy.planner),
         )
-        self._submissions = Submissions(
+        self._submissions = TraceSubmissions(
             cluster.nodes,
             knows_durations=policy.knows_durations,
             knows_speeds=knows_speeds,
@@ -92,7 +92,7 @@ class Run:
         )
         self._can_resume = can_resume
         spot = frozenset(pool.name for pool in pools if pool.spot)
-        self._weather = Weather(faults, cluster.nodes, spot, seed)
+        self._node_faults = NodeFaults(faults, cluster.nodes, spot, seed)
         self._fates = _fates(jobs, faults, seed)
         self._cancels = _cancels(jobs, self._fates)
         self._next_cancel = 0
@@ -133,7 +133,7 @@ class Run:
         self.world.advance(now_ms)
         if self._next_own_ms is not None and self._next_own_ms <= now_ms:
             with self.engine.batch():
-                self._weather.befall(self.world, now_ms)
+                self._node_faults.befall(self.world, now_ms)
                 self._observe()
                 self._submit(now_ms)
                 self._cancel(now_ms)
@@ -154,8 +154,8 @@ class Run:
             moments.append(self.jobs[self._next_job].submit_ms)
         if self._next_cancel < len(self._cancels):
             moments.append(self._cancels[self._next_cancel][0])
-        if (weather_ms := self._weather.next_ms) is not None:
-            moments.append(weather_ms)
+        if (fault_ms := self._node_faults.next_ms) is not None:
+            moments.append(fault_ms)
         return min(moments, default=None)
 
     def _observe(self) -> None:

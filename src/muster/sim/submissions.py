@@ -11,9 +11,9 @@ from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.node import Node
 from muster.model.policy import Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI, Request
-from muster.model.spec import CheckpointSpec, JobSpec, Retry, Role
+from muster.model.spec import CheckpointSpec, JobSpec, Retry, RoleSpec
 from muster.model.trace import TraceJob
 from muster.sim.time_limits import TimeLimits
 
@@ -27,7 +27,7 @@ SPEED_STEP_MILLI = 10
 """Speeds by GPU type are told in steps of a hundredth: measured durations differ by more from run to run."""
 
 
-class Submissions:
+class TraceSubmissions:
     """Makes the specs of one replay."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Submissions:
             slowest=slowest,
         )
         self._retry = Retry(limit=retries)
-        self._roles: dict[tuple[object, ...], tuple[Role, ...]] = {}
+        self._roles: dict[tuple[object, ...], tuple[RoleSpec, ...]] = {}
         self._specs: dict[tuple[object, ...], JobSpec] = {}
 
     def spec(self, job: TraceJob) -> JobSpec:
@@ -82,7 +82,7 @@ class Submissions:
             )
         return known
 
-    def _roles_of(self, job: TraceJob) -> tuple[Role, ...]:
+    def _roles_of(self, job: TraceJob) -> tuple[RoleSpec, ...]:
         speeds = self._speeds(job) if self._knows_speeds and job.run_ms_by_type else ()
         key = (job.gpu_milli, job.gpu_types, job.cpu_milli, job.memory_bytes, speeds)
         known = self._roles.get(key)
@@ -95,7 +95,7 @@ class Submissions:
                 memory_bytes=job.memory_bytes // workers,
                 throughput=speeds,
             )
-            role = Role(name="worker", workers_min=workers, workers_max=workers, request=request)
+            role = RoleSpec(name="worker", workers_min=workers, workers_max=workers, request=request)
             known = self._roles[key] = (role,)
         return known
 
@@ -115,7 +115,7 @@ class Submissions:
 def _checkpoint(habits: Habits) -> CheckpointSpec:
     """A job's own file gives it the time that it needs to save itself and leave."""
     needed_ms = habits.save_cost_ms + habits.leave_ms
-    return CHECKPOINT if needed_ms <= CHECKPOINT.grace_ms else changed(CHECKPOINT, grace_ms=needed_ms)
+    return CHECKPOINT if needed_ms <= CHECKPOINT.grace_ms else evolve(CHECKPOINT, grace_ms=needed_ms)
 
 
 def worker_count(gpu_milli: int, node_gpus: int) -> int:

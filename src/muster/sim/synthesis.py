@@ -13,7 +13,7 @@ from typing import TypeVar
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import PRIORITY_MAX
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TIER
 from muster.model.trace import Trace, TraceJob
 
@@ -49,7 +49,7 @@ def with_made_up(trace: Trace, seed: int, *, users: bool = True, tiers: bool = T
         jobs = _with_users(jobs, seed)
     if tiers:
         jobs = _with_tiers(jobs, seed)
-    return changed(trace, jobs=jobs)
+    return evolve(trace, jobs=jobs)
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class _Office:
         """The job with the user and the name it lacks."""
         user = job.user or self._next_user(job.submit_ms)
         person = self._people.setdefault(user, _Person())
-        return changed(job, user=user, name=job.name or person.next_name(job.gpu_milli, self._chance))
+        return evolve(job, user=user, name=job.name or person.next_name(job.gpu_milli, self._chance))
 
     def _next_user(self, submit_ms: int) -> str:
         in_session = self._present and submit_ms - self._last_ms < SESSION_GAP_MS
@@ -144,7 +144,7 @@ def _with_tiers(jobs: tuple[TraceJob, ...], seed: int) -> tuple[TraceJob, ...]:
     habits = _Habits(seed)
     drawn = ((job, *habits.of(job)) for job in jobs)
     return tuple(
-        changed(job, tier=tier if no_tiers else job.tier, priority=priority if no_priorities else job.priority)
+        evolve(job, tier=tier if no_tiers else job.tier, priority=priority if no_priorities else job.priority)
         for job, tier, priority in drawn
     )
 

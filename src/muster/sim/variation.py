@@ -7,12 +7,12 @@ from itertools import zip_longest
 from math import gcd
 from typing import assert_never
 
-from muster.formats.units import DURATION_MS_MAX, BadValue, duration_ms, duration_text
+from muster.formats.text.units import DURATION_MS_MAX, BadValue, duration_ms, duration_text
 from muster.model.errors import InvalidInput
 from muster.model.ids import NodeName
 from muster.model.limits import NODES_PER_CLUSTER
 from muster.model.node import ClusterSpec, Node
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.trace import Trace
 from muster.sim.quantity import Quantity
 from muster.sim.replay import Circumstances
@@ -78,8 +78,8 @@ def variations(text: str, setup: Setup) -> tuple[Setup, ...]:
 
 def scaled_arrivals(trace: Trace, factor: Decimal) -> Trace:
     """The same jobs, coming so many times as fast."""
-    jobs = tuple(changed(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
-    return changed(trace, jobs=jobs)
+    jobs = tuple(evolve(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
+    return evolve(trace, jobs=jobs)
 
 
 def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
@@ -94,15 +94,15 @@ def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
         return cluster
     kinds: dict[Node, list[Node]] = {}
     for node in cluster.nodes:
-        kinds.setdefault(changed(node, name=NodeName(""), domains=()), []).append(node)
+        kinds.setdefault(evolve(node, name=NodeName(""), domains=()), []).append(node)
     unit = len(cluster.nodes) // gcd(*(len(alike) for alike in kinds.values()))
     if count % unit:
         found = " and ".join(f"{len(alike)} {_kind_text(kind)}" for kind, alike in kinds.items())
         problem = f"the cluster has nodes of {len(kinds)} kinds ({found}), whose proportions {count} nodes cannot keep"
         raise InvalidInput(f"vary: {problem}; take multiples of {unit}")
     chosen = [node for alike in kinds.values() for node in _spread(alike, count * len(alike) // len(cluster.nodes))]
-    nodes = tuple(changed(node, name=NodeName(f"n{place}")) for place, node in enumerate(chosen, start=1))
-    return changed(cluster, nodes=nodes)
+    nodes = tuple(evolve(node, name=NodeName(f"n{place}")) for place, node in enumerate(chosen, start=1))
+    return evolve(cluster, nodes=nodes)
 
 
 def _spread(alike: Sequence[Node], count: int) -> list[Node]:

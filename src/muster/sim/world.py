@@ -25,7 +25,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Placement
 from muster.model.node import Node, NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.sim.agenda import Agenda, SaveClock
 
 CRASHED = 1
@@ -100,7 +100,7 @@ class World:
 
     def lose_node(self, name: NodeName, *, because: str = "lost") -> None:
         """Take a node away with all its processes."""
-        self._note(changed(self.nodes[name], state=NodeState.DOWN))
+        self._note(evolve(self.nodes[name], state=NodeState.DOWN))
         self._slow.pop(name, None)
         self._reports.append(NodeLost(at_ms=self.now_ms, node=name, because=because))
         for training in self._on(name):

@@ -1,1 +1,7 @@
-"""Where the log is kept: one port and its adapters."""
+"""Where the log is kept: ports and their adapters.
+
+base    the ports
+codec   events and records as bytes, by the types of the model
+memory  in memory, for simulation and tests
+sql     in SQLite or PostgreSQL
+"""

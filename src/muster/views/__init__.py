@@ -1,1 +1,6 @@
-"""Read models: what questions are asked of the log often, kept ready. They can always be made again from it."""
+"""What readers see. It can always be made again from the log.
+
+view         everything that is so at one version of the log
+active_jobs  jobs and arrays that have not ended, by submission
+census       how many run and wait, by tier and team
+"""

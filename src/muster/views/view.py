@@ -13,7 +13,7 @@ from muster.model.array import ArrayRecord, JobRecord
 from muster.model.ids import JobId, LevelName, NodeName
 from muster.model.job import Job
 from muster.model.node import Node
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.quarantine import FoundGang
 from muster.model.saved_state import TeamUsageRecord
 from muster.model.scenario import Rules
@@ -39,7 +39,7 @@ class View:
     """Of the topology, the widest first."""
     quarantine: Mapping[NodeName, tuple[FoundGang, ...]]
     rules: Rules
-    holds: Mapping[JobId, Hold]
+    promises: Mapping[JobId, Promise]
     """Promised starts."""
     usage: tuple[TeamUsageRecord, ...]
     """What fair share remembers of each team."""

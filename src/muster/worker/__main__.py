@@ -16,14 +16,14 @@ from muster.model.ids import NodeName
 from muster.model.node_limits import SUPERVISOR_LOG_BYTES, SUPERVISOR_START_MS, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
-from muster.worker.cgroups import Ground, find_ground
-from muster.worker.inheritance import LOCK, Inheritance
-from muster.worker.journal import JOURNAL, Journal, known_tokens
-from muster.worker.outfit import Premises
-from muster.worker.processes import become_subreaper, boot_id
-from muster.worker.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
-from muster.worker.strays import end_strays
-from muster.worker.supervisor import Identity, Supervisor
+from muster.worker.launch.launch_spec import NodeContext
+from muster.worker.launch.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
+from muster.worker.processes.cgroups import CgroupRoot, find_cgroup_root
+from muster.worker.processes.process_table import become_subreaper, boot_id
+from muster.worker.processes.strays import end_strays
+from muster.worker.records.journal import JOURNAL, Journal, known_tokens
+from muster.worker.records.orphan_cleanup import LOCK, OrphanCleanup
+from muster.worker.supervisor import NodeIdentity, Supervisor
 
 TAKEN = 3
 
@@ -46,16 +46,16 @@ def main(arguments: list[str] | None = None) -> int:
     # The signal ends it, wherever it hangs: the node's lock is free then, and others can try.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, options.start_s)
-    premises = Premises(
+    context = NodeContext(
         home=home,
         workers=runtime_folder(home) / options.node,
         node=NodeName(options.node),
-        ground=Ground() if options.without_groups else find_ground(_ground_name(home, options.node)),
+        cgroup_root=CgroupRoot() if options.without_groups else find_cgroup_root(_cgroup_root_name(home, options.node)),
         processes_max=options.max_processes,
         variables=dict(os.environ),
         umask=umask,
     )
-    _serve(premises, folder, ready)
+    _serve(context, folder, ready)
     return 0
 
 
@@ -92,7 +92,7 @@ def _detach(log: Path) -> int:
     return ready
 
 
-def _serve(premises: Premises, folder: Path, ready: int) -> None:
+def _serve(context: NodeContext, folder: Path, ready: int) -> None:
     os.chdir("/")
     become_subreaper()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -102,24 +102,24 @@ def _serve(premises: Premises, folder: Path, ready: int) -> None:
     journal = Journal(folder / JOURNAL)
     if journal.unreadable:
         _say(f"lines {', '.join(map(str, journal.unreadable))} of the journal were damaged and are left out")
-    premises.claim_workers()
-    if not keep_from_cleaners(premises.workers.parent):
-        _say(f"{premises.workers.parent} is locked by another program, which may remove what workers need")
-    inheritance = Inheritance(journal, premises.home, premises.workers)
-    inheritance.settle()
-    if inheritance.is_settled and not journal.is_stale:
-        remove_all(premises.workers)
+    context.claim_workers()
+    if not keep_from_cleaners(context.workers.parent):
+        _say(f"{context.workers.parent} is locked by another program, which may remove what workers need")
+    orphans = OrphanCleanup(journal, context.home, context.workers)
+    orphans.settle()
+    if orphans.is_settled and not journal.is_stale:
+        remove_all(context.workers)
     remove(folder / "workers")  # where an older Muster had them
     identity = _identity()
-    supervisor = Supervisor(premises, journal, identity, inheritance)
+    supervisor = Supervisor(context, journal, identity, orphans)
     _introduce(identity, folder)
     signal.setitimer(signal.ITIMER_REAL, 0)
     if ready >= 0:
         os.write(ready, b"1")
         os.close(ready)
     supervisor.run()
-    premises.ground.remove()
-    give_back(premises.workers)
+    context.cgroup_root.remove()
+    give_back(context.workers)
     (folder / "supervisor.json").unlink(missing_ok=True)
 
 
@@ -132,19 +132,19 @@ def _noted(_number: int, _frame: object) -> None:
     """The loop is woken by the number that was written to its pipe; there is nothing to do here."""
 
 
-def _identity() -> Identity:
+def _identity() -> NodeIdentity:
     found = entry(os.getpid())
     assert found is not None
-    return Identity(pid=found.pid, start_ticks=found.start_ticks, token=os.urandom(16).hex())
+    return NodeIdentity(pid=found.pid, start_ticks=found.start_ticks, token=os.urandom(16).hex())
 
 
-def _introduce(identity: Identity, folder: Path) -> None:
+def _introduce(identity: NodeIdentity, folder: Path) -> None:
     """Say who to talk to, whole or not at all."""
     text = {"pid": identity.pid, "start_ticks": identity.start_ticks, "boot": boot_id(), "token": identity.token}
     write_private(folder / "supervisor.json", json.dumps(text))
 
 
-def _ground_name(home: Path, node: str) -> str:
+def _cgroup_root_name(home: Path, node: str) -> str:
     """The control group of a node: equal for a successor, different for the same node of another home."""
     return f"muster-{home.stat().st_ino:x}-{node}"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from muster.model.ids import JobId
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
-from muster.model.records import changed
-from muster.worker.outfit import Meeting
+from muster.model.records import evolve
+from muster.worker.launch.launch_spec import Meeting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class HeldStart:
         limit_ms = self.start.max_duration_ms
         if limit_ms is None:
             return self.start
-        return changed(self.start, max_duration_ms=max(limit_ms - int(now_ms - self.since_ms), 0))
+        return evolve(self.start, max_duration_ms=max(limit_ms - int(now_ms - self.since_ms), 0))
 
 
 class HeldStarts:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-Deed = Callable[[], None]
+FaultAction = Callable[[], None]
 
 
 @dataclass(order=True, slots=True)
@@ -17,7 +17,7 @@ class Timer:
 
     at_s: float
     number: int
-    happen: Deed = field(compare=False)
+    happen: FaultAction = field(compare=False)
     is_cancelled: bool = field(default=False, compare=False)
     is_over: bool = field(default=False, compare=False)
     """True once it has happened."""
@@ -30,7 +30,7 @@ class Timer:
 class Loop:
     """Runs what is due until it is stopped. After every round of deeds `settle` is called once."""
 
-    def __init__(self, *, settle: Deed) -> None:
+    def __init__(self, *, settle: FaultAction) -> None:
         self._selector = selectors.EpollSelector()
         self._settle = settle
         self._timers: list[Timer] = []
@@ -38,7 +38,7 @@ class Loop:
         self._tidy_at = 100
         self._is_stopped = False
 
-    def watch(self, file: int, *, readable: Deed | None = None, writable: Deed | None = None) -> None:
+    def watch(self, file: int, *, readable: FaultAction | None = None, writable: FaultAction | None = None) -> None:
         """Call when the file can be read or written; with neither, stop watching it."""
         events = (selectors.EVENT_READ if readable else 0) | (selectors.EVENT_WRITE if writable else 0)
         is_known = file in self._selector.get_map()
@@ -50,7 +50,7 @@ class Loop:
         else:
             self._selector.register(file, events, (readable, writable))
 
-    def after(self, delay_ms: float, happen: Deed) -> Timer:
+    def after(self, delay_ms: float, happen: FaultAction) -> Timer:
         """Let something happen later."""
         self._made += 1
         self._forget_cancelled()

@@ -26,7 +26,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class SignalTarget:
     """A process that may be signalled."""
 
     pid: int
@@ -40,7 +40,7 @@ class NoticeReader:
         self.file = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._rest = b""
 
-    def read(self) -> Iterator[Saved | Listening]:
+    def read(self) -> Iterator[Saved | SignalTarget]:
         """What was said since the last call."""
         for _ in range(READS):
             try:
@@ -52,7 +52,7 @@ class NoticeReader:
             yield from (notice for line in lines if (notice := parse(line)) is not None)
 
 
-def parse(line: bytes) -> Saved | Listening | None:
+def parse(line: bytes) -> Saved | SignalTarget | None:
     """One line; None when it means nothing."""
     match line.split():
         case [b"saved"]:
@@ -60,6 +60,6 @@ def parse(line: bytes) -> Saved | Listening | None:
         case [b"saved", cost] if cost.isdigit() and len(cost) < 12:
             return Saved(int(cost))
         case [b"listening", b"SIGUSR1", pid] if pid.isdigit() and len(pid) < 10:
-            return Listening(int(pid))
+            return SignalTarget(int(pid))
         case _:
             return None

@@ -36,13 +36,13 @@ def address(folder: int, name: str = SOCKET) -> str:
     return f"/proc/self/fd/{folder}/{name}"
 
 
-class Connection:
+class Conversation:
     """One side of a conversation. Never waits: what cannot be sent yet is kept, up to a bound."""
 
-    def __init__(self, channel: socket.socket, loop: Loop, *, hear: Callable[["Connection", Message], None]) -> None:
+    def __init__(self, channel: socket.socket, loop: Loop, *, hear: Callable[["Conversation", Message], None]) -> None:
         self.is_open = True
         self.is_trusted = False
-        self.closed: Callable[[Connection], None] = lambda _: None
+        self.closed: Callable[[Conversation], None] = lambda _: None
         """Called once, when it is closed from either side."""
         self._channel = channel
         self._loop = loop
@@ -54,7 +54,7 @@ class Connection:
         channel.setblocking(False)
         self._watch()
 
-    def listen(self, hear: Callable[["Connection", Message], None]) -> None:
+    def listen(self, hear: Callable[["Conversation", Message], None]) -> None:
         """Have what is said from now on heard by another."""
         self._hear = hear
 
@@ -146,7 +146,7 @@ class Connection:
 class Service:
     """Takes connections; hands on what those say who have shown the token."""
 
-    def __init__(self, folder: Path, loop: Loop, *, token: str, hear: Callable[[Connection, Message], None]) -> None:
+    def __init__(self, folder: Path, loop: Loop, *, token: str, hear: Callable[[Conversation, Message], None]) -> None:
         self._loop = loop
         self._token = token
         self._hear = hear
@@ -172,14 +172,14 @@ class Service:
             channel.close()
             return
         self._strangers += 1
-        connection = Connection(channel, self._loop, hear=self._meet)
+        connection = Conversation(channel, self._loop, hear=self._meet)
         self._loop.after(SUPERVISOR_HELLO_MS, lambda: None if connection.is_trusted else connection.close())
         connection.closed = self._left
 
-    def _left(self, _: Connection) -> None:
+    def _left(self, _: Conversation) -> None:
         self._strangers -= 1
 
-    def _meet(self, connection: Connection, message: Message) -> None:
+    def _meet(self, connection: Conversation, message: Message) -> None:
         """The first message must bring the token; afterwards everything is passed on."""
         if not connection.is_trusted:
             shown = str(message.get("token")).encode(errors="replace")

@@ -26,22 +26,22 @@ from muster.model.ids import JobId
 from muster.model.node_limits import CONTROL_SILENCE_MS
 from muster.model.reports import StartFailed
 from muster.worker import messages
-from muster.worker.cgroups import CPU, MEMORY, PIDS
-from muster.worker.crew import Crew
-from muster.worker.inheritance import Inheritance
-from muster.worker.journal import RETRY_MS, Journal
+from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
-from muster.worker.outfit import Meeting, Premises
-from muster.worker.register import Gang
-from muster.worker.service import Connection, Message, Service
+from muster.worker.processes.cgroups import CPU, MEMORY, PIDS
+from muster.worker.records.journal import RETRY_MS, Journal
+from muster.worker.records.orphan_cleanup import OrphanCleanup
+from muster.worker.records.register import RegisteredGang
+from muster.worker.service import Conversation, Message, Service
+from muster.worker.worker_pool import WorkerPool
 
-INHERITANCE_LOOK_MS = 500
+ORPHAN_LOOK_MS = 500
 """How often workers of a predecessor that have not gone are killed again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class NodeIdentity:
     """Who a supervisor is, as others may check it."""
 
     pid: int
@@ -52,14 +52,14 @@ class Identity:
 class Supervisor:
     """One node's."""
 
-    def __init__(self, premises: Premises, journal: Journal, identity: Identity, inheritance: Inheritance) -> None:
+    def __init__(self, context: NodeContext, journal: Journal, identity: NodeIdentity, orphans: OrphanCleanup) -> None:
         self.loop = Loop(settle=self._settle)
-        self._premises = premises
+        self._context = context
         self._journal = journal
         self._identity = identity
-        self._inheritance = inheritance
-        self._lost, self._lost_after = inheritance.lost, inheritance.lost_after
-        self._control: Connection | None = None
+        self._orphans = orphans
+        self._lost, self._lost_after = orphans.lost, orphans.lost_after
+        self._control: Conversation | None = None
         self._heard_s = 0.0
         """When the control plane said something last."""
         self._is_decided_for = True
@@ -72,22 +72,22 @@ class Supervisor:
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
-        self._crew = Crew(premises, journal, self.loop, is_away=self._is_alone, left=lambda: inheritance.left)
-        self._service = Service(premises.folder, self.loop, token=identity.token, hear=self._hear)
+        self._pool = WorkerPool(context, journal, self.loop, is_away=self._is_alone, left=lambda: orphans.left)
+        self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
     def run(self) -> None:
         """Serve until told to end, with everything that runs."""
-        self._crew.reap()
-        self._look_at_inheritance()
+        self._pool.reap()
+        self._look_at_orphans()
         self.loop.run()
         self._journal.close()
 
-    def _look_at_inheritance(self) -> None:
+    def _look_at_orphans(self) -> None:
         """Go on ending what a predecessor left and what has not gone yet."""
-        if not self._inheritance.is_settled:
-            self._inheritance.look(self._crew.left_is_gone)
-            self.loop.after(INHERITANCE_LOOK_MS, self._look_at_inheritance)
+        if not self._orphans.is_settled:
+            self._orphans.look(self._pool.left_is_gone)
+            self.loop.after(ORPHAN_LOOK_MS, self._look_at_orphans)
 
     def _is_alone(self) -> bool:
         """True while nobody is there who would keep limits.
@@ -99,20 +99,20 @@ class Supervisor:
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGCHLD:
-            self._crew.reap()
+            self._pool.reap()
         else:
             self._end()
 
     def _end(self) -> None:
         self._is_ending = True
-        self._crew.end_all()
+        self._pool.end_all()
 
     def _settle(self) -> None:
         """After every round: write down, then say. Nothing is said that a successor would not know."""
         self._journal.flush()
         if not self._journal.is_stale:
-            self._crew.tidy_up()
-            self._inheritance.tidy_up()
+            self._pool.tidy_up()
+            self._orphans.tidy_up()
         control = self._control
         if control is not None:
             self._say_gangs(control)
@@ -123,10 +123,10 @@ class Supervisor:
             control.flush()
         if self._journal.is_stale and (self._retry is None or self._retry.is_over):
             self._retry = self.loop.after(RETRY_MS, lambda: None)  # the next round tries to write it again
-        if self._is_ending and self._crew.is_empty and self._inheritance.is_settled:
+        if self._is_ending and self._pool.is_empty and self._orphans.is_settled:
             self.loop.stop()
 
-    def _say_gangs(self, control: Connection) -> None:
+    def _say_gangs(self, control: Conversation) -> None:
         """Go on with a greeting, as far as the other side takes it: job files may be large, and many."""
         while self._untold and control.has_room:
             gang = self._journal.register.gangs.get(self._untold.pop())
@@ -136,7 +136,7 @@ class Supervisor:
             self._untold = None
             control.say({"greeted": True})
 
-    def _say_news(self, control: Connection) -> None:
+    def _say_news(self, control: Conversation) -> None:
         if self._untold is not None:
             return
         for number in self._done:
@@ -149,7 +149,7 @@ class Supervisor:
                 control.say({"report": number, "event": body})
                 self._sent = number
 
-    def _say_failures(self, control: Connection) -> None:
+    def _say_failures(self, control: Conversation) -> None:
         """Say of what cannot start that it cannot, while nothing can be noted.
 
         A successor that does not know of it makes nothing worse: there is no process. The report has a number, which a
@@ -160,7 +160,7 @@ class Supervisor:
                 control.say({"failed": body})
                 self._hinted = number
 
-    def _hear(self, connection: Connection, message: Message) -> None:
+    def _hear(self, connection: Conversation, message: Message) -> None:
         match message:
             case {"token": _, "as": "control"}:
                 self._answer(connection, message)
@@ -172,7 +172,7 @@ class Supervisor:
             case _:
                 raise BadMessage("only the control plane that greeted last may say this")
 
-    def _answer(self, connection: Connection, message: Message) -> None:
+    def _answer(self, connection: Conversation, message: Message) -> None:
         """Listen to this control plane from now on, unless another database or a later one governs the node."""
         cluster, epoch = str(message.get("cluster", "")), int(message.get("epoch", 0))
         register = self._journal.register
@@ -187,10 +187,10 @@ class Supervisor:
             self._journal.add("ruled", cluster, epoch, synced=True)
         self._greet(connection, int(message.get("protocol", PROTOCOL_OLDEST)))
 
-    def _greet(self, connection: Connection, protocol: int) -> None:
+    def _greet(self, connection: Conversation, protocol: int) -> None:
         """Listen to this one from now on: an older one has been replaced."""
         before, self._control = self._control, connection
-        self._crew.forget_claims()
+        self._pool.forget_claims()
         self._heard_s = time.monotonic()
         if before is not None:
             before.close()
@@ -206,19 +206,19 @@ class Supervisor:
             self._untold = [job for job, gang in reversed(gangs.items()) if not gang.is_over]
         connection.say({"hello": hello})
 
-    def _left(self, connection: Connection) -> None:
+    def _left(self, connection: Conversation) -> None:
         if self._control is connection:
             self._control = None
 
     def _hello(self) -> dict[str, Any]:
-        ground = self._premises.ground
+        cgroup_root = self._context.cgroup_root
         gangs = self._journal.register.gangs.values()
         return {
             "protocol": PROTOCOL,
-            "node": self._premises.node,
+            "node": self._context.node,
             "pid": self._identity.pid,
-            "limits": ground.kind if ground.kind != "none" else "rlimits",
-            "unlimited": [each for each in (MEMORY, CPU, PIDS) if not ground.limits(each)],
+            "limits": cgroup_root.kind if cgroup_root.kind != "none" else "rlimits",
+            "unlimited": [each for each in (MEMORY, CPU, PIDS) if not cgroup_root.limits(each)],
             "last": self._journal.register.last_number,
             "unheard": max(self._journal.register.reports, default=0),
             "lost": self._lost,
@@ -227,11 +227,11 @@ class Supervisor:
             "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
         }
 
-    def _take(self, connection: Connection, message: Message) -> None:
+    def _take(self, connection: Conversation, message: Message) -> None:
         match message:
             case {"do": int(number), "command": dict(body)}:
                 if not self._is_ending:
-                    self._crew.obey(messages.command(body), _meeting(message.get("meet")))
+                    self._pool.obey(messages.command(body), _meeting(message.get("meet")))
                     self._done.append(number)
             case {"heard": int(number)}:
                 self._journal.add("acked", number)
@@ -244,9 +244,9 @@ class Supervisor:
             case _:
                 raise BadMessage("not a message to a supervisor")
 
-    def _show(self, connection: Connection, job: JobId) -> None:
+    def _show(self, connection: Conversation, job: JobId) -> None:
         """Let somebody look at a terminal, and type."""
-        process = self._crew.terminal_of(job)
+        process = self._pool.terminal_of(job)
         if process is None or process.terminal is None:
             connection.say({"over": "no worker of this job on this node has a terminal"})
             connection.flush()
@@ -263,7 +263,7 @@ class Supervisor:
             if data is None:
                 connection.close()
 
-        def hear(_: Connection, message: Message) -> None:
+        def hear(_: Conversation, message: Message) -> None:
             match message:
                 case {"input": str(text)}:
                     process.type(_typed(text))
@@ -277,7 +277,7 @@ class Supervisor:
         terminal.attach(id(connection), view)
 
 
-def _alive(gang: Gang) -> Message:
+def _alive(gang: RegisteredGang) -> Message:
     """What a gang has on this node that may be running."""
     workers = [seat.worker or {"rank": seat.rank} for seat in gang.seats.values() if seat.end is None]
     return {

@@ -13,16 +13,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from muster.model.node_limits import PUMP_BYTES
-from muster.worker import marks
 from muster.worker.deadlines import Deadlines
+from muster.worker.launch.launch_spec import LaunchSpec
+from muster.worker.launch.runtime_folder import remove
 from muster.worker.loop import Loop, Timer
-from muster.worker.masking import Mask
-from muster.worker.notices import Listening, NoticeReader, Saved
-from muster.worker.outfit import Outfit
-from muster.worker.runtime_folder import remove
-from muster.worker.segments import Segments
-from muster.worker.terminal import Terminal
-from muster.worker.trees import Tree
+from muster.worker.notices import NoticeReader, Saved, SignalTarget
+from muster.worker.output.masking import Mask
+from muster.worker.output.segments import Segments
+from muster.worker.output.terminal import PseudoTerminal
+from muster.worker.processes import marks
+from muster.worker.processes.trees import ProcessTree
 
 LEFTOVER_LOOK_MS = 20
 """How often those who were told and have outlived their first process are looked at."""
@@ -39,7 +39,7 @@ LIMIT_NOTE = b"\n[muster: told to stop, its maximum duration is over]\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class WorkerContext:
     """What a worker needs of its supervisor."""
 
     loop: Loop
@@ -56,16 +56,16 @@ class Surroundings:
 class WorkerProcess:
     """A worker that was started."""
 
-    def __init__(self, token: str, outfit: Outfit, segments: Segments, around: Surroundings) -> None:
+    def __init__(self, token: str, launch_spec: LaunchSpec, segments: Segments, around: WorkerContext) -> None:
         self.token = token
         self.is_told = False
         self.exit_code: int | None = None
         """Of its first process; set before everything else of it is gone."""
         self.oom = False
-        self._outfit = outfit
+        self._launch_spec = launch_spec
         self._segments = segments
         self._around = around
-        self._mask = Mask(outfit.secrets)
+        self._mask = Mask(launch_spec.secrets)
         self._deadlines = Deadlines()
         self._clock: Timer | None = None
         self._clearing: Timer | None = None
@@ -78,9 +78,9 @@ class WorkerProcess:
         self._saved_timer: Timer | None = None
         self._active_s = time.monotonic()
         with ExitStack() as opened:
-            self._notices = NoticeReader(outfit.notice)
+            self._notices = NoticeReader(launch_spec.notice)
             opened.callback(os.close, self._notices.file)
-            self._terminal = Terminal() if outfit.idle_timeout_ms is not None else None
+            self._terminal = PseudoTerminal() if launch_spec.idle_timeout_ms is not None else None
             self._output, given = self._terminal.ends if self._terminal else os.pipe2(os.O_CLOEXEC)
             os.set_blocking(self._output, False)
             opened.callback(os.close, self._output)
@@ -89,13 +89,13 @@ class WorkerProcess:
             finally:
                 os.close(given)
             opened.pop_all()
-        self._tree = Tree(token=token, main=self.pid, cgroup=outfit.cgroup)
+        self._tree = ProcessTree(token=token, main=self.pid, cgroup=launch_spec.cgroup)
         around.loop.watch(self._output, readable=self._pump)
         around.loop.watch(self._notices.file, readable=self._read_notices)
         self._watch_idleness()
 
     @property
-    def terminal(self) -> Terminal | None:
+    def terminal(self) -> PseudoTerminal | None:
         """Where somebody may type to it."""
         return self._terminal
 
@@ -103,7 +103,7 @@ class WorkerProcess:
         """It may run this much longer."""
         if self.is_told:
             return
-        self._deadlines.limit(_now_ms(), max_duration_ms, self._outfit.grace_ms)
+        self._deadlines.limit(_now_ms(), max_duration_ms, self._launch_spec.grace_ms)
         self._wind_clock()
 
     def stop(self, grace_ms: int) -> None:
@@ -115,7 +115,7 @@ class WorkerProcess:
         self._wind_clock()
         # Before the signal: one that is sent while the program is about to begin would not reach it.
         with contextlib.suppress(OSError):
-            self._outfit.told.touch()
+            self._launch_spec.told.touch()
         # A shell at a terminal takes no notice of the first.
         for number in (signal.SIGTERM, signal.SIGHUP) if self._terminal else (signal.SIGTERM,):
             self._tree.signal_group(number)
@@ -129,7 +129,7 @@ class WorkerProcess:
     def ask(self) -> None:
         """Ask its program to save itself: by a file, and by a signal if it said that it listens to one."""
         with contextlib.suppress(OSError):
-            self._outfit.ask.touch()
+            self._launch_spec.ask.touch()
         if self._listener is not None and self._tree.has(self._listener, self._around.mains()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._listener, signal.SIGUSR1)
@@ -146,9 +146,9 @@ class WorkerProcess:
 
     def tidy_up(self) -> None:
         """Remove what says how it ended; for when it is gone and its end is noted on disk."""
-        if self._outfit.cgroup is not None:
-            self._outfit.cgroup.remove()
-        remove(self._outfit.folder)
+        if self._launch_spec.cgroup is not None:
+            self._launch_spec.cgroup.remove()
+        remove(self._launch_spec.folder)
 
     def first_process_ended(self, status: int) -> None:
         """The process that was started has ended; what it left behind follows."""
@@ -164,12 +164,12 @@ class WorkerProcess:
         else:
             files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         copies = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
-        command, mark = self._outfit.command, marks.mark_of(self.token)
+        command, mark = self._launch_spec.command, marks.mark_of(self.token)
         with marks.inherited(mark):
             pid = os.posix_spawn(
                 command[0],
                 command,
-                self._outfit.variables,
+                self._launch_spec.variables,
                 file_actions=[*files, *copies],
                 setsid=True,
                 setsigmask=(),
@@ -207,9 +207,9 @@ class WorkerProcess:
 
     def _read_notices(self) -> None:
         for notice in self._notices.read():
-            if isinstance(notice, Listening):
+            if isinstance(notice, SignalTarget):
                 self._listener = notice.pid
-            elif self._outfit.is_lead:
+            elif self._launch_spec.is_lead:
                 self._saved = notice
         if self._saved_timer is None:
             self._report_save()
@@ -251,8 +251,8 @@ class WorkerProcess:
         self._close_files()
         if self._clock is not None:
             self._clock.cancel()
-        if self._outfit.cgroup is not None:
-            self.oom = self.exit_code != 0 and self._outfit.cgroup.ran_out_of_memory()
+        if self._launch_spec.cgroup is not None:
+            self.oom = self.exit_code != 0 and self._launch_spec.cgroup.ran_out_of_memory()
         if self._is_idle:
             self.exit_code = 0  # ending an idle terminal is what was agreed, and no failure
         self._segments.close()
@@ -280,13 +280,13 @@ class WorkerProcess:
                 self._note(LIMIT_NOTE)
                 self._is_overdue = True
                 self._around.overdue(self)
-                self.stop(self._outfit.grace_ms)
+                self.stop(self._launch_spec.grace_ms)
             if has_to_die:
                 self.kill()
         self._wind_clock()
 
     def _watch_idleness(self) -> None:
-        timeout_ms = self._outfit.idle_timeout_ms
+        timeout_ms = self._launch_spec.idle_timeout_ms
         if timeout_ms is None or self.is_told:
             return
         left_ms = timeout_ms - (time.monotonic() - self._active_s) * 1000
@@ -295,7 +295,7 @@ class WorkerProcess:
             return
         self._is_idle = True
         self._note(IDLE_NOTE % (timeout_ms // 1000))
-        self.stop(self._outfit.grace_ms)
+        self.stop(self._launch_spec.grace_ms)
 
 
 def _held_by(file: int) -> int:

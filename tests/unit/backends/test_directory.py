@@ -7,8 +7,8 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
 from muster.model.node_limits import MASTER_PORTS, SUPERVISOR_ENDED_JOBS
-from muster.model.records import changed
-from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
+from muster.model.records import evolve
+from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
 
 def a_directory() -> Directory:
@@ -55,7 +55,7 @@ def test_ranks_of_which_nobody_knows_are_named() -> None:
     directory.route(start())
     assert directory.unplaced(stop(0, 5)) == (5,)
     assert directory.unplaced(start()) == ()
-    assert directory.unplaced(changed(stop(0), attempt=2)) == (0,)
+    assert directory.unplaced(evolve(stop(0), attempt=2)) == (0,)
 
 
 def test_an_older_command_is_known_for_one() -> None:
@@ -69,7 +69,7 @@ def test_nodes_of_an_older_attempt_hear_of_the_newer() -> None:
     directory = a_directory()
     directory.route(start())
     assert ranks(directory.route(start(attempt=2, generation=3, size=1))) == {"n0": (0,), "n1": ()}
-    assert ranks(directory.route(changed(stop(0, generation=4), attempt=2))) == {"n0": (0,)}
+    assert ranks(directory.route(evolve(stop(0, generation=4), attempt=2))) == {"n0": (0,)}
 
 
 def test_a_command_for_an_older_attempt_goes_to_where_its_workers_were() -> None:
@@ -82,7 +82,7 @@ def test_a_command_for_an_older_attempt_goes_to_where_its_workers_were() -> None
     assert ranks(directory.route(kill)) == {"n0": (0,), "n1": (1,)}
     assert ranks(directory.route(start(generation=4))) == {"n0": (0,), "n1": (1,)}
     assert directory.node_of(JOB) == "n0"
-    assert ranks(directory.route(changed(stop(0, generation=4), attempt=2))) == {"n0": (0,), "n1": ()}
+    assert ranks(directory.route(evolve(stop(0, generation=4), attempt=2))) == {"n0": (0,), "n1": ()}
 
 
 def test_what_a_node_says_of_workers_that_have_not_gone_is_learnt() -> None:
@@ -108,7 +108,7 @@ def test_what_nodes_say_is_learnt_and_the_newest_attempt_counts() -> None:
     directory.learn(NodeName("n2"), JOB, 2, 7, 555, [0])
     directory.learn(NodeName("n1"), JOB, 1, 3, 444, [0, 1])
     assert directory.is_older(stop(0, generation=6))
-    errands = directory.route(changed(stop(0, generation=8), attempt=2))
+    errands = directory.route(evolve(stop(0, generation=8), attempt=2))
     assert ranks(errands) == {"n2": (0,), "n1": ()}
     assert errands[0].port == 555
 

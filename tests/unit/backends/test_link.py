@@ -21,12 +21,12 @@ from muster.backends.local.link import Link, Listener
 from muster.backends.local.patience import Patience
 from muster.backends.local.whereabouts import Whereabouts
 from muster.model.errors import NotFound
-from muster.model.leadership import Leadership
 from muster.model.node_limits import SUPERVISOR_LINE_BYTES
+from muster.model.ownership import Leadership
 from muster.processes import entry
 from muster.worker.loop import Loop
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST
-from muster.worker.service import Connection, Message
+from muster.worker.service import Conversation, Message
 from tests.local.machine import a_node
 
 DEADLINE_S = 10.0
@@ -39,8 +39,8 @@ class Node:
         self.loop = Loop(settle=self._settle)
         self.said: list[str] = []
         self.heard: list[Message] = []
-        self.connections: list[Connection] = []
-        self.met: Callable[[Connection, Message], object] = lambda connection, _: connection.close()
+        self.connections: list[Conversation] = []
+        self.met: Callable[[Conversation, Message], object] = lambda connection, _: connection.close()
         self._until_s = 0.0
         self._is_done: Callable[[], bool] = lambda: False
         listener = Listener(
@@ -61,10 +61,10 @@ class Node:
 
     def _pair(self) -> socket.socket:
         one, other = socket.socketpair()
-        self.connections.append(Connection(other, self.loop, hear=self._meet))
+        self.connections.append(Conversation(other, self.loop, hear=self._meet))
         return one
 
-    def _meet(self, connection: Connection, message: Message) -> None:
+    def _meet(self, connection: Conversation, message: Message) -> None:
         self.met(connection, message)
 
     def _settle(self) -> None:
@@ -105,10 +105,10 @@ def hello(protocol: object = PROTOCOL, **more: object) -> Message:
     return {"hello": {"protocol": protocol, "gangs": [], **more}}
 
 
-def answering(greeting: Message) -> Callable[[Connection, Message], object]:
+def answering(greeting: Message) -> Callable[[Conversation, Message], object]:
     """Say this when a token is shown, and nothing else."""
 
-    def met(connection: Connection, message: Message) -> None:
+    def met(connection: Conversation, message: Message) -> None:
         if "token" in message:
             connection.say(greeting)
 
@@ -134,7 +134,7 @@ def test_who_ends_every_connection_before_it_has_greeted_cannot_be_reached(node:
 def test_a_greeting_comes_in_pieces_of_any_number(node: Node) -> None:
     spec = {"run": "x" * (SUPERVISOR_LINE_BYTES // 4)}
 
-    def greet(connection: Connection, message: Message) -> None:
+    def greet(connection: Conversation, message: Message) -> None:
         if "token" in message:
             assert message["protocol"] == PROTOCOL
             connection.say(hello())
@@ -208,7 +208,7 @@ def breaking_once(node: Node) -> Listener:
 def test_more_commands_than_the_other_side_takes_at_once_are_told_piece_by_piece(node: Node) -> None:
     taken: list[int] = []
 
-    def take(connection: Connection, message: Message) -> None:
+    def take(connection: Conversation, message: Message) -> None:
         if "token" in message:
             connection.say(hello(alive=[]))
         elif "do" in message:
@@ -229,7 +229,7 @@ def test_what_is_held_is_not_heard_and_nobody_loses_patience(node: Node, monkeyp
     monkeypatch.setattr(link_module, "SUPERVISOR_SILENCE_MS", 20)
     pings: list[Message] = []
 
-    def answer(connection: Connection, message: Message) -> None:
+    def answer(connection: Conversation, message: Message) -> None:
         if "token" in message:
             connection.say(hello(alive=[]))
         else:

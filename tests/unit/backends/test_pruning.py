@@ -8,8 +8,8 @@ from muster.backends.local import LocalBackend, pruning
 from muster.backends.local.logs import read_log
 from muster.backends.local.pruning import Pruning, make_room, prune
 from muster.model.ids import JobId
-from muster.worker.output_budget import Disk
-from muster.worker.segments import Segments, log_folder
+from muster.worker.output.budget import Disk
+from muster.worker.output.segments import Segments, log_folder
 from tests.local.machine import eventually
 
 OLD_S = 1_000_000

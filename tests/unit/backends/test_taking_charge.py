@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local.ownership import this_owner
-from muster.backends.local.taking_charge import Charge, Database, Wanted, take_charge
+from muster.backends.local.taking_charge import Charge, GoverningDatabase, Wanted, take_charge
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import WorkersExited
-from muster.model.leadership import Leadership
-from muster.model.owner import Owner
-from muster.worker.journal import JOURNAL, Journal
-from muster.worker.processes import boot_id
+from muster.model.ownership import Leadership, Owner
+from muster.worker.processes.process_table import boot_id
+from muster.worker.records.journal import JOURNAL, Journal
 
 
 @dataclass
@@ -69,7 +68,7 @@ RUNS: tuple[tuple[object, ...], ...] = (
 
 
 def charged(home: Path, record: Record, *, is_empty: bool = False, **said: bool) -> Charge:
-    return take_charge(Wanted(home=home, **said), Database(name="muster.db", is_empty=is_empty, record=record))
+    return take_charge(Wanted(home=home, **said), GoverningDatabase(name="muster.db", is_empty=is_empty, record=record))
 
 
 def test_a_first_start_leads(tmp_path: Path) -> None:

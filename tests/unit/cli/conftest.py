@@ -13,7 +13,7 @@ import typer.main
 from click.testing import Result
 from typer.testing import CliRunner
 
-from muster.cli import wording
+from muster.cli.drawing import wording
 from muster.cli.main import app
 from muster.client import client as client_module
 from muster.client.transport import Transport
@@ -74,7 +74,7 @@ def terminal(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Te
         return Transport(address, **{**options, "below": server.transport, "sleep": no_wait})
 
     monkeypatch.setattr(client_module, "Transport", connected)
-    monkeypatch.setattr("muster.cli.following.time.sleep", no_wait)
+    monkeypatch.setattr("muster.cli.following.following.time.sleep", no_wait)
     monkeypatch.setattr(wording, "datetime", StillClock)
     monkeypatch.setenv("MUSTER_URL", "http://127.0.0.1:8470")
     monkeypatch.setenv("MUSTER_TOKEN", "secret")

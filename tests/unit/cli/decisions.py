@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
-from muster.model.plan import Basis, Eviction, Hold, Plan, Reason, ReasonCode, Resize, Start, Why
+from muster.model.plan import Basis, Eviction, Plan, Promise, Reason, ReasonCode, Resize, Start, Why
 from muster.model.scenario import Scenario
 
 SCENARIO = """
@@ -77,8 +77,8 @@ def decide(scenario: Scenario) -> Decision:
                     job=JobId("grow"), from_workers=2, to_workers=1, workers=(a_worker("n2", 1),), for_job=JobId("new")
                 ),
             ),
-            holds=(
-                Hold(
+            promises=(
+                Promise(
                     job=urgent,
                     start_ms=now_ms + 30_000,
                     workers=(a_worker("n1", 0, 1, 2, 3),),
@@ -86,7 +86,7 @@ def decide(scenario: Scenario) -> Decision:
                     basis=Basis.DEPARTURES,
                     moved_because="n4 was drained",
                 ),
-                Hold(job=JobId("[red]late"), start_ms=now_ms, workers=(a_worker("n2", 3),), made_ms=now_ms),
+                Promise(job=JobId("[red]late"), start_ms=now_ms, workers=(a_worker("n2", 3),), made_ms=now_ms),
             ),
         ),
         explanations=(

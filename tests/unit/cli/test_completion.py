@@ -1,6 +1,6 @@
 import httpx
 
-from muster.cli.completion import complete_job, complete_node
+from muster.cli.terminal.completion import complete_job, complete_node
 from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.cli import screen
-from muster.cli.log_printers import Escaper
-from muster.cli.text import Text
+from muster.cli.following.log_printers import Escaper
+from muster.cli.terminal import screen
+from muster.cli.terminal.text import Text
 from muster.model.printable import as_json, one_line, printable
 from tests.unit.cli.cluster import fill
 from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer, a_problem
 
-CLI = Path(screen.__file__).parent
+CLI = Path(screen.__file__).parents[1]
 HOSTILE = "\x1b[2J\x07\r\x00\x7f\x9b31m\u202e\u2066\u2028\x1b]8;;http://x\x1b\\[bold]B[/bold][link=http://x]:boom:"
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]"
@@ -118,8 +118,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSTER_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     Path("job.yaml").write_text(f"name: train\nrun: {json.dumps(HOSTILE.replace(chr(0), ''))}\n", "utf-8")
-    monkeypatch.setattr("muster.cli.logs.is_terminal", lambda: True)
-    monkeypatch.setattr("muster.cli.export.is_terminal", lambda: True)
+    monkeypatch.setattr("muster.cli.commands.logs.is_terminal", lambda: True)
+    monkeypatch.setattr("muster.cli.commands.export.is_terminal", lambda: True)
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
@@ -164,7 +164,7 @@ def test_raw_output_and_what_is_piped_is_as_it_was_printed(
     terminal: Terminal, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert terminal.type("logs", "job-12", "--raw").stdout_bytes == server.logs["job-12", 0, 2]
-    monkeypatch.setattr("muster.cli.logs.is_terminal", lambda: False)
+    monkeypatch.setattr("muster.cli.commands.logs.is_terminal", lambda: False)
     assert terminal.type("logs", "job-12").stdout_bytes == server.logs["job-12", 0, 2]
 
 
@@ -202,7 +202,7 @@ def test_a_renderable_of_somebody_else_is_safe_too() -> None:
 def test_there_is_one_way_to_print() -> None:
     """Commands print through `screen`, and draw with our own `Text`; bytes are written where they are asked for."""
     found = []
-    for path in sorted(CLI.glob("*.py")):
+    for path in sorted(CLI.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("typer.echo", "typer.secho", "click.echo"):
                 found.append(f"{path.name}: {ast.unparse(node)}")
@@ -211,5 +211,5 @@ def test_there_is_one_way_to_print() -> None:
             if isinstance(node, ast.ImportFrom) and node.module in ("rich.text", "rich.console"):
                 found += [f"{path.name}: {each.name}" for each in node.names if each.name == "Text"]
     echoes = {"screen.py: typer.echo", "screen.py: Text"}
-    raw = {"log_printers.py: bytes", "export.py: bytes", "terminal.py: bytes", "submit.py: bytes"}
+    raw = {"log_printers.py: bytes", "export.py: bytes", "raw_terminal.py: bytes", "submit.py: bytes"}
     assert set(found) <= echoes | raw

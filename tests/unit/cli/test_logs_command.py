@@ -58,7 +58,7 @@ def test_long_last_lines_are_whole(terminal: Terminal, day: FakeServer) -> None:
 def test_a_line_without_an_end_is_cut_and_that_is_said(
     terminal: Terminal, day: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muster.cli.logs.TAIL_BYTES", 1 << 20)
+    monkeypatch.setattr("muster.cli.commands.logs.TAIL_BYTES", 1 << 20)
     day.logs["job-12", 0, 2] = b"x" * (3 << 20)
     result = terminal.type("logs", "job-12", "-n", "1")
     assert (result.exit_code, len(result.stdout)) == (0, 1 << 20)

@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from muster import __version__
 from muster.cli import main as main_module
-from muster.cli import plan as plan_module
+from muster.cli.commands import plan as plan_module
 from muster.cli.main import app
-from muster.core.planning import deciding
+from muster.core.planning import cycle
 from muster.model.errors import Conflict, MusterError, NotFound, Refused
 from muster.model.scenario import Scenario
 from tests.unit.cli.decisions import SCENARIO, Decision, decide
@@ -102,7 +102,7 @@ def test_an_interrupted_command_exits_with_6(file: str, monkeypatch: pytest.Monk
 
 def test_the_version_is_printed_with_what_runs() -> None:
     result = runner.invoke(app, ["--version"])
-    kind = "plain Python" if str(deciding.__file__).endswith(".py") else "compiled"
+    kind = "plain Python" if str(cycle.__file__).endswith(".py") else "compiled"
     assert (result.exit_code, result.stdout) == (0, f"muster {__version__} ({kind})\n")
 
 

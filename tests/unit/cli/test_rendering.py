@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from muster.cli.rendering import print_decision
-from muster.cli.screen import PIPED_COLUMNS
-from muster.formats.document import parse_document
-from muster.formats.scenario_file import scenario_from_document
+from muster.cli.drawing.plan_text import print_decision
+from muster.cli.terminal.screen import PIPED_COLUMNS
+from muster.formats.scenarios.scenario_file import scenario_from_document
+from muster.formats.text.document import parse_document
 from muster.model.plan import Plan
 from tests.unit.cli.decisions import SCENARIO, Decision, Explanation, decide
 

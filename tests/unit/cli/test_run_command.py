@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.cli.terminal import raw_terminal
+from muster.cli.terminal.raw_terminal import raw_terminal
 from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer, an_ended_job
 

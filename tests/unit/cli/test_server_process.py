@@ -12,8 +12,8 @@ from threading import Thread
 
 import pytest
 
-from muster.cli import server_process
-from muster.cli.server_process import end_server, run_down, start_detached
+from muster.cli.server import server_process
+from muster.cli.server.server_process import end_server, run_down, start_detached
 from muster.home import Home
 from muster.locks import alone_in
 from muster.model.errors import InvalidInput, MusterError, Refused, TimedOut, Unavailable

@@ -7,7 +7,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from muster.cli.main import app
-from muster.cli.simulation_table import duration, print_figures
+from muster.cli.simulation.figures_table import duration, print_figures
 
 runner = CliRunner()
 

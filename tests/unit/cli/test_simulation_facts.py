@@ -1,14 +1,14 @@
 from inspect import signature
 from pathlib import Path
 
-from muster.cli.simulate import simulate
-from muster.cli.simulation_facts import command
-from muster.cli.simulation_setup import Wishes
+from muster.cli.simulation.facts import command
+from muster.cli.simulation.setup import ReplayOptions
+from muster.cli.simulation.simulate import simulate
 from muster.model.policy import Packing
 
 
 def test_the_command_that_repeats_a_replay_has_every_option_that_decides_its_figures() -> None:
-    wishes = Wishes(
+    options = ReplayOptions(
         trace="t.csv",
         policy="fifo,muster",
         cluster="2x8",
@@ -25,7 +25,7 @@ def test_the_command_that_repeats_a_replay_has_every_option_that_decides_its_fig
         type_blind=True,
         packing=Packing.BEST_FIT,
     )
-    words = command(wishes, Path("r.html")).split()
-    options = {name.replace("_", "-") for name in signature(simulate).parameters} - {"output"}
-    assert {word.removeprefix("--") for word in words if word.startswith("--")} == options
+    words = command(options, Path("r.html")).split()
+    declared = {name.replace("_", "-") for name in signature(simulate).parameters} - {"output"}
+    assert {word.removeprefix("--") for word in words if word.startswith("--")} == declared
     assert "best_fit" in words

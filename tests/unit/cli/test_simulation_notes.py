@@ -4,25 +4,25 @@ from pathlib import Path
 import pytest
 
 from muster import policies
-from muster.cli import simulate, simulation_notes
-from muster.cli.simulation_notes import tell_hidden, tell_replay, tell_skipped
+from muster.cli.simulation import notes, simulate
+from muster.cli.simulation.notes import tell_hidden, tell_replay, tell_skipped
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.trace import Trace
 from muster.sim.outcome import JobOutcome
 from tests.unit.sim.report.made_up import a_trace_job, an_outcome, replay_of
 
 
 def outcomes(*states: JobState, rejected: int = 0) -> list[JobOutcome]:
-    ended = [changed(an_outcome(a_trace_job(place)), state=state) for place, state in enumerate(states)]
-    refused = changed(an_outcome(a_trace_job(), wait_ms=None), state=JobState.FAILED)
+    ended = [evolve(an_outcome(a_trace_job(place)), state=state) for place, state in enumerate(states)]
+    refused = evolve(an_outcome(a_trace_job(), wait_ms=None), state=JobState.FAILED)
     return ended + [refused] * rejected
 
 
 def told(capsys: pytest.CaptureFixture[str], *states: JobState, rejected: int = 0, reasons: int = 1) -> list[str]:
     made = replay_of(outcomes(*states, rejected=rejected))
-    tell_replay(changed(made, rejections=tuple(f"reason {number}" for number in range(reasons))), "fifo")
+    tell_replay(evolve(made, rejections=tuple(f"reason {number}" for number in range(reasons))), "fifo")
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err.splitlines()
@@ -71,7 +71,7 @@ def test_what_the_file_does_not_say_enough_about_is_counted(capsys: pytest.Captu
 )
 def test_plans_of_which_nothing_was_done_are_counted(plans: int, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     made = replay_of(outcomes(JobState.SUCCEEDED))
-    tell_replay(changed(made, cycles=2, dropped_plans=plans, first_drop="a starts twice"), "mine")
+    tell_replay(evolve(made, cycles=2, dropped_plans=plans, first_drop="a starts twice"), "mine")
     assert capsys.readouterr().err == f"muster: mine: {line}\n"
 
 
@@ -87,4 +87,4 @@ def test_a_plug_in_with_the_name_of_another_policy_is_named(
 
 def test_nobody_else_writes_notes() -> None:
     assert "note(" not in Path(simulate.__file__).read_text("utf-8")
-    assert "note(" in Path(simulation_notes.__file__).read_text("utf-8")
+    assert "note(" in Path(notes.__file__).read_text("utf-8")

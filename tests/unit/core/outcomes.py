@@ -1,10 +1,10 @@
 """What a cycle makes of a situation, in the few words that tests compare."""
 
-from muster.core.explain import Explanation, explain_all
+from muster.core.explaining.explain import Explanation, explain_all
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS
 
@@ -17,7 +17,7 @@ def planned(scenario: Scenario) -> Plan:
 
 def with_dues(scenario: Scenario) -> Snapshot:
     """A snapshot that knows since when everybody has been there."""
-    snapshot = Snapshot.of(changed(scenario, now_ms=0))
+    snapshot = Snapshot.of(evolve(scenario, now_ms=0))
     jobs = [(job.submitted_ms, job.id, job.spec.team) for job in scenario.running]
     jobs += [(job.submitted_ms, job.id, job.spec.team) for job in scenario.waiting]
     for submitted_ms, job_id, team in sorted(jobs):
@@ -52,7 +52,7 @@ def resized(scenario: Scenario) -> list[tuple[str, int, int, str | None]]:
 
 def promised(scenario: Scenario) -> dict[str, tuple[int, tuple[str, ...]]]:
     """In how many milliseconds and on which nodes each promised job starts."""
-    return {hold.job: (hold.start_ms - NOW_MS, hold.nodes) for hold in planned(scenario).holds}
+    return {hold.job: (hold.start_ms - NOW_MS, hold.nodes) for hold in planned(scenario).promises}
 
 
 def explained(scenario: Scenario) -> dict[str, Explanation]:

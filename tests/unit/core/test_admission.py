@@ -9,7 +9,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.errors import InvariantViolated
 from muster.model.ids import PoolName, TierName
 from muster.model.policy import HOUR_MS, Pool
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from tests.builders import a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
@@ -108,7 +108,7 @@ def test_a_job_whose_allowed_type_is_too_small_and_whose_large_type_is_not_allow
     scenario = a_scenario(cluster, teams=[a_team("a", limit={"h100": 4})])
     spec = a_job(gpus=8, gpu_type=("h100", "a100"), team="a")
     refusal(spec, scenario)
-    assert is_admitted(spec, changed(scenario, teams=(a_team("a", limit={"h100": 8}),)))
+    assert is_admitted(spec, evolve(scenario, teams=(a_team("a", limit={"h100": 8}),)))
 
 
 def test_jobs_that_are_alike_get_the_same_answer_without_looking_again() -> None:
@@ -134,8 +134,8 @@ def test_offline_the_impossible_is_rejected_and_the_rest_planned() -> None:
 def test_offline_what_runs_does_not_decide_what_is_possible() -> None:
     scenario = a_scenario(flat(1), running=FULL, waiting=[waits("w", a_job(gpus=8))])
     assert decide(scenario).rejected == ()
-    assert decide(changed(scenario, running=())).rejected == ()
-    larger = changed(scenario, waiting=(waits("w", a_job(gpus=9)),))
+    assert decide(evolve(scenario, running=())).rejected == ()
+    larger = evolve(scenario, waiting=(waits("w", a_job(gpus=9)),))
     assert [each.job for each in decide(larger).rejected] == ["w"]
 
 

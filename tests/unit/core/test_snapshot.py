@@ -27,7 +27,7 @@ def test_every_edit_makes_a_new_version() -> None:
         lambda: snapshot.checkpointed(JobId("r"), NOW_MS),
         lambda: snapshot.leaving(JobId("r"), NOW_MS),
         lambda: snapshot.finish(JobId("r")),
-        lambda: snapshot.hold(()),
+        lambda: snapshot.promise(()),
         lambda: snapshot.charge(TEAM, 1, NOW_MS),
         lambda: snapshot.preempted(TEAM, NOW_MS),
         lambda: snapshot.change_node(a_node("n1", state="draining")),
@@ -62,17 +62,17 @@ def test_a_job_that_changes_size_uses_what_its_new_workers_use() -> None:
 def test_a_job_that_changes_size_keeps_its_promise() -> None:
     elastic = runs("r", a_job(gpus=1, workers=(1, 2)), [("n1", (0,)), ("n1", (1,))])
     snapshot = Snapshot.of(a_scenario(flat(1), running=[elastic]))
-    snapshot.hold((a_hold("r", [("n1", (2,))], in_hours=1),))
+    snapshot.promise((a_hold("r", [("n1", (2,))], in_hours=1),))
     snapshot.resize(JobId("r"), (Worker(rank=0, role="worker", node=elastic.workers[0].node, gpus=(0,)),))
-    assert list(snapshot.holds) == ["r"]
+    assert list(snapshot.promises) == ["r"]
 
 
 def test_a_job_that_starts_has_no_promise_any_more() -> None:
     holds = [a_hold(job, [("n1", (0,))], in_hours=1) for job in ("w", "other")]
-    snapshot = Snapshot.of(a_scenario(flat(1), holds=holds))
-    assert list(snapshot.holds) == ["w", "other"]
+    snapshot = Snapshot.of(a_scenario(flat(1), promises=holds))
+    assert list(snapshot.promises) == ["w", "other"]
     snapshot.start(runs("w", a_job(), [("n1", (0,))]))
-    assert list(snapshot.holds) == ["other"]
+    assert list(snapshot.promises) == ["other"]
 
 
 def test_a_new_node_is_used() -> None:
@@ -161,7 +161,7 @@ def test_a_snapshot_and_the_scenario_it_tells_are_the_same_situation() -> None:
         waiting=[waits("w", a_job(gpus=8, workers=4)), waits("idle", held=True)],
         teams=[a_team("a", guaranteed={"*": 4})],
         usage=((TEAM, HOUR_MS),),
-        holds=(a_hold("w", [("r1-n1", range(8))], in_hours=1),),
+        promises=(a_hold("w", [("r1-n1", range(8))], in_hours=1),),
         recent_preemptions=((TEAM, 1),),
     )
     assert Snapshot.of(scenario).scenario(NOW_MS) == scenario

@@ -1,8 +1,8 @@
 """A plan becomes events, whole, if the world is still as it was planned for."""
 
 from muster.engine.apply import Applied, Dropped, apply
-from muster.engine.folding import fold
-from muster.engine.state import State
+from muster.engine.folding.folding import fold
+from muster.engine.folding.state import State
 from muster.model.events import (
     Event,
     EvictionOrdered,
@@ -13,8 +13,8 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import JobId
-from muster.model.plan import Eviction, Hold, Plan, Resize, Start, Why
-from muster.model.records import changed
+from muster.model.plan import Eviction, Plan, Promise, Resize, Start, Why
+from muster.model.records import evolve
 from tests.builders import a_job
 from tests.unit.engine.world import a_small_cluster, seats
 
@@ -58,7 +58,7 @@ def dropped(plan: Plan, state: State, *problems: str) -> Dropped:
 
 def test_a_start_carries_the_limits_that_hold_for_it() -> None:
     state = a_state()
-    plan = changed(a_plan(state), starts=(Start(job=QUEUED, workers=THERE),))
+    plan = evolve(a_plan(state), starts=(Start(job=QUEUED, workers=THERE),))
     assert applied(plan, state) == (
         JobStarted(
             at_ms=NOW_MS,
@@ -75,7 +75,7 @@ def test_a_start_carries_the_limits_that_hold_for_it() -> None:
 def test_an_eviction_carries_its_deadline_and_its_reason() -> None:
     state = a_state()
     eviction = Eviction(job=RUNNING, for_job=QUEUED, why=Why.RECLAIM, lost_gpu_ms=7)
-    assert applied(changed(a_plan(state), evictions=(eviction,)), state) == (
+    assert applied(evolve(a_plan(state), evictions=(eviction,)), state) == (
         EvictionOrdered(
             at_ms=NOW_MS,
             job=RUNNING,
@@ -91,40 +91,40 @@ def test_an_eviction_carries_its_deadline_and_its_reason() -> None:
 def test_a_resize_is_ordered_once() -> None:
     state = a_state()
     resize = Resize(job=RUNNING, from_workers=2, to_workers=1, workers=HERE[:1], for_job=QUEUED)
-    plan = changed(a_plan(state), resizes=(resize,))
+    plan = evolve(a_plan(state), resizes=(resize,))
     (order,) = applied(plan, state)
     assert order == ResizeOrdered(at_ms=NOW_MS, job=RUNNING, attempt=1, workers=HERE[:1], for_job=QUEUED)
     fold(state, order)
-    assert applied(changed(plan, version=state.snapshot.version), state) == ()
+    assert applied(evolve(plan, version=state.snapshot.version), state) == ()
 
 
 def test_promises_are_written_only_when_they_change() -> None:
     state = a_state()
-    hold = Hold(job=QUEUED, start_ms=9, workers=THERE, made_ms=1)
-    plan = changed(a_plan(state), holds=(hold,))
+    hold = Promise(job=QUEUED, start_ms=9, workers=THERE, made_ms=1)
+    plan = evolve(a_plan(state), promises=(hold,))
     (order,) = applied(plan, state)
     assert order == HoldsSet(at_ms=NOW_MS, holds=(hold,))
     fold(state, order)
-    assert applied(changed(plan, version=state.snapshot.version), state) == ()
-    start = changed(plan, version=state.snapshot.version, holds=(), starts=(Start(job=QUEUED, workers=THERE),))
+    assert applied(evolve(plan, version=state.snapshot.version), state) == ()
+    start = evolve(plan, version=state.snapshot.version, promises=(), starts=(Start(job=QUEUED, workers=THERE),))
     assert [type(event) for event in applied(start, state)] == [JobStarted]
 
 
 def test_everything_happens_in_the_order_in_which_it_makes_sense() -> None:
     state = a_state()
-    hold = Hold(job=JobId("job-3"), start_ms=9, workers=HERE, made_ms=1)
-    plan = changed(
+    hold = Promise(job=JobId("job-3"), start_ms=9, workers=HERE, made_ms=1)
+    plan = evolve(
         a_plan(state),
         starts=(Start(job=QUEUED, workers=THERE),),
         evictions=(Eviction(job=RUNNING, for_job=QUEUED, why=Why.TIER, lost_gpu_ms=0),),
-        holds=(hold,),
+        promises=(hold,),
     )
     assert [type(event) for event in applied(plan, state)] == [EvictionOrdered, JobStarted, HoldsSet]
 
 
 def test_a_plan_for_another_version_is_dropped_and_worth_making_again() -> None:
     state = a_state()
-    outcome = dropped(changed(a_plan(state), version=0), state)
+    outcome = dropped(evolve(a_plan(state), version=0), state)
     assert outcome.is_stale
     assert outcome.reasons == (f"made from version 0, and the state is at {state.snapshot.version}",)
 
@@ -137,7 +137,7 @@ def test_a_plan_with_problems_is_dropped() -> None:
 
 def test_a_plan_that_takes_jobs_for_what_they_are_not_is_dropped() -> None:
     state = a_state()
-    plan = changed(
+    plan = evolve(
         a_plan(state),
         starts=(Start(job=RUNNING, workers=THERE),),
         evictions=(Eviction(job=QUEUED, for_job=RUNNING, why=Why.TIER, lost_gpu_ms=0),),

@@ -2,12 +2,12 @@
 
 import pytest
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.core.admission import Rejected
 from muster.engine.engine import Engine, Submitted
-from muster.engine.folding import fold
-from muster.engine.restoring import recorded, restored
-from muster.engine.state import State
+from muster.engine.folding.folding import fold
+from muster.engine.folding.restoring import recorded, restored
+from muster.engine.folding.state import State
 from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.events import JobSubmitted, NodeChanged, RulesChanged
 from muster.model.ids import JobId, NodeName, TierName
@@ -15,7 +15,7 @@ from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Cause, Job, JobState
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.policy import DEFAULT_TIERS, MINUTE_MS, Policy, Tier
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import ArraySpec, JobChanges
 from muster.store.memory import MemoryLog
@@ -39,7 +39,7 @@ def test_who_asks_again_under_the_same_key_gets_the_same_job() -> None:
 
 def test_a_waiting_job_that_becomes_urgent_goes_first() -> None:
     world = World(a_small_cluster(nodes=1))
-    running = world.submit(a_job(gpus=2), Script(run_ms=HOUR_MS))
+    running = world.submit(a_job(gpus=2), GangScript(run_ms=HOUR_MS))
     world.settle()
     first, second = (world.submit(a_job(gpus=2), FOREVER) for _ in range(2))
     assert world.engine.update(second, world.now_ms, JobChanges(priority=90), by="ada")
@@ -106,7 +106,7 @@ def test_a_job_cannot_move_to_a_tier_that_does_not_exist() -> None:
 
 def test_a_quota_that_is_lowered_holds_for_those_who_wait() -> None:
     world = World()
-    first = world.submit(a_job(gpus=2, team="nlp"), Script(run_ms=HOUR_MS))
+    first = world.submit(a_job(gpus=2, team="nlp"), GangScript(run_ms=HOUR_MS))
     world.settle()
     world.engine.change_rules(Rules(teams=(a_team("nlp", limit={"*": 2}),)), world.now_ms, by="ada")
     second = world.submit(a_job(gpus=2, team="nlp"), FOREVER)
@@ -131,7 +131,7 @@ def test_a_tier_cannot_go_while_a_job_is_in_it() -> None:
 
 def test_rules_can_change_back_and_forth_while_jobs_run_and_wait() -> None:
     world = World()
-    jobs = [world.submit(a_job(gpus=1, checkpoint=True), Script(run_ms=2 * HOUR_MS)) for _ in range(7)]
+    jobs = [world.submit(a_job(gpus=1, checkpoint=True), GangScript(run_ms=2 * HOUR_MS)) for _ in range(7)]
     world.settle()
     for hour, policy in enumerate((Policy(turns=False), Policy(), Policy(turns=False), Policy(backfill=False))):
         world.run(until_ms=hour * HOUR_MS)
@@ -145,7 +145,7 @@ def test_an_engine_may_begin_with_nothing_and_be_given_a_cluster() -> None:
     assert isinstance(world.engine.submit(a_job(), 0), Rejected)
     assert world.engine.change_cluster(flat(2, gpus=2), 0)
     assert not world.engine.change_cluster(flat(2, gpus=2), 0)
-    job = world.submit(a_job(workers=2, gpus=2), Script(run_ms=HOUR_MS))
+    job = world.submit(a_job(workers=2, gpus=2), GangScript(run_ms=HOUR_MS))
     world.run(until_ms=HOUR_MS)
     assert world.state_of(job) is JobState.SUCCEEDED
 
@@ -153,7 +153,7 @@ def test_an_engine_may_begin_with_nothing_and_be_given_a_cluster() -> None:
 def test_a_node_that_is_taken_away_is_lost_with_what_it_ran_and_the_rest_goes_on() -> None:
     world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
     world.engine.change_cluster(flat(2, gpus=2), 0)
-    jobs = [world.submit(a_job(gpus=2), Script(run_ms=HOUR_MS)) for _ in range(2)]
+    jobs = [world.submit(a_job(gpus=2), GangScript(run_ms=HOUR_MS)) for _ in range(2)]
     world.settle()
     world.engine.change_cluster(flat(1, gpus=2), world.now_ms)
     world.run(until_ms=4 * HOUR_MS)
@@ -199,7 +199,7 @@ def test_an_engine_that_starts_from_a_saved_state_folds_only_what_came_after() -
 def test_the_same_log_folds_to_the_same_state_with_changes_in_it() -> None:
     world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
     world.engine.change_cluster(flat(2, gpus=2), 0)
-    job = world.submit(a_job(gpus=2), Script(run_ms=HOUR_MS))
+    job = world.submit(a_job(gpus=2), GangScript(run_ms=HOUR_MS))
     world.engine.change_rules(Rules(teams=(a_team("nlp", limit={"*": 2}),)), 0)
     world.engine.update(job, 0, JobChanges(priority=1))
     world.run(until_ms=2 * HOUR_MS)
@@ -213,7 +213,7 @@ def test_the_same_log_folds_to_the_same_state_with_changes_in_it() -> None:
 
 def test_a_job_says_how_the_worker_ended_by_which_it_failed() -> None:
     world = World()
-    job = world.submit(a_job(workers=2), Script(run_ms=None, crash_rank=1, crash_ms=MINUTE_MS))
+    job = world.submit(a_job(workers=2), GangScript(run_ms=None, crash_rank=1, crash_ms=MINUTE_MS))
     world.run(until_ms=HOUR_MS)
     assert world.state_of(job) is JobState.FAILED
     assert world.engine.job(job).exit_code == 1
@@ -223,7 +223,7 @@ def test_a_job_says_how_the_worker_ended_by_which_it_failed() -> None:
 def test_a_node_that_was_drained_stays_drained_when_it_is_lost_and_comes_back() -> None:
     world = World()
     node = world.engine.state.nodes[NodeName("n1")]
-    world.engine.observe(NodeChanged(at_ms=0, node=changed(node, state=NodeState.DRAINING), by="ada"))
+    world.engine.observe(NodeChanged(at_ms=0, node=evolve(node, state=NodeState.DRAINING), by="ada"))
     assert world.engine.state.nodes[node.name].state is NodeState.DRAINED
     world.backend.lose_node(node.name)
     world.settle()
@@ -250,10 +250,10 @@ def test_teams_that_are_declared_later_count_for_those_who_wait_already() -> Non
     waiting = Job(
         id=JobId("j"), spec=a_job(team="t"), state=JobState.QUEUED, submitted_ms=0, attained_gpu_ms=1, requeued=True
     )
-    assert state.patience is not None
-    state.patience.follow(None, waiting, 0)
+    assert state.starvation is not None
+    state.starvation.follow(None, waiting, 0)
     state.jobs[waiting.id] = waiting
-    assert state.patience.timers.next_ms is None
+    assert state.starvation.timers.next_ms is None
     declared = Rules(teams=(a_team("t"),), tiers=DEFAULT_TIERS, pools=(), policy=rules)
     fold(state, RulesChanged(at_ms=5, rules=declared, by="ada"))
-    assert state.patience.timers.next_ms is not None
+    assert state.starvation.timers.next_ms is not None

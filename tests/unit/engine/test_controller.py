@@ -3,7 +3,7 @@
 import pytest
 
 from muster.engine.controller import Controller, broken_invariant
-from muster.engine.state import Move, State
+from muster.engine.folding.state import Move, State
 from muster.model.errors import Conflict, InvariantViolated
 from muster.model.events import (
     DependencyFailed,
@@ -23,7 +23,7 @@ from muster.model.instructions import SignalStop, StartWorkers
 from muster.model.job import JobState
 from muster.model.limits import START_TIMEOUT_MS
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen, JobSpec
 from muster.store.memory import MemoryLog
 from tests.builders import a_job, a_node
@@ -39,7 +39,7 @@ def a_controller(log: MemoryLog | None = None) -> Controller:
 def submitted(job: JobId, spec: JobSpec | None = None, *, after: JobId | None = None) -> JobSubmitted:
     spec = spec or a_job()
     if after is not None:
-        spec = changed(spec, depends_on=(Dependency(job=after),))
+        spec = evolve(spec, depends_on=(Dependency(job=after),))
     return JobSubmitted(at_ms=0, job=job, spec=spec, unmet=() if after is None else (after,))
 
 
@@ -104,7 +104,7 @@ def test_stale_events_are_not_written() -> None:
 def test_times_in_the_log_never_go_back() -> None:
     log = MemoryLog()
     controller = a_controller(log)
-    record(controller, submitted(FIRST), started(FIRST), changed(exited(FIRST), at_ms=7))
+    record(controller, submitted(FIRST), started(FIRST), evolve(exited(FIRST), at_ms=7))
     controller.commit()
     assert [event.at_ms for event in log.read()] == [0, 1_000, 1_000]
 
@@ -112,7 +112,7 @@ def test_times_in_the_log_never_go_back() -> None:
 def test_an_ending_releases_and_dooms_those_that_wait_for_it() -> None:
     log = MemoryLog()
     controller = a_controller(log)
-    failing = changed(a_job(), depends_on=(Dependency(job=FIRST, when=DependencyWhen.FAILED),))
+    failing = evolve(a_job(), depends_on=(Dependency(job=FIRST, when=DependencyWhen.FAILED),))
     record(
         controller,
         submitted(FIRST),
@@ -140,7 +140,7 @@ def test_doom_is_passed_on_along_a_chain() -> None:
 def test_the_next_task_gets_its_turn_when_one_ends() -> None:
     log = MemoryLog()
     controller = a_controller(log)
-    array = changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
+    array = evolve(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
     record(controller, submitted(FIRST, array), JobCancelRequested(at_ms=1, job=JobId("job-1.0")))
     controller.commit()
     assert list(log.read(2)) == [TurnCame(at_ms=1, job=JobId("job-1.1"))]
@@ -149,7 +149,7 @@ def test_the_next_task_gets_its_turn_when_one_ends() -> None:
 def test_cancelling_an_array_gives_nobody_a_turn_and_dooms_its_dependents() -> None:
     log = MemoryLog()
     controller = a_controller(log)
-    array = changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
+    array = evolve(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
     record(controller, submitted(FIRST, array), submitted(SECOND, after=FIRST))
     record(controller, JobCancelRequested(at_ms=1, job=FIRST))
     controller.commit()
@@ -158,7 +158,7 @@ def test_cancelling_an_array_gives_nobody_a_turn_and_dooms_its_dependents() -> N
 
 def test_an_array_that_waits_is_released_as_a_whole() -> None:
     controller = a_controller()
-    array = changed(a_job(), array=ArraySpec(indices=(0, 1), concurrency=1))
+    array = evolve(a_job(), array=ArraySpec(indices=(0, 1), concurrency=1))
     record(controller, submitted(FIRST), submitted(SECOND, array, after=FIRST))
     record(controller, started(FIRST), exited(FIRST))
     states = [controller.state.jobs[task].state for task in controller.state.addressed(SECOND)]
@@ -259,11 +259,11 @@ def test_what_can_never_be_true_is_recognised() -> None:
     controller = a_controller()
     record(controller, submitted(FIRST), started(FIRST))
     running = controller.state.jobs[FIRST]
-    ended = changed(running, state=JobState.FAILED, workers=(), ended_ms=1)
+    ended = evolve(running, state=JobState.FAILED, workers=(), ended_ms=1)
     assert broken_invariant(Move(before=None, after=running)) == ""
-    assert "0 workers" in broken_invariant(Move(before=None, after=changed(running, workers=())))
-    assert "its end is None" in broken_invariant(Move(before=None, after=changed(ended, ended_ms=None)))
-    assert "was at 1" in broken_invariant(Move(before=running, after=changed(running, generation=0)))
+    assert "0 workers" in broken_invariant(Move(before=None, after=evolve(running, workers=())))
+    assert "its end is None" in broken_invariant(Move(before=None, after=evolve(ended, ended_ms=None)))
+    assert "was at 1" in broken_invariant(Move(before=running, after=evolve(running, generation=0)))
     assert "had ended" in broken_invariant(Move(before=ended, after=running))
 
 

@@ -1,18 +1,18 @@
 """When the engine plans, what becomes of a plan, and who leaves for whom."""
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.engine.apply import Applied, Dropped
 from muster.model.events import EvictionOrdered
 from muster.model.job import JobState
 from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.plan import Plan, Start
 from muster.model.policy import MINUTE_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from tests.builders import a_job, a_team
 from tests.unit.engine.world import FOREVER, PlannedByHand, World, a_small_cluster, seats
 
 HOUR_MS = 60 * MINUTE_MS
-DONE = Script(run_ms=HOUR_MS)
+DONE = GangScript(run_ms=HOUR_MS)
 
 
 def test_a_tick_without_news_plans_nothing() -> None:
@@ -65,7 +65,7 @@ def test_a_stale_plan_is_dropped_and_made_again() -> None:
 
 def test_an_urgent_job_takes_the_place_of_another_which_comes_back() -> None:
     world = World(a_small_cluster(1, 1))
-    script = Script(run_ms=3 * HOUR_MS, saves=True, save_cost_ms=5_000, stop_ms=10_000)
+    script = GangScript(run_ms=3 * HOUR_MS, saves=True, save_cost_ms=5_000, stop_ms=10_000)
     victim = world.submit(a_job(tier="exploratory", checkpoint=True), script)
     world.run(until_ms=HOUR_MS)
     urgent = world.submit(a_job(tier="production"), DONE)
@@ -84,20 +84,20 @@ def test_an_urgent_job_takes_the_place_of_another_which_comes_back() -> None:
 
 
 def test_a_job_that_was_promised_a_distant_start_preempts_once_its_victim_has_run_long_enough() -> None:
-    world = World(changed(a_small_cluster(nodes=1), policy=Policy(turns=False)))
+    world = World(evolve(a_small_cluster(nodes=1), policy=Policy(turns=False)))
     low = world.submit(a_job(gpus=2, tier="exploratory"), FOREVER)
     world.settle()
     high = world.submit(a_job(gpus=2), FOREVER)
     world.run(until_ms=9 * MINUTE_MS)
     assert world.state_of(low) is JobState.RUNNING
-    assert world.engine.state.snapshot.holds[high].start_ms > HOUR_MS
+    assert world.engine.state.snapshot.promises[high].start_ms > HOUR_MS
     world.run(until_ms=11 * MINUTE_MS)
     assert world.state_of(low) is JobState.QUEUED
     assert world.state_of(high) is JobState.RUNNING
 
 
 def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_start() -> None:
-    scenario = changed(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
+    scenario = evolve(a_small_cluster(nodes=1), teams=(a_team("nlp", guaranteed={"*": 2}), a_team("cv")))
     world = World(scenario)
     borrower = world.submit(a_job(gpus=2, team="cv"), FOREVER)
     world.settle()

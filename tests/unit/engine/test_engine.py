@@ -2,21 +2,21 @@
 
 import pytest
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.model.errors import NotFound
 from muster.model.events import CheckpointSaved, NodeChanged, TimerFired, WorkersStarted
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState
 from muster.model.node import NodeState
 from muster.model.policy import MINUTE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import Retry
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
 HOUR_MS = 60 * MINUTE_MS
-DONE = Script(run_ms=HOUR_MS)
-BROKEN = Script(run_ms=MINUTE_MS, exit_code=1)
+DONE = GangScript(run_ms=HOUR_MS)
+BROKEN = GangScript(run_ms=MINUTE_MS, exit_code=1)
 
 
 def test_a_job_runs_from_submission_to_success() -> None:
@@ -80,7 +80,7 @@ def test_nobody_can_wish_anything_for_a_job_that_does_not_exist() -> None:
 
 def test_a_failing_job_is_tried_again_and_given_up() -> None:
     world = World()
-    job = world.submit(changed(a_job(), retry=Retry(limit=2)), BROKEN)
+    job = world.submit(evolve(a_job(), retry=Retry(limit=2)), BROKEN)
     world.run(until_ms=HOUR_MS)
     record = world.engine.job(job)
     assert (record.state, record.attempt, record.retries_used) == (JobState.FAILED, 3, 2)
@@ -88,7 +88,7 @@ def test_a_failing_job_is_tried_again_and_given_up() -> None:
 
 def test_a_job_is_told_and_killed_in_time_for_its_maximum_duration() -> None:
     world = World()
-    job = world.submit(a_job(hours=1), Script(run_ms=None, stop_ms=None))
+    job = world.submit(a_job(hours=1), GangScript(run_ms=None, stop_ms=None))
     world.run(until_ms=HOUR_MS - 30_001)
     assert world.state_of(job) is JobState.RUNNING
     world.run(until_ms=HOUR_MS - 1)
@@ -115,7 +115,7 @@ def test_a_gpu_that_went_bad_costs_no_retry() -> None:
     job = world.submit(a_job(workers=2, gpus=1), BROKEN, DONE)
     world.settle()
     node = world.engine.job(job).workers[0].node
-    broken = changed(world.engine.state.nodes[node], bad_gpus=world.engine.job(job).workers[0].gpus)
+    broken = evolve(world.engine.state.nodes[node], bad_gpus=world.engine.job(job).workers[0].gpus)
     world.engine.observe(NodeChanged(at_ms=world.now_ms, node=broken, because="it fell off the bus"))
     world.run(2 * HOUR_MS)
     after = world.engine.job(job)
@@ -124,7 +124,7 @@ def test_a_gpu_that_went_bad_costs_no_retry() -> None:
 
 def test_a_job_that_saves_is_asked_to() -> None:
     world = World()
-    world.submit(a_job(checkpoint=True), Script(run_ms=None, saves=True, save_cost_ms=1_000))
+    world.submit(a_job(checkpoint=True), GangScript(run_ms=None, saves=True, save_cost_ms=1_000))
     world.run(until_ms=HOUR_MS)
     assert [event.at_ms for event in world.events(CheckpointSaved)] == [30 * MINUTE_MS + 1_000]
 
@@ -155,7 +155,7 @@ def test_a_drained_node_gets_nothing_new() -> None:
 
 def _drain(world: World) -> NodeChanged:
     node = world.engine.state.nodes[NodeName("n1")]
-    return NodeChanged(at_ms=world.now_ms, node=changed(node, state=NodeState.DRAINING), because="maintenance")
+    return NodeChanged(at_ms=world.now_ms, node=evolve(node, state=NodeState.DRAINING), because="maintenance")
 
 
 def test_reports_that_are_no_news_are_counted_as_such() -> None:
@@ -168,7 +168,7 @@ def test_reports_that_are_no_news_are_counted_as_such() -> None:
 
 def test_the_story_of_a_job_is_told_from_the_log() -> None:
     world = World()
-    job = world.submit(changed(a_job(), retry=Retry(limit=1)), BROKEN)
+    job = world.submit(evolve(a_job(), retry=Retry(limit=1)), BROKEN)
     other = world.submit(a_job(), DONE)
     world.run(until_ms=MINUTE_MS)
     world.engine.hold(job, MINUTE_MS)

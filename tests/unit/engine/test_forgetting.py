@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.core.admission import Rejected
 from muster.engine.engine import Submitted
 from muster.model.array import ArrayRecord, JobRecord
@@ -18,7 +18,7 @@ from muster.store.memory import MemoryLog
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
-SHORT, FAILING = Script(run_ms=1_000), Script(run_ms=1_000, exit_code=3)
+SHORT, FAILING = GangScript(run_ms=1_000), GangScript(run_ms=1_000, exit_code=3)
 N1 = NodeName("n1")
 
 

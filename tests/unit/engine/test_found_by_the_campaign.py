@@ -1,6 +1,6 @@
 """Bugs that the fault campaign found in the engine; each test says what should be so."""
 
-from muster.backends.fake import FakeBackend, Script
+from muster.backends.fake import FakeBackend, GangScript
 from muster.model.events import CheckpointSaved, HoldsSet, ObservedEvent, WorkersExited
 from muster.model.job import JobState
 from muster.model.policy import MINUTE_MS
@@ -20,7 +20,7 @@ class DeafBackend(FakeBackend):
 
 def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed() -> None:
     world = World(a_small_cluster(1, 4), backend=DeafBackend())
-    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100), Script(run_ms=None, stop_ms=None))
+    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100), GangScript(run_ms=None, stop_ms=None))
     world.settle()
     world.submit(a_job(gpus=2, hours=1, tier="production"), FOREVER)
     world.settle()
@@ -35,7 +35,7 @@ def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed(
 
 def test_nothing_is_promised_on_workers_that_cannot_be_given_up() -> None:
     world = World(a_small_cluster(1, 4))
-    ends_first = Script(run_ms=None, crash_rank=None)
+    ends_first = GangScript(run_ms=None, crash_rank=None)
     elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100, launch=Launch.TORCHFT), ends_first)
     world.settle()
     record = world.engine.job(elastic)
@@ -46,8 +46,8 @@ def test_nothing_is_promised_on_workers_that_cannot_be_given_up() -> None:
     promised = []
     for minutes in range(2, 12):
         world.run(until_ms=minutes * MINUTE_MS)
-        if world.state_of(waits) is JobState.QUEUED and waits in world.engine.state.snapshot.holds:
-            promised.append(world.engine.state.snapshot.holds[waits].start_ms)
+        if world.state_of(waits) is JobState.QUEUED and waits in world.engine.state.snapshot.promises:
+            promised.append(world.engine.state.snapshot.promises[waits].start_ms)
     assert promised == sorted(promised, reverse=True), "its promised start moves later and later"
 
 
@@ -63,7 +63,7 @@ def test_a_save_that_is_reported_late_is_as_old_as_it_is() -> None:
 
 def test_a_promise_is_not_renewed_every_millisecond_when_whoever_shrank_is_cancelled() -> None:
     world = World(a_small_cluster(2, 1), backend=DeafBackend())
-    ignores = Script(run_ms=None, stop_ms=None)
+    ignores = GangScript(run_ms=None, stop_ms=None)
     elastic = world.submit(a_job(workers=(1, 2), checkpoint=True, hours=100, tier="exploratory"), ignores)
     world.run(until_ms=20 * MINUTE_MS)
     waits = world.submit(a_job(hours=1, tier="production"), FOREVER)

@@ -1,7 +1,7 @@
 """What was learnt from endings orders jobs where the policy asks for the shortest first, and nothing else."""
 
-from muster.backends.fake import Script
-from muster.core.run_times import ENOUGH
+from muster.backends.fake import GangScript
+from muster.core.order.run_times import ENOUGH
 from muster.model.events import HoldsSet
 from muster.model.ids import JobId
 from muster.model.job import JobState
@@ -18,8 +18,8 @@ def an_experienced(order: Order) -> World:
     """A world with one GPU in which long jobs have run for two hours and short ones for ten minutes."""
     world = World(a_scenario(flat(1, gpus=1), now_ms=0, policy=Policy(order=order, turns=False)))
     for _ in range(ENOUGH):
-        world.submit(LONG, Script(run_ms=2 * HOUR_MS))
-        world.submit(SHORT, Script(run_ms=HOUR_MS // 6))
+        world.submit(LONG, GangScript(run_ms=2 * HOUR_MS))
+        world.submit(SHORT, GangScript(run_ms=HOUR_MS // 6))
     world.run(30 * HOUR_MS)
     return world
 
@@ -30,7 +30,7 @@ def predicted_ms(world: World, job: JobId) -> int | None:
 
 def behind_another(world: World, *specs: JobSpec) -> list[JobId]:
     """Jobs that wait for the only GPU."""
-    world.submit(a_job("busy"), Script(run_ms=HOUR_MS))
+    world.submit(a_job("busy"), GangScript(run_ms=HOUR_MS))
     world.settle()
     jobs = [world.submit(spec, FOREVER) for spec in specs]
     world.settle()

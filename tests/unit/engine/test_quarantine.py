@@ -8,7 +8,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import Cause, JobState, Worker
 from muster.model.quarantine import FoundGang, SeenJob
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import Dependency, JobSpec
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
@@ -252,7 +252,7 @@ def test_only_what_is_unknown_of_a_gang_is_in_quarantine() -> None:
     world.settle()
     record = world.engine.job(job)
     stray = Worker(rank=record.next_rank, role="worker", node=N1, gpus=(1,))
-    moved = changed(record.workers[0], gpus=(1,))
+    moved = evolve(record.workers[0], gpus=(1,))
     for workers, unknown in (((*record.workers, stray), (stray,)), ((moved,), (moved,)), (record.workers, ())):
         found(world, FoundGang(job=job, attempt=1, generation=1, workers=workers, spec=record.spec))
         assert [gang.workers for gang in world.engine.state.quarantine.on(N1)] == ([unknown] if unknown else [])
@@ -306,6 +306,6 @@ def test_what_is_adopted_has_all_its_time_from_then_on(monkeypatch: pytest.Monke
 
 def test_what_is_adopted_grows_by_ranks_that_its_nodes_have_not_heard_of() -> None:
     world = World()
-    found(world, changed(a_found_gang(spec=a_job(gpus=2)), next_rank=5))
+    found(world, evolve(a_found_gang(spec=a_job(gpus=2)), next_rank=5))
     world.engine.adopt(OLD, world.now_ms)
     assert world.engine.job(OLD).next_rank == 5

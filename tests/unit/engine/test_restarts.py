@@ -1,21 +1,21 @@
 """What a new engine makes of the log, and of commands that were lost."""
 
-from muster.backends.fake import Script
-from muster.engine.folding import fold
-from muster.engine.state import State
+from muster.backends.fake import GangScript
+from muster.engine.folding.folding import fold
+from muster.engine.folding.state import State
 from muster.model.events import JobStarted
 from muster.model.ids import NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import JobState
 from muster.model.policy import MINUTE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, Retry
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World
 
 HOUR_MS = 60 * MINUTE_MS
-DONE = Script(run_ms=HOUR_MS)
-BROKEN = Script(run_ms=MINUTE_MS, exit_code=1)
+DONE = GangScript(run_ms=HOUR_MS)
+BROKEN = GangScript(run_ms=MINUTE_MS, exit_code=1)
 
 
 def test_a_restarted_engine_knows_everything_and_goes_on() -> None:
@@ -67,8 +67,8 @@ def test_a_stop_for_a_gang_that_was_never_started_ends_it() -> None:
 
 def test_the_log_alone_gives_the_same_state() -> None:
     world = World()
-    world.submit(changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1), retry=Retry(limit=1)), BROKEN)
-    world.submit(a_job(workers=2, checkpoint=True), Script(run_ms=HOUR_MS, saves=True))
+    world.submit(evolve(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1), retry=Retry(limit=1)), BROKEN)
+    world.submit(a_job(workers=2, checkpoint=True), GangScript(run_ms=HOUR_MS, saves=True))
     world.run(until_ms=30 * MINUTE_MS)
     world.backend.lose_node(NodeName("n1"))
     world.run(until_ms=2 * HOUR_MS)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster.engine.folding import fold
-from muster.engine.state import State
+from muster.engine.folding.folding import fold
+from muster.engine.folding.state import State
 from muster.model.errors import InvalidInput
 from muster.model.events import (
     CheckpointSaved,
@@ -25,8 +25,8 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Placement
 from muster.model.node import NodeState
-from muster.model.plan import Hold, Why
-from muster.model.records import changed
+from muster.model.plan import Promise, Why
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, Dependency, JobSpec
 from tests.builders import a_job, a_node, a_scenario, flat, waits
 from tests.unit.engine.world import a_small_cluster, seats
@@ -183,19 +183,19 @@ def test_a_changed_node_is_changed_in_the_snapshot() -> None:
 
 
 def test_holds_replace_each_other() -> None:
-    hold = Hold(job=JOB, start_ms=9, workers=seats(("n1", 0)), made_ms=1)
+    hold = Promise(job=JOB, start_ms=9, workers=seats(("n1", 0)), made_ms=1)
     state = a_state(submitted(), HoldsSet(at_ms=1, holds=(hold,)))
-    assert state.snapshot.scenario(0).holds == (hold,)
+    assert state.snapshot.scenario(0).promises == (hold,)
     fold(state, HoldsSet(at_ms=2, holds=()))
-    assert state.snapshot.scenario(0).holds == ()
+    assert state.snapshot.scenario(0).promises == ()
 
 
 def test_an_array_knows_the_sums_over_its_tasks() -> None:
     state = State(a_small_cluster())
-    fold(state, submitted(changed(a_job(), array=ArraySpec(indices=(0, 1, 2)))))
+    fold(state, submitted(evolve(a_job(), array=ArraySpec(indices=(0, 1, 2)))))
     task = JobId("job-1.0")
     fold(state, JobHeld(at_ms=1, job=JobId("job-1.2")))
-    fold(state, changed(started(seats(("n1", 0))), job=task))
+    fold(state, evolve(started(seats(("n1", 0))), job=task))
     record, tally = state.array_record(JOB), state.arrays[JOB]
     assert (record.running_milli, record.first_started_ms, record.held) == (1_000, 1_000, False)
     assert record.gpu_ms(11_000) == 10_000
@@ -210,7 +210,7 @@ def test_an_array_knows_the_sums_over_its_tasks() -> None:
 
 
 def test_of_an_array_only_tasks_that_had_their_turn_are_shown_to_planning() -> None:
-    spec = changed(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
+    spec = evolve(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))
     state = a_state(JobSubmitted(at_ms=0, job=JOB, spec=spec))
     assert [job.id for job in state.snapshot.scenario(0).waiting] == ["job-1.0"]
     assert state.addressed(JOB) == ("job-1.0", "job-1.1", "job-1.2")
@@ -233,5 +233,5 @@ def test_events_for_nobody_change_nothing() -> None:
 
 def test_dependents_are_remembered() -> None:
     prep = Dependency(job=JobId("prep"))
-    state = a_state(submitted(changed(a_job(), depends_on=(prep,)), unmet=(JobId("prep"),)))
+    state = a_state(submitted(evolve(a_job(), depends_on=(prep,)), unmet=(JobId("prep"),)))
     assert state.dependents == {"prep": {JOB: (prep,)}}

@@ -1,6 +1,6 @@
 """How a job got where it is, told from events."""
 
-from muster.engine.story import story
+from muster.engine.story.steps import story
 from muster.engine.timers import Timers
 from muster.model.events import (
     Event,
@@ -13,13 +13,13 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec
 from tests.builders import a_job
 from tests.unit.engine.world import seats
 
 JOB = JobId("job-1")
-ARRAY = changed(a_job(), array=ArraySpec(indices=(0, 1)))
+ARRAY = evolve(a_job(), array=ArraySpec(indices=(0, 1)))
 
 
 def started(job: JobId) -> JobStarted:

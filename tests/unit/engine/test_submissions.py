@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.core.admission import Admitted, Rejected
 from muster.core.snapshot import Snapshot
 from muster.engine.engine import Submitted
@@ -13,14 +13,14 @@ from muster.model.ids import JobId
 from muster.model.job import Cause, JobState
 from muster.model.plan import ReasonCode
 from muster.model.policy import MINUTE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen, JobSpec
 from tests.builders import a_job
 from tests.unit.engine.world import PlannedByHand, World
 
 HOUR_MS = 60 * MINUTE_MS
-DONE = Script(run_ms=HOUR_MS)
-BROKEN = Script(run_ms=MINUTE_MS, exit_code=1)
+DONE = GangScript(run_ms=HOUR_MS)
+BROKEN = GangScript(run_ms=MINUTE_MS, exit_code=1)
 
 
 def test_what_admission_refuses_leaves_no_trace() -> None:
@@ -36,7 +36,7 @@ def test_what_admission_refuses_leaves_no_trace() -> None:
 
 def test_a_dependency_on_nothing_is_refused() -> None:
     world = World()
-    spec = changed(a_job(), depends_on=(Dependency(job=JobId("prep")),))
+    spec = evolve(a_job(), depends_on=(Dependency(job=JobId("prep")),))
     answer = world.engine.submit(spec, 0)
     assert isinstance(answer, Rejected)
     assert answer.code is ReasonCode.DEPENDENCY
@@ -47,10 +47,10 @@ def test_dependencies_that_have_ended_already_count() -> None:
     world = World()
     prep = world.submit(a_job(), DONE)
     world.run(until_ms=HOUR_MS)
-    met = world.submit(changed(a_job(), depends_on=(Dependency(job=prep),)))
+    met = world.submit(evolve(a_job(), depends_on=(Dependency(job=prep),)))
     assert world.state_of(met) is JobState.QUEUED
     on_failure = Dependency(job=prep, when=DependencyWhen.FAILED)
-    doomed = world.submit(changed(a_job(), depends_on=(on_failure,)))
+    doomed = world.submit(evolve(a_job(), depends_on=(on_failure,)))
     assert world.state_of(doomed) is JobState.CANCELLED
     assert world.engine.job(doomed).cause is Cause.DEPENDENCY
 
@@ -58,7 +58,7 @@ def test_dependencies_that_have_ended_already_count() -> None:
 def test_a_pipeline_runs_in_order() -> None:
     world = World()
     prep = world.submit(a_job(), DONE)
-    train = world.submit(changed(a_job(), depends_on=(Dependency(job=prep),)), DONE)
+    train = world.submit(evolve(a_job(), depends_on=(Dependency(job=prep),)), DONE)
     world.settle()
     assert world.state_of(train) is JobState.BLOCKED
     world.run(until_ms=HOUR_MS)
@@ -69,8 +69,8 @@ def test_a_pipeline_is_let_in_whole_whatever_the_order_of_its_jobs() -> None:
     world = World()
     prep, train, evaluate = JobId("prep"), JobId("train"), JobId("eval")
     specs = {
-        evaluate: changed(a_job(), depends_on=(Dependency(job=train),)),
-        train: changed(a_job(), depends_on=(Dependency(job=prep),)),
+        evaluate: evolve(a_job(), depends_on=(Dependency(job=train),)),
+        train: evolve(a_job(), depends_on=(Dependency(job=prep),)),
         prep: a_job(),
     }
     assert world.engine.submit_all(specs, 0) == (Submitted(job=prep), Submitted(job=train), Submitted(job=evaluate))
@@ -86,8 +86,8 @@ def test_a_pipeline_is_let_in_whole_whatever_the_order_of_its_jobs() -> None:
 def test_a_pipeline_with_a_flaw_is_refused_whole(waits_for: str, problem: str) -> None:
     world = World()
     specs = {
-        JobId("a"): changed(a_job(), depends_on=(Dependency(job=JobId(waits_for)),)),
-        JobId("b"): changed(a_job(), depends_on=(Dependency(job=JobId("a")),)),
+        JobId("a"): evolve(a_job(), depends_on=(Dependency(job=JobId(waits_for)),)),
+        JobId("b"): evolve(a_job(), depends_on=(Dependency(job=JobId("a")),)),
     }
     answer = world.engine.submit_all(specs, 0)
     assert isinstance(answer, Rejected)
@@ -105,12 +105,12 @@ def test_ids_are_given_in_order_and_may_be_brought_along() -> None:
 
 def test_an_array_must_have_tasks() -> None:
     with pytest.raises(InvalidInput, match="between 1 and"):
-        World().engine.submit(changed(a_job(), array=ArraySpec(indices=())), 0)
+        World().engine.submit(evolve(a_job(), array=ArraySpec(indices=())), 0)
 
 
 def test_an_array_keeps_its_cap_and_shows_one_progress() -> None:
     world = World()
-    spec = changed(a_job(), array=ArraySpec(indices=tuple(range(5)), concurrency=2))
+    spec = evolve(a_job(), array=ArraySpec(indices=tuple(range(5)), concurrency=2))
     array = world.submit(spec, DONE)
     world.settle()
     assert world.engine.progress(array).counts == ((JobState.BLOCKED, 3), (JobState.RUNNING, 2))
@@ -123,7 +123,7 @@ def test_an_array_keeps_its_cap_and_shows_one_progress() -> None:
 
 def test_only_the_failed_tasks_of_an_array_are_run_again() -> None:
     world = World()
-    array = world.submit(changed(a_job(), array=ArraySpec(indices=(3, 4, 5))), DONE)
+    array = world.submit(evolve(a_job(), array=ArraySpec(indices=(3, 4, 5))), DONE)
     world.backend.script(JobId(f"{array}.4"), BROKEN)
     world.run(until_ms=HOUR_MS)
     assert world.engine.progress(array).state is JobState.FAILED

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from muster.engine.story import turns
-from muster.engine.telling import FAILURES_TOLD, told, told_of_array
+from muster.engine.story.sentences import FAILURES_TOLD, told, told_of_array
+from muster.engine.story.steps import turns
 from muster.model.events import (
     CheckpointSaved,
     DependencyFailed,
@@ -39,7 +39,7 @@ from muster.model.limits import FAULTS_IN_A_ROW
 from muster.model.node import NodeState
 from muster.model.plan import Why
 from muster.model.quarantine import FoundGang
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import ArraySpec, JobChanges, JobSpec, Retry, RetryCause
 from tests.builders import a_job, a_node
 from tests.unit.engine.world import seats
@@ -99,7 +99,7 @@ def test_a_whole_life_reads_from_the_submission_to_the_end() -> None:
         gone(22, 1, generation=2, told=True),
         started(30, attempt=2, generation=3),
         up(31, attempt=2, generation=3),
-        changed(gone(40, 0, 1, generation=3), attempt=2),
+        evolve(gone(40, 0, 1, generation=3), attempt=2),
     )
     assert texts(*events) == [
         "submitted by ada, tier standard, 2 workers with 2 GPUs: it waits in the queue",
@@ -130,9 +130,7 @@ def test_what_a_job_waits_for_is_named() -> None:
     assert last(waits).endswith(": it waits for job-3, job-4")
     met = DependencyMet(at_ms=1, job=JOB, dependency=JobId("job-3"))
     assert texts(waits, met)[1:] == ["job-3 ended as it had to"]
-    assert (
-        last(waits, met, changed(met, dependency=JobId("job-4"))) == "job-4 ended as it had to: it waits in the queue"
-    )
+    assert last(waits, met, evolve(met, dependency=JobId("job-4"))) == "job-4 ended as it had to: it waits in the queue"
     in_vain = DependencyFailed(at_ms=1, job=JOB, dependency=JobId("job-3"))
     assert last(waits, in_vain) == "job-3 did not end as it had to, so this job can never run: it is cancelled"
 
@@ -167,7 +165,7 @@ def test_a_worker_that_ends_well_before_the_others_is_no_news() -> None:
 
 
 def test_a_retry_is_counted() -> None:
-    spec = changed(a_job(workers=2), retry=Retry(limit=3, on=(RetryCause.ERROR,)))
+    spec = evolve(a_job(workers=2), retry=Retry(limit=3, on=(RetryCause.ERROR,)))
     text = last(submitted(spec), started(), up(), gone(9, 0, 1, code=1))
     assert text == "2 workers exited with code 1: it waits in the queue again, retry 1 of 3"
 
@@ -210,7 +208,7 @@ def test_what_nodes_did_to_it_is_told() -> None:
     )
     lost = NodeLost(at_ms=9, node=NodeName("n1"), because="no heartbeat")
     assert last(*alive, lost) == "node n1 was lost (no heartbeat): the others are told to end"
-    assert last(*alive, changed(lost, because="")) == "node n1 was lost: the others are told to end"
+    assert last(*alive, evolve(lost, because="")) == "node n1 was lost: the others are told to end"
     silent = NodeUnreachable(at_ms=9, node=NodeName("n1"), because="no answer")
     assert last(*alive, silent).startswith("node n1 cannot be reached (no answer)")
     down = NodeChanged(at_ms=9, node=a_node("n1", state=NodeState.DOWN))
@@ -250,7 +248,7 @@ def test_resizes_turns_and_long_waits_are_told() -> None:
 
 
 def test_a_task_waits_for_its_turn_and_says_whose_it_is() -> None:
-    spec = changed(a_job(gpus=0.5), array=ArraySpec(indices=(0, 1), concurrency=1))
+    spec = evolve(a_job(gpus=0.5), array=ArraySpec(indices=(0, 1), concurrency=1))
     task = JobId(f"{ARRAY}.1")
     events = (JobSubmitted(at_ms=0, job=ARRAY, spec=spec, by="ada"), TurnCame(at_ms=5, job=task))
     assert [each.text for each in told(turns(events, task))] == [
@@ -276,7 +274,7 @@ def task(index: int, **fields: Any) -> Job:
 
 
 def test_an_array_tells_what_concerned_all_and_what_became_of_its_tasks() -> None:
-    spec = changed(a_job(gpus=0), array=ArraySpec(indices=(0, 1, 2)))
+    spec = evolve(a_job(gpus=0), array=ArraySpec(indices=(0, 1, 2)))
     events = (
         JobSubmitted(at_ms=0, job=ARRAY, spec=spec, by="ada"),
         JobHeld(at_ms=1, job=ARRAY, by="bob"),

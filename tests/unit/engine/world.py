@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from muster.backends.fake import FakeBackend, Script
+from muster.backends.fake import FakeBackend, GangScript
 from muster.core.admission import Admitted, Rejected
 from muster.core.snapshot import Snapshot
 from muster.engine.apply import Dropped
@@ -19,7 +19,7 @@ from muster.store.base import EventLog, JobArchive
 from muster.store.memory import MemoryLog
 from tests.builders import a_scenario, flat
 
-FOREVER = Script(run_ms=None)
+FOREVER = GangScript(run_ms=None)
 
 
 def a_small_cluster(nodes: int = 2, gpus: int = 2) -> Scenario:
@@ -86,7 +86,7 @@ class World:
     def now_ms(self) -> int:
         return self.backend.now_ms
 
-    def submit(self, spec: JobSpec, *scripts: Script, held: bool = False, job: str | None = None) -> JobId:
+    def submit(self, spec: JobSpec, *scripts: GangScript, held: bool = False, job: str | None = None) -> JobId:
         """Submit a job whose attempts go by these scripts."""
         answer = self.engine.submit(spec, self.now_ms, held=held, job=None if job is None else JobId(job))
         assert isinstance(answer, Submitted)

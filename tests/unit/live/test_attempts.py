@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.live.attempts import Attempts, Ended
 from muster.model.events import GangsFound, NodeLost
 from muster.model.ids import JobId, NodeName
@@ -35,7 +35,7 @@ def test_the_gpu_time_of_an_adopted_attempt_is_counted() -> None:
     world = World()
     attempts = Attempts(world.engine.state)
     found(world, OLD, a_job(gpus=2))
-    world.backend.script(OLD, Script(run_ms=MINUTE_MS))
+    world.backend.script(OLD, GangScript(run_ms=MINUTE_MS))
     assert counted(world, attempts, lambda: world.engine.adopt(OLD, world.now_ms)) == []
     (ended,) = counted(world, attempts, lambda: world.run(until_ms=2 * MINUTE_MS))
     assert (ended.job, ended.state) == (OLD, JobState.SUCCEEDED)

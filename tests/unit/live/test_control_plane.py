@@ -11,7 +11,7 @@ from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine
 from muster.live import control_plane, saved_states
 from muster.live.clock import SystemClock
-from muster.live.control_plane import Configuration, ControlPlane, Turn
+from muster.live.control_plane import Configuration, ControlPlane, WriterRound
 from muster.live.feed import Feed, Published
 from muster.model.closed_rules import closed
 from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
@@ -162,10 +162,10 @@ def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them
 
 
 def test_turns_are_measured() -> None:
-    turns: list[Turn] = []
-    with running(on_turn=turns.append) as control:
+    turns: list[WriterRound] = []
+    with running(on_round=turns.append) as control:
         submitted(control)
-    assert any(turn.wishes == 1 for turn in turns)
+    assert any(turn.requests == 1 for turn in turns)
     assert all(turn.write_s >= 0 and turn.plan_s >= 0 for turn in turns)
 
 

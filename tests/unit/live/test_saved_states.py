@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from muster.engine.restoring import recorded
-from muster.engine.state import State
+from muster.engine.folding.restoring import recorded
+from muster.engine.folding.state import State
 from muster.live import saved_states
 from muster.model.errors import TooNew
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.saved_state import StateRecord
 from muster.store import codec
 from muster.store.codec import decode_state, encode_state
@@ -55,8 +55,8 @@ def test_a_state_that_cannot_be_decoded_is_passed_over(body: bytes) -> None:
 def test_a_state_that_contradicts_itself_is_passed_over() -> None:
     state, states = a_state(), MemoryStates()
     record = recorded(state)
-    without_nodes = changed(record.snapshot.scenario, cluster=a_small_cluster(nodes=0).cluster)
-    forged = changed(record, snapshot=changed(record.snapshot, scenario=without_nodes))
+    without_nodes = evolve(record.snapshot.scenario, cluster=a_small_cluster(nodes=0).cluster)
+    forged = evolve(record, snapshot=evolve(record.snapshot, scenario=without_nodes))
     for kept, is_sound in ((forged, False), (record, True)):
         states.save_state(state.version, saved_states.LAYOUT, encode_state(kept))
         assert (saved_states.load(states) is not None) is is_sound
@@ -76,7 +76,7 @@ def test_a_state_that_unpacks_to_more_than_is_allowed_is_not_read(monkeypatch: p
         decode_state(body)
 
 
-KNOWN = {2: "a88e706a6fd4bdf0"}
+KNOWN = {3: "0fb797ee1de5dfb1"}
 """By their rules, a digest of all fields of a saved state with their types."""
 
 

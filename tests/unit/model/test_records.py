@@ -14,7 +14,7 @@ import pytest
 import muster.model
 from muster.model.ids import NodeName
 from muster.model.job import Worker
-from muster.model.records import REQUIRED, Record, changed, defaults
+from muster.model.records import REQUIRED, Record, defaults, evolve
 from muster.sim import outcome
 
 WORKER = Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1))
@@ -51,22 +51,22 @@ def test_a_record_is_made_by_names_alone() -> None:
 
 
 def test_the_next_record_differs_only_in_what_was_named() -> None:
-    assert changed(WORKER, rank=3) == Worker(rank=3, role="worker", node=NodeName("n1"), gpus=(0, 1))
+    assert evolve(WORKER, rank=3) == Worker(rank=3, role="worker", node=NodeName("n1"), gpus=(0, 1))
     assert WORKER.rank == 0
 
 
 def test_what_is_changed_is_checked_by_name_when_it_runs_and_by_type_before() -> None:
     with pytest.raises(TypeError, match="colour"):
-        changed(WORKER, colour="red")  # type: ignore[call-arg]
+        evolve(WORKER, colour="red")  # type: ignore[call-arg]
     # mypy says here that the comment is not needed, should it ever stop checking.
-    changed(WORKER, rank="one")  # type: ignore[arg-type]
+    evolve(WORKER, rank="one")  # type: ignore[arg-type]
 
 
 def test_equal_records_are_the_same_value() -> None:
     again = Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1))
     assert again == WORKER
     assert len({again, WORKER}) == 1
-    assert changed(WORKER, rank=1) != WORKER
+    assert evolve(WORKER, rank=1) != WORKER
 
 
 def test_records_can_be_copied_and_pickled() -> None:

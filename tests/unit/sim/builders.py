@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from muster.estimates.training import Habits
-from muster.formats.cluster_file import cluster_from_text
+from muster.formats.rules.cluster_file import cluster_from_text
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.job import JobState
 from muster.model.node import ClusterSpec

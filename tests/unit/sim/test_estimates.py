@@ -3,9 +3,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.core.entitlements import Entitlements
+from muster.core.order.entitlements import Entitlements
+from muster.core.order.run_times import RunTimes
 from muster.core.planning import plan
-from muster.core.run_times import RunTimes
 from muster.core.snapshot import Snapshot
 from muster.estimates.sampling import Arrival
 from muster.estimates.starts import StartEstimate, estimate_starts
@@ -14,7 +14,7 @@ from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
@@ -210,7 +210,7 @@ def test_what_is_due_goes_on_in_each_future_and_not_in_the_present() -> None:
     recent = [Arrival(submitted_ms=NOW_MS - hour * HOUR_MS, spec=ending) for hour in (3, 2, 1)]
     witness = Witness()
     options: dict[str, Any] = {"runs": 1, "planner": witness, "recent": recent, "horizon_ms": 9 * HOUR_MS}
-    estimated(changed(scenario, waiting=tuple(queue)), known((ending, 1)), "held", entitlements=due, **options)
+    estimated(evolve(scenario, waiting=tuple(queue)), known((ending, 1)), "held", entitlements=due, **options)
     assert witness.due is not None
     assert witness.waited["held"]
     assert witness.waited["~000001"]

@@ -2,7 +2,7 @@ import pytest
 
 from muster.model.ids import GpuType, TeamPath
 from muster.model.job import JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.sim.fairness import fairness, rhos
 from tests.unit.sim.builders import a_replay, a_trace_job, an_outcome
 
@@ -60,10 +60,10 @@ def test_a_job_without_work_is_fair_if_it_did_not_wait() -> None:
 def test_where_types_differ_the_share_is_one_of_every_type() -> None:
     # Half of all GPUs are four times as slow: alone on its share the job would run at 5/8 of the speed.
     slow = (GpuType("slow"), 400_000)
-    job = changed(a_trace_job("a", 0, 100, gpus=8), run_ms_by_type=(slow,))
+    job = evolve(a_trace_job("a", 0, 100, gpus=8), run_ms_by_type=(slow,))
     types = ((GpuType("fast"), 4), (GpuType("slow"), 4))
     assert rhos(a_replay(an_outcome(job, 0, 160), gpus_by_type=types)) == pytest.approx([1.0])
-    picky = changed(job, gpu_types=(GpuType("slow"),))
+    picky = evolve(job, gpu_types=(GpuType("slow"),))
     assert rhos(a_replay(an_outcome(picky, 0, 400), gpus_by_type=types)) == pytest.approx([1.0])
 
 

@@ -11,7 +11,7 @@ from muster.model.ids import PoolName
 from muster.model.node import Node, NodeState
 from muster.model.policy import DAY_MS, HOUR_MS, MINUTE_MS
 from muster.sim.faults import FaultRates, fault_rates, job_fate
-from muster.sim.weather import Weather
+from muster.sim.node_faults import NodeFaults
 from muster.sim.world import World
 from tests.builders import a_node
 
@@ -23,7 +23,7 @@ def weather_until(
 ) -> list[ObservedEvent]:
     """What the world reports when only the weather happens to it."""
     world = World(nodes)
-    weather = Weather(rates, nodes, (PoolName("spot"),), seed)
+    weather = NodeFaults(rates, nodes, (PoolName("spot"),), seed)
     reports: list[ObservedEvent] = []
     while (next_ms := weather.next_ms) is not None and next_ms <= until_ms:
         world.advance(next_ms)
@@ -151,8 +151,8 @@ def test_the_weather_goes_by_the_seed() -> None:
 
 
 def test_a_perfect_world_has_no_weather() -> None:
-    assert Weather(FaultRates(), NODES, (), 1).next_ms is None
-    assert Weather(FaultRates(mtbf=DAY_MS), NODES, (), 1).next_ms is not None
+    assert NodeFaults(FaultRates(), NODES, (), 1).next_ms is None
+    assert NodeFaults(FaultRates(mtbf=DAY_MS), NODES, (), 1).next_ms is not None
 
 
 def test_fates_are_drawn_in_the_order_of_the_trace_whatever_the_rates() -> None:

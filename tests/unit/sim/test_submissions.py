@@ -3,7 +3,7 @@ import pytest
 from muster.estimates.training import Habits
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
-from muster.sim.submissions import Submissions, worker_count
+from muster.sim.submissions import TraceSubmissions, worker_count
 from tests.builders import a_node
 from tests.unit.sim.builders import a_trace_job
 
@@ -19,42 +19,42 @@ def test_a_gang_is_divided_into_as_few_equal_workers_as_possible(gpus: float, no
 
 
 def test_a_job_that_wants_one_type_is_divided_by_the_nodes_that_have_it() -> None:
-    role = Submissions(NODES).spec(a_trace_job("a", gpus=8, gpu_types=("old",), cpu_milli=16_000)).roles[0]
+    role = TraceSubmissions(NODES).spec(a_trace_job("a", gpus=8, gpu_types=("old",), cpu_milli=16_000)).roles[0]
     assert (role.workers_min, role.request.gpu_milli, role.request.cpu_milli) == (2, 4000, 8000)
 
 
 def test_jobs_that_are_alike_share_one_spec() -> None:
-    made = Submissions(NODES)
+    made = TraceSubmissions(NODES)
     first, second = made.spec(a_trace_job("a", run_s=1)), made.spec(a_trace_job("b", run_s=2))
     assert first is second
     assert made.spec(a_trace_job("c", team="other")) is not first
 
 
 def test_a_spec_says_only_what_the_trace_says() -> None:
-    spec = Submissions(NODES).spec(a_trace_job("a", user="ann", name="train"))
+    spec = TraceSubmissions(NODES).spec(a_trace_job("a", user="ann", name="train"))
     assert (spec.name, spec.tags, spec.max_duration_ms) == ("train", (("user", "ann"),), MAX_DURATION_MS)
     assert spec.expected_duration_ms is None
     assert spec.can_resume
-    assert not Submissions(NODES, can_resume=False).spec(a_trace_job("a")).can_resume
+    assert not TraceSubmissions(NODES, can_resume=False).spec(a_trace_job("a")).can_resume
 
 
 def test_an_oracle_is_told_durations() -> None:
-    assert Submissions(NODES, knows_durations=True).spec(a_trace_job("a", run_s=7)).expected_duration_ms == 7000
+    assert TraceSubmissions(NODES, knows_durations=True).spec(a_trace_job("a", run_s=7)).expected_duration_ms == 7000
 
 
 def test_speeds_are_told_in_steps_unless_nobody_knows_them() -> None:
     job = a_trace_job("a", run_s=100, run_ms_by_type=((GpuType("old"), 333_000), (GpuType("odd"), 0)))
-    assert Submissions(NODES).spec(job).roles[0].request.throughput == ((GpuType("old"), 300),)
-    assert Submissions(NODES, knows_speeds=False).spec(job).roles[0].request.throughput == ()
+    assert TraceSubmissions(NODES).spec(job).roles[0].request.throughput == ((GpuType("old"), 300),)
+    assert TraceSubmissions(NODES, knows_speeds=False).spec(job).roles[0].request.throughput == ()
 
 
 def test_parts_of_gpus_above_one_are_rounded_up() -> None:
-    assert Submissions(NODES).spec(a_trace_job("a", gpus=1.5)).roles[0].request.gpu_milli == 2000
-    assert Submissions(NODES).spec(a_trace_job("a", gpus=0.25)).roles[0].request.gpu_milli == 250
+    assert TraceSubmissions(NODES).spec(a_trace_job("a", gpus=1.5)).roles[0].request.gpu_milli == 2000
+    assert TraceSubmissions(NODES).spec(a_trace_job("a", gpus=0.25)).roles[0].request.gpu_milli == 250
 
 
 def test_a_limit_has_the_grace_on_top_and_no_limit_means_whole_years() -> None:
-    made = Submissions(NODES)
+    made = TraceSubmissions(NODES)
     assert made.spec(a_trace_job("a", run_s=10, max_duration_ms=60_000)).max_duration_ms == 60_000 + 120_000
     assert made.spec(a_trace_job("a", run_s=90, max_duration_ms=60_000)).max_duration_ms == 90_000 + 120_000
     assert made.spec(a_trace_job("a", run_s=MAX_DURATION_MS // 1000)).max_duration_ms == 2 * MAX_DURATION_MS
@@ -64,11 +64,11 @@ def test_only_types_that_a_job_may_get_count_towards_its_limit() -> None:
     speeds = ((GpuType("old"), 400_000), (GpuType("nowhere"), 900_000))
     job = a_trace_job("a", run_s=100, max_duration_ms=200_000, run_ms_by_type=speeds)
     picky = a_trace_job("a", run_s=100, max_duration_ms=200_000, run_ms_by_type=speeds, gpu_types=("h100",))
-    made = Submissions(NODES, can_resume=False, stop_grace_ms=30_000)
+    made = TraceSubmissions(NODES, can_resume=False, stop_grace_ms=30_000)
     assert [made.spec(each).max_duration_ms for each in (job, picky)] == [430_000, 230_000]
 
 
 def test_saving_gets_the_time_that_it_takes() -> None:
-    spec = Submissions(NODES, habits=Habits(save_cost_ms=600_000)).spec(a_trace_job("a"))
+    spec = TraceSubmissions(NODES, habits=Habits(save_cost_ms=600_000)).spec(a_trace_job("a"))
     assert spec.checkpoint is not None
     assert spec.checkpoint.grace_ms == 600_000

@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import groupby, pairwise
 
 from muster.model.ids import JobId, TeamPath, TierName
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.trace import Trace, TraceJob
 from muster.sim.synthesis import USERS_MAX, USERS_MIN, with_made_up
 
@@ -45,13 +45,13 @@ def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:
 def test_only_what_is_made_up_changes() -> None:
     trace = a_trace(500)
     blank = {"user": "", "name": "", "tier": TierName("standard"), "priority": 50}
-    assert tuple(changed(job, **blank) for job in with_made_up(trace, 1).jobs) == trace.jobs  # type: ignore[arg-type]
+    assert tuple(evolve(job, **blank) for job in with_made_up(trace, 1).jobs) == trace.jobs  # type: ignore[arg-type]
     assert with_made_up(trace, 1, users=False, tiers=False) == trace
 
 
 def test_durations_play_no_part() -> None:
     trace = a_trace(500)
-    longer = changed(trace, jobs=tuple(changed(job, run_ms=job.run_ms * 3) for job in trace.jobs))
+    longer = evolve(trace, jobs=tuple(evolve(job, run_ms=job.run_ms * 3) for job in trace.jobs))
     made_up = [(job.user, job.name, job.tier) for job in with_made_up(trace, 1).jobs]
     assert [(job.user, job.name, job.tier) for job in with_made_up(longer, 1).jobs] == made_up
 
@@ -99,7 +99,7 @@ def test_priorities_lie_round_the_default() -> None:
 
 def test_what_the_source_says_is_kept() -> None:
     first, *others = a_trace(200).jobs
-    known = changed(first, user="ada", name="train", tier=TierName("production"), priority=7)
+    known = evolve(first, user="ada", name="train", tier=TierName("production"), priority=7)
     kept, *filled = with_made_up(Trace(name="t", jobs=(known, *others)), 1).jobs
     assert kept == known
     assert all(job.user and job.name for job in filled)

@@ -7,7 +7,7 @@ from muster.model.job import Cause, Placement
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.sim.world import World
 from tests.builders import a_node
-from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
+from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
 GANG = a_gang(4)
 

@@ -1,5 +1,5 @@
-from muster.backends.fake import Script
-from muster.engine.projection import is_leaver
+from muster.backends.fake import GangScript
+from muster.engine.folding.projection import is_leaver
 from muster.live.feed import Feed
 from muster.live.publisher import Publisher
 from muster.model.policy import MINUTE_MS
@@ -7,7 +7,7 @@ from muster.views.census import Counting
 from tests.builders import a_job
 from tests.unit.engine.world import World, a_small_cluster
 
-STUBBORN = Script(run_ms=None, stop_ms=None)
+STUBBORN = GangScript(run_ms=None, stop_ms=None)
 
 
 def test_workers_that_a_job_gave_up_use_gpus_and_are_no_job() -> None:

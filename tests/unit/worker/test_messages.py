@@ -5,7 +5,7 @@ import pytest
 from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import Request
 from muster.model.spec import (
     ArraySpec,
@@ -16,25 +16,25 @@ from muster.model.spec import (
     Parallelism,
     Retry,
     RetryCause,
-    TopologyWish,
+    TopologySpec,
 )
 from muster.worker.messages import BadMessage, command, encoded, line, parsed, report
-from tests.unit.core.lifecycle_builders import JOB, a_gang, a_spec
+from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
-FULL = changed(
+FULL = evolve(
     a_spec(),
     launch=Launch.JAX,
     env=(("A", "b"), ("C", "")),
     secrets=("KEY",),
     parallelism=Parallelism(tensor=8),
-    topology=TopologyWish(relax_after_ms=5),
+    topology=TopologySpec(relax_after_ms=5),
     checkpoint=CheckpointSpec(path="s3://b", every_ms=None),
     retry=Retry(limit=3, on=(RetryCause.OOM,)),
     depends_on=(Dependency(job=JOB),),
     array=ArraySpec(indices=(1, 2)),
     tags=(("a", "b"),),
     interactive=Interactive(idle_timeout_ms=1),
-    roles=(changed(a_spec().roles[0], request=Request(gpu_milli=250, throughput=())),),
+    roles=(evolve(a_spec().roles[0], request=Request(gpu_milli=250, throughput=())),),
 )
 
 COMMANDS = [
@@ -65,7 +65,7 @@ def test_a_report_arrives_as_it_was_sent(sent: WorkersExited) -> None:
 def test_what_a_newer_version_adds_is_passed_over_and_what_it_leaves_out_has_its_default() -> None:
     body = encoded(EXIT)
     del body["oom"]
-    assert report({**body, "new": [1]}) == changed(EXIT, oom=False)
+    assert report({**body, "new": [1]}) == evolve(EXIT, oom=False)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.worker.notices import Listening, NoticeReader, Saved, parse
+from muster.worker.notices import NoticeReader, Saved, SignalTarget, parse
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from muster.worker.notices import Listening, NoticeReader, Saved, parse
     [
         (b"saved", Saved()),
         (b" saved  250 ", Saved(250)),
-        (b"listening SIGUSR1 77", Listening(77)),
+        (b"listening SIGUSR1 77", SignalTarget(77)),
         (b"listening SIGUSR1", None),
         (b"listening SIGKILL 1", None),
         (b"saved soon", None),
@@ -23,7 +23,7 @@ from muster.worker.notices import Listening, NoticeReader, Saved, parse
         (b"\xff\xfe", None),
     ],
 )
-def test_a_line_is_understood_or_means_nothing(line: bytes, expected: Saved | Listening | None) -> None:
+def test_a_line_is_understood_or_means_nothing(line: bytes, expected: Saved | SignalTarget | None) -> None:
     assert parse(line) == expected
 
 

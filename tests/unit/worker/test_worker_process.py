@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from muster.worker.masking import Mask
+from muster.worker.output.masking import Mask
 from muster.worker.worker_process import WorkerProcess
 
 

@@ -4,8 +4,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.deps import Settings
-from muster.api.problem_documents import problem
-from muster.api.problems import ProblemResponse
+from muster.api.problems.documents import problem
+from muster.api.problems.handlers import ProblemResponse
 from muster.model.client_limits import JOB_BODY_BYTES
 
 POURED_LIMITS = 2
@@ -36,7 +36,7 @@ class BodyLimit:
         if UNANNOUNCED > announced > limit_bytes:
             if not _is_asking_first(scope):
                 await _pour_away(receive, limit_bytes)
-            refusal = ProblemResponse(problem(413, "too_large", _message(limit_bytes)), {"Connection": "close"})
+            refusal = ProblemResponse(problem(413, "too_large", _message(limit_bytes)), {"ClientConnection": "close"})
             await refusal(scope, receive, send)
             return
         await self._app(scope, self._counted(receive, limit_bytes), send)
@@ -52,7 +52,7 @@ class BodyLimit:
                 if message.get("more_body", False):
                     await _pour_away(receive, limit_bytes)
                 # The framework passes this exception on, and turns every other one into a complaint about JSON.
-                raise HTTPException(413, _message(limit_bytes), {"Connection": "close"})
+                raise HTTPException(413, _message(limit_bytes), {"ClientConnection": "close"})
             return message
 
         return counting

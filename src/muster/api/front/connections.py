@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from muster.api.problem_documents import problem
-from muster.api.problems import MEDIA_TYPE
+from muster.api.problems.documents import problem
+from muster.api.problems.handlers import MEDIA_TYPE
 from muster.model.client_limits import (
     BODY_S,
     CONNECTIONS,
@@ -31,7 +31,7 @@ from muster.model.limits import SEND_S
 _log = logging.getLogger("muster.api")
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """One client that is connected."""
 
     transport: asyncio.Transport
@@ -44,12 +44,12 @@ class Connections:
     def __init__(self, most: int | None = None, *, each: int = CONNECTIONS_PER_ADDRESS) -> None:
         self._most = _affordable() if most is None else most
         self._each = each
-        self._addresses: dict[Connection, str] = {}
+        self._addresses: dict[ClientConnection, str] = {}
         self._counts: Counter[str] = Counter()
-        self._idle: dict[Connection, None] = {}
+        self._idle: dict[ClientConnection, None] = {}
         """Those without a request, the one first that has been so for longest."""
 
-    def enter(self, connection: Connection) -> bool:
+    def enter(self, connection: ClientConnection) -> bool:
         """Count a connection; False when there is no room, and none that is idle could make some."""
         address = connection.client[0] if connection.client else ""
         if self._counts[address] >= self._each and not self._make_room(address):
@@ -61,7 +61,7 @@ class Connections:
         self._idle[connection] = None
         return True
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: ClientConnection) -> None:
         """It is gone."""
         self._idle.pop(connection, None)
         address = self._addresses.pop(connection, None)
@@ -70,11 +70,11 @@ class Connections:
             if not self._counts[address]:
                 del self._counts[address]
 
-    def note_busy(self, connection: Connection) -> None:
+    def note_busy(self, connection: ClientConnection) -> None:
         """It has asked for something."""
         self._idle.pop(connection, None)
 
-    def note_idle(self, connection: Connection) -> None:
+    def note_idle(self, connection: ClientConnection) -> None:
         """It was answered."""
         if connection in self._addresses:
             self._idle.pop(connection, None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from muster.access.audit_entries import entry
 from muster.access.principal import Principal
-from muster.formats.units import time_text
+from muster.formats.text.units import time_text
 from muster.live.control_plane import ControlPlane
 from muster.model.audit import AuditEntry
 from muster.model.client_limits import DENIALS_REMEMBERED, DENIALS_S

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from muster.api.front.body_limit import announced_bytes, body_limit
 from muster.api.front.rates import refuse_if_too_often
 from muster.api.gate import PRINCIPAL, address_of, bearer, identify
-from muster.api.problems import response_to
+from muster.api.problems.handlers import response_to
 from muster.api.services import Services, subject_of
 from muster.model.client_limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
 from muster.model.errors import MusterError, TooMany
@@ -64,7 +64,7 @@ class Entrance:
         response = response_to(error, self._services.deps.settings.conceal)
         if announced_bytes(scope) > body_limit(scope, self._services.deps.settings):
             # What is announced is read and thrown away by the server; what has no end is not.
-            response.headers["Connection"] = "close"
+            response.headers["ClientConnection"] = "close"
         await response(scope, receive, send)
 
 

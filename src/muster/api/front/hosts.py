@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from muster.api.problem_documents import problem
-from muster.api.problems import ProblemResponse
+from muster.api.problems.documents import problem
+from muster.api.problems.handlers import ProblemResponse
 from muster.loopback import is_address, is_loopback
 from muster.model.printable import one_line
 
@@ -79,7 +79,7 @@ class Hosts:
 
 
 def _refused(status: HTTPStatus, code: str, detail: str) -> ProblemResponse:
-    return ProblemResponse(problem(status, code, detail), {"Connection": "close"})
+    return ProblemResponse(problem(status, code, detail), {"ClientConnection": "close"})
 
 
 def _name(url: str) -> str:

@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from muster.api.problem_documents import problem
+from muster.api.problems.documents import problem
 from muster.api.reading.frames import encoded, receive, send
 from muster.api.reading.submission import ReadSubmission, read_submission
 from muster.api.schemas.problems import Problem

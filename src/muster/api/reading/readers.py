@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from muster.api.places import Places
-from muster.api.problem_documents import problem
+from muster.api.problems.documents import problem
 from muster.api.reading.frames import decoded, receive, send
 from muster.api.reading.submission import ReadSubmission
 from muster.api.schemas.problems import Problem
+from muster.api.streams.places import Places
 from muster.model.client_limits import (
     JOB_READ_S,
     JOB_READER_FILES,

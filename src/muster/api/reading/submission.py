@@ -8,12 +8,12 @@ import json
 
 from pydantic import ValidationError
 
-from muster.api.problem_documents import problem, problem_of, problem_of_fields
+from muster.api.problems.documents import problem, problem_of, problem_of_fields
 from muster.api.schemas.jobs import Submission
 from muster.api.schemas.problems import Problem
-from muster.formats.document import Document, parse_document
-from muster.formats.job_document import job_document
-from muster.formats.job_file import job_from_document
+from muster.formats.jobs.job_document import job_document
+from muster.formats.jobs.job_file import job_from_document
+from muster.formats.text.document import Document, parse_document
 from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_INLINE_TEXT_CHARS
 from muster.model.errors import MusterError
 from muster.model.records import Record

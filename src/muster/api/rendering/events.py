@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from muster.api.concealing import Concealing
+from muster.api.problems.concealing import Concealing
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import worker_bodies
-from muster.formats.units import plain_number
+from muster.formats.text.units import plain_number
 from muster.live.feed import Published
 from muster.model.events import (
     CheckpointSaved,

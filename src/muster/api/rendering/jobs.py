@@ -7,8 +7,8 @@ from muster.answers.jobs import ArrayPlace, Dependency, Job
 from muster.api.rendering.times import moment_of, seconds
 from muster.api.rendering.workers import gpus_milli, worker_answers
 from muster.core.lifecycle import occupied
-from muster.formats.job_document import job_document
-from muster.formats.units import plain_number
+from muster.formats.jobs.job_document import job_document
+from muster.formats.text.units import plain_number
 from muster.model import job as model
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.limits import DOCUMENTS_KEPT
@@ -16,7 +16,7 @@ from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
-class _Wishes(TypedDict):
+class _AskedFor(TypedDict):
     depends_on: tuple[Dependency, ...]
     tags: dict[str, str]
     max_duration_s: float | None
@@ -64,7 +64,7 @@ def _single(job: model.Job, now_ms: int) -> Job:
         array=None if array is None else ArrayPlace(parent=array, index=job.array_index or 0),
         tasks=None,
         held=job.held,
-        **_wishes(spec),
+        **_asked_for(spec),
     )
 
 
@@ -96,11 +96,11 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         array=None,
         tasks=dict(array.counts),
         held=array.held,
-        **_wishes(spec),
+        **_asked_for(spec),
     )
 
 
-def _wishes(spec: JobSpec) -> _Wishes:
+def _asked_for(spec: JobSpec) -> _AskedFor:
     limit_ms = spec.max_duration_ms
     return {
         "depends_on": tuple(Dependency(job=each.job, when=each.when) for each in spec.depends_on),

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from muster.answers.nodes import Node, NodeUse
-from muster.api.concealing import Concealing
+from muster.api.problems.concealing import Concealing
 from muster.core.lifecycle import occupied
-from muster.formats.units import plain_number
+from muster.formats.text.units import plain_number
 from muster.model import node as model
 from muster.model.ids import JobId, NodeName, TeamPath
 from muster.model.quarantine import quarantined_gpus
@@ -60,6 +60,7 @@ def node_body(
             gpus=plain_number(used.gpu_milli), cpus=plain_number(used.cpu_milli), memory_bytes=used.memory_bytes
         ),
         jobs=tuple(job for job, team in used.jobs.items() if sees(team)),
+        engine=node.engine,
         because=conceal(view.node_notes.get(node.name, "")) or None,
     )
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 from muster.answers.teams import Team
 from muster.api.rendering.times import seconds
-from muster.core.quota import remembered
-from muster.formats.rules_document import quota_document
-from muster.formats.units import plain_number
+from muster.core.order.quota import remembered
+from muster.formats.rules.rules_document import quota_document
+from muster.formats.text.units import plain_number
 from muster.model import team as model
 from muster.model.ids import GpuType, TeamPath
 from muster.model.team import ANY_TYPE, ancestors, bounds_of

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import overload
 
-from muster.formats.units import EPOCH, LAST_WRITABLE_MS, time_text
+from muster.formats.text.units import EPOCH, LAST_WRITABLE_MS, time_text
 
 
 @overload

@@ -3,7 +3,7 @@
 from typing import Any
 
 from muster.answers import jobs as answers
-from muster.formats.units import plain_number
+from muster.formats.text.units import plain_number
 from muster.model.job import Placement, Worker
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from muster.api.problems import MEDIA_TYPE
+from muster.api.problems.handlers import MEDIA_TYPE
 
 _MEANINGS = {
     401: "No token was shown, or one that is not known.",

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, WebSocket, WebSocketDisconnect
 from muster.access.permissions import Permission
 from muster.api.asking import change, changeable
 from muster.api.gate import TICKET, Caller, NeedsTicket
-from muster.api.ports import Terminal
-from muster.api.records import single
+from muster.api.lookups.records import single
 from muster.api.routes.jobs import JobPath
 from muster.api.services import Services
+from muster.backends.base import Terminal
 from muster.model.errors import Conflict, MusterError
 
 router = APIRouter(tags=["logs"])
@@ -35,7 +35,7 @@ async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, D
     places = caller.services.terminals
     places.enter(caller.subject)
     try:
-        terminal = await caller.services.at_terminal(caller.deps.terminals.attach, record.id)
+        terminal = await caller.services.at_terminal(caller.deps.backend.attach, record.id)
         try:
             await change(caller, "jobs.attach", record.id, lambda _engine, _now_ms: None)
             await websocket.accept(subprotocol=_chosen(websocket))

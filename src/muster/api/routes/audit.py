@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from muster.access.permissions import Permission
 from muster.answers.access import AuditEntry
 from muster.api.gate import Caller, Needs
-from muster.api.paging import cursor_of, number_place
+from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.access import audit_body, verdict_body
 from muster.api.routes.answers import SEEN, errors
 from muster.api.schemas.access import AuditFilters, AuditHead, NotedHead, Verdict

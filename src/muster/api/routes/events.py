@@ -11,10 +11,10 @@ from muster.access.permissions import Permission
 from muster.access.principal import teams_with
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
-from muster.api.hub import Hub, Watched
 from muster.api.routes.answers import errors
 from muster.api.schemas.events import EventFilters
-from muster.api.stream import Stream
+from muster.api.streams.hub import Hub, Watched
+from muster.api.streams.stream import Stream
 from muster.model.ids import TeamPath
 
 router = APIRouter(tags=["events"])

@@ -13,9 +13,9 @@ from starlette.responses import Response
 from muster.access.permissions import Permission
 from muster.api.gate import Caller, Needs
 from muster.api.routes.answers import errors
-from muster.api.stream import Stream
-from muster.core.run_times import run_ms
-from muster.formats.trace_csv import csv_rows
+from muster.api.streams.stream import Stream
+from muster.core.order.run_times import run_ms
+from muster.formats.traces.trace_csv import csv_rows
 from muster.model.job import Job
 from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace, TraceJob

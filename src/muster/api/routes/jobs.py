@@ -13,18 +13,18 @@ from muster.access.principal import teams_with
 from muster.answers.jobs import Job, Why
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
-from muster.api.job_list import Room
-from muster.api.paging import cursor_of, number_place
+from muster.api.lookups.job_list import PageRoom
+from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
+from muster.api.rendering.explanations import why_body
 from muster.api.rendering.jobs import job_body
-from muster.api.rendering.outlooks import why_body
 from muster.api.routes.answers import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
 from muster.api.schemas.jobs import JobFilters
-from muster.core.arrays import tasks_of
-from muster.core.explain import Explanation
-from muster.formats.wire import ID_CHARS
+from muster.core.explaining.explain import Explanation
+from muster.core.lifecycle.arrays import tasks_of
+from muster.formats.parts.wire import ID_CHARS
 from muster.live.feed import Published
 from muster.model import job as model
 from muster.model.access import covers
@@ -83,7 +83,7 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     now_ms = caller.deps.clock.now_ms()
     explained = await outlook.explanation(record.id, now_ms)
     estimate = await outlook.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
-    return why_body(record, explained, estimate, caller.deps.control.view.holds.get(record.id))
+    return why_body(record, explained, estimate, caller.deps.control.view.promises.get(record.id))
 
 
 @router.get(
@@ -126,7 +126,7 @@ async def _tasks(caller: Caller, filters: JobFilters) -> Page[Job]:
     array = await visible(caller, filters.array or "")
     start = number_place("tasks", filters.cursor) or 0
     tasks = tasks_of(array) if isinstance(array, ArrayRecord) else ()
-    room, items, now_ms = Room(filters.limit), list[Job](), caller.deps.clock.now_ms()
+    room, items, now_ms = PageRoom(filters.limit), list[Job](), caller.deps.clock.now_ms()
     for begin in range(start, len(tasks), TASKS_AT_ONCE):
         found = await caller.services.records.find_all(tasks[begin : begin + TASKS_AT_ONCE])
         for place, task in enumerate(tasks[begin : begin + TASKS_AT_ONCE], start=begin + 1):

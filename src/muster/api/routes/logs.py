@@ -12,13 +12,13 @@ from starlette.responses import Response
 from muster.access.permissions import Permission
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
-from muster.api.ports import LogChunk
-from muster.api.records import single
+from muster.api.lookups.records import single
 from muster.api.routes.answers import errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.logs import LogRange
 from muster.api.services import Services
-from muster.api.stream import Stream
+from muster.api.streams.stream import Stream
+from muster.backends.base import OutputPart
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
 from muster.model.limits import LOG_CHUNK_BYTES
@@ -82,10 +82,10 @@ class _Source:
         self._services = services
         self._worker = (job, attempt, rank)
 
-    async def read(self, offset: int, limit: int) -> LogChunk:
-        return await asyncio.to_thread(self._services.deps.logs.read, *self._worker, offset, limit)
+    async def read(self, offset: int, limit: int) -> OutputPart:
+        return await asyncio.to_thread(self._services.deps.backend.read_output, *self._worker, offset, limit)
 
-    async def follow(self, chunk: LogChunk) -> AsyncGenerator[bytes, None]:
+    async def follow(self, chunk: OutputPart) -> AsyncGenerator[bytes, None]:
         """What is printed from a chunk on, until the worker is gone, the server stops, or it is time to ask anew."""
         settings = self._services.deps.settings
         ends_s = time.monotonic() + settings.stream_s
@@ -98,7 +98,7 @@ class _Source:
                 yield chunk.data
 
 
-def _headers(chunk: LogChunk, attempt: int) -> dict[str, str]:
+def _headers(chunk: OutputPart, attempt: int) -> dict[str, str]:
     return {
         "Muster-Log-Start": str(chunk.start),
         "Muster-Log-End": str(chunk.end),

@@ -8,18 +8,18 @@ from muster.access.permissions import Permission
 from muster.answers.nodes import Node
 from muster.api.asking import change, require
 from muster.api.gate import Caller, Needs
-from muster.api.paging import cursor_of, text_place
+from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.nodes import node_body, uses
 from muster.api.routes.answers import CHANGED, FOUND, SEEN
 from muster.api.schemas.base import Because, Page, Paging
 from muster.engine.engine import Engine
-from muster.formats.wire import ID_CHARS
+from muster.formats.parts.wire import ID_CHARS
 from muster.model import node as model
 from muster.model.access import EVERY_TEAM
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import NodeChanged
 from muster.model.ids import NodeName
-from muster.model.records import changed
+from muster.model.records import evolve
 
 router = APIRouter(tags=["nodes"])
 
@@ -60,7 +60,7 @@ async def drain_node(caller: MayChange, node: NodePath, body: Because | None = N
         is_empty = not engine.state.jobs_on(name)
         state = model.NodeState.DRAINED if is_empty else model.NodeState.DRAINING
         if known.state not in (model.NodeState.DRAINED, model.NodeState.DRAINING):
-            node = changed(known, state=state)
+            node = evolve(known, state=state)
             engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason or "drained", by=caller.name))
 
     await change(caller, "nodes.drain", name, drain, reason=reason)
@@ -77,7 +77,7 @@ async def undrain_node(caller: MayChange, node: NodePath, body: Because | None =
     def undrain(engine: Engine, now_ms: int) -> None:
         known = _present(engine, name)
         if known.state is not model.NodeState.READY:
-            node = changed(known, state=model.NodeState.READY)
+            node = evolve(known, state=model.NodeState.READY)
             engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason, by=caller.name))
 
     await change(caller, "nodes.undrain", name, undrain, reason=reason)

@@ -8,12 +8,12 @@ from muster.access.permissions import Permission
 from muster.answers.nodes import QuarantinedGang
 from muster.api.asking import change, require
 from muster.api.gate import Caller, Needs
-from muster.api.paging import cursor_of, text_place
+from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.workers import worker_answers
 from muster.api.routes.answers import CHANGED, SEEN
 from muster.api.schemas.base import Because, Page, Paging
 from muster.engine.engine import Engine
-from muster.formats.wire import ID_CHARS
+from muster.formats.parts.wire import ID_CHARS
 from muster.model.access import EVERY_TEAM
 from muster.model.array import JobRecord
 from muster.model.ids import JobId

@@ -9,7 +9,7 @@ from muster.api.gate import Caller, Needs
 from muster.api.rendering.times import time_of
 from muster.api.routes.answers import SEEN
 from muster.api.schemas.queue import Crowd, GpuCount, Queue, TierCrowd
-from muster.formats.units import plain_number
+from muster.formats.text.units import plain_number
 
 router = APIRouter(tags=["jobs"])
 

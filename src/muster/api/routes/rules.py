@@ -11,12 +11,12 @@ from muster.api.gate import Caller, Needs
 from muster.api.routes.answers import CHANGED, SEEN
 from muster.api.schemas import rules as schemas
 from muster.engine.engine import Engine
-from muster.formats.document import Document, Problems
-from muster.formats.references import read_references
-from muster.formats.rules_document import policy_document, pools_document, teams_document, tiers_document
+from muster.formats.rules.rules_document import policy_document, pools_document, teams_document, tiers_document
+from muster.formats.scenarios.references import read_references
+from muster.formats.text.document import Document, Problems
 from muster.model.access import EVERY_TEAM
 from muster.model.closed_rules import with_tiers
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules
 
 router = APIRouter(tags=["rules"])
@@ -50,7 +50,7 @@ async def show_pools(caller: Sees) -> dict[str, schemas.Pool]:
 @router.put("/v1/pools", operation_id="put_pools", summary="Replace the pools", responses=CHANGED)
 async def put_pools(caller: MayChange, body: schemas.NewPools) -> dict[str, schemas.Pool]:
     """Put other pools in force. What runs goes on where it is."""
-    await _put(caller, "pools", body.root, lambda rules, read: changed(rules, pools=read.pools))
+    await _put(caller, "pools", body.root, lambda rules, read: evolve(rules, pools=read.pools))
     return await show_pools(caller)
 
 
@@ -63,7 +63,7 @@ async def show_policy(caller: Sees) -> schemas.Policy:
 @router.put("/v1/policy", operation_id="put_policy", summary="Replace the policy", responses=CHANGED)
 async def put_policy(caller: MayChange, body: schemas.NewPolicy) -> schemas.Policy:
     """Put another policy in force from the next cycle on."""
-    await _put(caller, "policy", body.root, lambda rules, read: changed(rules, policy=read.policy))
+    await _put(caller, "policy", body.root, lambda rules, read: evolve(rules, policy=read.policy))
     return await show_policy(caller)
 
 

@@ -10,15 +10,15 @@ from fastapi import APIRouter, Depends
 from muster.access.permissions import Permission
 from muster.answers.story import Sentence, Story
 from muster.api.asking import visible
-from muster.api.concealing import Concealing
 from muster.api.gate import Caller, Needs
+from muster.api.problems.concealing import Concealing
 from muster.api.rendering.events import kind_of
 from muster.api.rendering.times import moment_of
 from muster.api.routes.answers import FOUND
 from muster.api.routes.jobs import TASKS_AT_ONCE, JobPath
-from muster.core.arrays import tasks_of
-from muster.engine import telling
-from muster.engine.story import Turn, turns
+from muster.core.lifecycle.arrays import tasks_of
+from muster.engine.story import sentences
+from muster.engine.story.steps import StoryStep, turns
 from muster.model.array import ArrayRecord
 from muster.model.events import Event
 from muster.model.ids import JobId
@@ -46,7 +46,7 @@ async def tell_job(caller: Sees, job: JobPath) -> Story:
         told = await asyncio.to_thread(_of_job, events, record, caller.deps.control.view.version)
     else:
         said = await asyncio.to_thread(events.events_after, 0, STORY_EVENTS, record.id)
-        told = telling.told_of_array((event for _, event in said), await _tasks(caller, record))
+        told = sentences.told_of_array((event for _, event in said), await _tasks(caller, record))
     return _body(record.id, record.state, told, caller.deps.settings.conceal)
 
 
@@ -59,7 +59,7 @@ async def _tasks(caller: Caller, array: ArrayRecord) -> list[Job]:
     return found
 
 
-def _of_job(events: EventPages, job: Job, version: int) -> tuple[telling.Sentence, ...]:
+def _of_job(events: EventPages, job: Job, version: int) -> tuple[sentences.Sentence, ...]:
     """Read the job's part of the log, and what became of nodes meanwhile, and tell it."""
     named = [events.events_after(0, STORY_EVENTS, each) for each in (job.id, job.array_parent) if each is not None]
     own = list(merge(*named, key=_version))
@@ -67,10 +67,10 @@ def _of_job(events: EventPages, job: Job, version: int) -> tuple[telling.Sentenc
     lived = _lived(own, events.node_events_between(own[0][0], own[-1][0], STORY_EVENTS), job.id)
     if not lived[-1].after.state.is_final:
         lived = _lived(own, events.node_events_between(own[0][0], version, STORY_EVENTS), job.id)
-    return telling.told(lived)
+    return sentences.told(lived)
 
 
-def _lived(own: Numbered, nodes: Numbered, job: JobId) -> list[Turn]:
+def _lived(own: Numbered, nodes: Numbered, job: JobId) -> list[StoryStep]:
     return list(turns((event for _, event in merge(own, nodes, key=_version)), job))
 
 
@@ -78,7 +78,7 @@ def _version(numbered: tuple[int, Event]) -> int:
     return numbered[0]
 
 
-def _body(job: JobId, state: str, told: tuple[telling.Sentence, ...], conceal: Concealing) -> Story:
+def _body(job: JobId, state: str, told: tuple[sentences.Sentence, ...], conceal: Concealing) -> Story:
     left_out = max(0, len(told) - STORY_SENTENCES)
     kept = told if not left_out else (*told[:1], *told[left_out + 1 :])
     sentences = tuple(

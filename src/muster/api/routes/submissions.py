@@ -9,25 +9,25 @@ from muster.access.permissions import Permission
 from muster.answers.jobs import DryRun, Job
 from muster.api.asking import require, visible
 from muster.api.gate import Caller, Needs
+from muster.api.lookups.explanations import CANDIDATE
 from muster.api.openapi import schema_of
-from muster.api.outlook import CANDIDATE
-from muster.api.problems import Told
+from muster.api.problems.handlers import WrittenProblem
 from muster.api.reading.submission import ReadSubmission, read_if_short
+from muster.api.rendering.explanations import dry_run_body
 from muster.api.rendering.jobs import job_body
-from muster.api.rendering.outlooks import dry_run_body
 from muster.api.routes.answers import CHANGED, errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import Submission
 from muster.api.schemas.problems import Problem
-from muster.core.dependencies import Fate, fate
+from muster.core.lifecycle.dependencies import Fate, fate
 from muster.core.pricing import cost
 from muster.engine.engine import Engine, Submitted
 from muster.live import door
 from muster.model.errors import InvalidInput, NeverRuns
 from muster.model.ids import JobId
 from muster.model.plan import ReasonCode
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import JobSpec
 
 router = APIRouter(tags=["jobs"])
@@ -109,7 +109,7 @@ async def _read(caller: Caller, request: Request) -> ReadSubmission:
     if read is None:
         read = await caller.services.readers.read(caller.subject, body)
     if isinstance(read, Problem):
-        raise Told(read)
+        raise WrittenProblem(read)
     return read
 
 
@@ -139,7 +139,7 @@ async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
     view = caller.deps.control.view
     door.check_team(spec, view.rules)
     outlook = caller.services.outlook
-    trial = await outlook.trial(changed(spec, array=None, depends_on=()), await _unmet(caller, spec))
+    trial = await outlook.trial(evolve(spec, array=None, depends_on=()), await _unmet(caller, spec))
     for refusal in trial.decision.rejected:
         if refusal.job == CANDIDATE:
             raise NeverRuns(refusal.code, refusal.message)

@@ -8,22 +8,22 @@ from muster.access.permissions import Permission
 from muster.answers.teams import Team
 from muster.api.asking import change, require
 from muster.api.gate import Caller, Needs
-from muster.api.paging import cursor_of, text_place
+from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.teams import known_teams, remembered_usage, team_body
 from muster.api.routes.answers import CHANGED, FOUND, SEEN
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.teams import Quota
 from muster.engine.engine import Engine
-from muster.formats.document import Document, Problems
-from muster.formats.references import read_references
-from muster.formats.rules_document import teams_document, tiers_document
-from muster.formats.wire import ID_CHARS
+from muster.formats.parts.wire import ID_CHARS
+from muster.formats.rules.rules_document import teams_document, tiers_document
+from muster.formats.scenarios.references import read_references
+from muster.formats.text.document import Document, Problems
 from muster.model import team as model
 from muster.model.access import EVERY_TEAM
 from muster.model.closed_rules import beyond_those_above, closed_teams
 from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.ids import TeamPath
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Rules
 
 router = APIRouter(tags=["rules"])
@@ -75,7 +75,7 @@ async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
         others = [each for each in rules.teams if each.path != team]
         teams = closed_teams(_read(rules, [*others, before], team, wanted), rules.tiers)
         _check_bounds(teams, team)
-        engine.change_rules(changed(rules, teams=teams), now_ms, by=caller.name)
+        engine.change_rules(evolve(rules, teams=teams), now_ms, by=caller.name)
 
     await change(caller, "teams.put", team, put, reason=body.reason)
     return _shown(caller, team)
@@ -100,7 +100,7 @@ async def delete_team(caller: MayChange, path: PathOfTeam) -> Response:
         teams = tuple(each for each in rules.teams if each.path != team)
         if not teams:
             raise Conflict(f"{team} is the last team; without any, every team exists and none is limited")
-        engine.change_rules(changed(rules, teams=teams), now_ms, by=caller.name)
+        engine.change_rules(evolve(rules, teams=teams), now_ms, by=caller.name)
 
     await change(caller, "teams.delete", team, delete)
     return Response(status_code=204)

@@ -13,13 +13,13 @@ from muster.access.secrets import NewSecret, new_secret
 from muster.answers.access import FreshToken, Identity
 from muster.answers.access import Token as TokenBody
 from muster.api.gate import Caller, Needs
-from muster.api.paging import cursor_of, text_place
+from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.access import fresh_token_body, identity_body, token_body
 from muster.api.routes.answers import CHANGED, SEEN, errors
 from muster.api.schemas.access import NewToken
 from muster.api.schemas.base import Page, Paging
-from muster.formats import kinds
-from muster.formats.units import BadValue
+from muster.formats.parts import kinds
+from muster.formats.text.units import BadValue
 from muster.model.access import EVERY_TEAM, Binding, Token, is_reserved
 from muster.model.audit import AuditEntry
 from muster.model.errors import InvalidInput, NotFound, Refused

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from muster.access.permissions import Permission
 from muster.api.schemas.base import STORABLE, Paging, Schema
-from muster.formats.wire import ID_CHARS
+from muster.formats.parts.wire import ID_CHARS
 from muster.model.access import Role
 from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS, TOKEN_SECONDS_MAX
 

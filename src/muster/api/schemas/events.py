@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from muster.api.schemas.base import Schema, Time
-from muster.formats.wire import ID_CHARS
+from muster.formats.parts.wire import ID_CHARS
 
 
 class LogEvent(Schema):

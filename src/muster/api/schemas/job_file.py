@@ -4,8 +4,8 @@ from functools import cache
 from typing import Any
 
 from muster.answers.jobs import EXAMPLE
-from muster.formats.job_wire import JobWire
-from muster.formats.part_schema import part_schema
+from muster.formats.jobs.job_wire import JobWire
+from muster.formats.parts.schema import part_schema
 
 NAME = "JobFile"
 PLACE: dict[str, Any] = {"x-job-file": True}

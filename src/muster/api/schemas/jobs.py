@@ -7,8 +7,8 @@ from pydantic import Field, WithJsonSchema, model_validator
 from muster.answers.jobs import EXAMPLE
 from muster.api.schemas import job_file
 from muster.api.schemas.base import REASON_CHARS, STORABLE, Paging, Schema
-from muster.formats.job_wire import ENTRIES_MAX
-from muster.formats.wire import ID_CHARS
+from muster.formats.jobs.job_wire import ENTRIES_MAX
+from muster.formats.parts.wire import ID_CHARS
 from muster.model.client_limits import JOB_TEXT_CHARS
 from muster.model.job import JobState
 from muster.model.limits import MAX_DURATION_MS, PRIORITY_MAX

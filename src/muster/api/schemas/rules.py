@@ -1,6 +1,7 @@
 """Tiers, pools and the policy: written as in a scenario file, and read by the same code.
 
-The fields are spelled out for the OpenAPI document; what they mean, and what is wrong with them, `formats.rules` says.
+The fields are spelled out for the OpenAPI document; what they mean, and what is wrong with them, says
+`formats.rules.rules`.
 """
 
 from typing import Annotated, Any

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from muster.api.schemas.base import REASON_CHARS, STORABLE, Schema
-from muster.formats.rules import TIERS_MAX
-from muster.formats.wire import ID_CHARS
+from muster.formats.parts.wire import ID_CHARS
+from muster.formats.rules.rules import TIERS_MAX
 from muster.model.limits import PRIORITY_MAX
 
 Gpus = Annotated[float, Field(ge=0, le=1e9)]

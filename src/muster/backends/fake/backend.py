@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.fake.process import Gang, Process
-from muster.backends.fake.script import KILLED, Script
+from muster.backends.base import OutputPart, Terminal
+from muster.backends.fake.process import FakeGang, Process
+from muster.backends.fake.script import KILLED, GangScript
+from muster.model.errors import NotFound
 from muster.model.events import (
     CheckpointSaved,
     NodeChanged,
@@ -22,18 +24,18 @@ from muster.model.job import Worker
 from muster.model.limits import STOP_GRACE_MS
 from muster.model.node import Node
 from muster.model.spec import JobSpec
-from muster.worker.devices import conflict
+from muster.worker.launch.devices import conflict
 
 
 class FakeBackend:
     """Runs scripted gangs on virtual time."""
 
-    def __init__(self, scripts: Mapping[JobId, Sequence[Script]] | None = None, *, now_ms: int = 0) -> None:
+    def __init__(self, scripts: Mapping[JobId, Sequence[GangScript]] | None = None, *, now_ms: int = 0) -> None:
         self.now_ms = now_ms
         self.refused: list[Command] = []
         """Commands that came with an older generation."""
         self._scripts = dict(scripts or {})
-        self._gangs: dict[JobId, Gang] = {}
+        self._gangs: dict[JobId, FakeGang] = {}
         self._reports: list[ObservedEvent] = []
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._planned = 0
@@ -53,7 +55,15 @@ class FakeBackend:
     def decided(self) -> None:
         """Nobody here decides in another's place."""
 
-    def script(self, job: JobId, *scripts: Script) -> None:
+    def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:  # noqa: ARG002
+        """Pretended workers print nothing."""
+        raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
+
+    def attach(self, job: JobId) -> Terminal:
+        """Pretended workers sit at no terminal."""
+        raise NotFound(f"{job} has no terminal")
+
+    def script(self, job: JobId, *scripts: GangScript) -> None:
         """Say how the attempts of a job behave; the last script goes for all further attempts."""
         self._scripts[job] = scripts
 
@@ -105,7 +115,7 @@ class FakeBackend:
 
     def send(self, command: Command) -> None:
         """Carry the command out on virtual time, unless it is older than what was seen."""
-        gang = self._gangs.setdefault(command.job, Gang())
+        gang = self._gangs.setdefault(command.job, FakeGang())
         if command.generation < gang.generation:
             self.refused.append(command)
             return
@@ -132,14 +142,14 @@ class FakeBackend:
         """True when commands to a node are heard."""
         return True
 
-    def _supersede(self, gang: Gang, attempt: int) -> None:
+    def _supersede(self, gang: FakeGang, attempt: int) -> None:
         """A newer attempt ends what is left of the older, without a report."""
         for process in gang.processes.values():
             process.is_lost = True
         gang.attempt, gang.processes, gang.unheard = attempt, {}, {}
 
-    def _start(self, gang: Gang, command: StartWorkers) -> None:
-        scripts = self._scripts.get(command.job, ()) or (Script(),)
+    def _start(self, gang: FakeGang, command: StartWorkers) -> None:
+        scripts = self._scripts.get(command.job, ()) or (GangScript(),)
         script = scripts[min(command.attempt, len(scripts)) - 1]
         for worker in command.workers:
             known = gang.processes.get(worker.rank)
@@ -152,7 +162,7 @@ class FakeBackend:
             else:
                 self._launch(gang, command, worker, script)
 
-    def _launch(self, gang: Gang, command: StartWorkers, worker: Worker, script: Script) -> None:
+    def _launch(self, gang: FakeGang, command: StartWorkers, worker: Worker, script: GangScript) -> None:
         gang.unheard.pop(worker.rank, None)
         process = Process(
             job=command.job,
@@ -192,7 +202,7 @@ class FakeBackend:
         if script.save_every_ms is not None and process.worker.rank == 0:
             self._plan(script.save_every_ms, partial(self._save_regularly, process))
 
-    def _to_each(self, gang: Gang, command: SignalStop | KillWorkers, act: Callable[[Process], None]) -> None:
+    def _to_each(self, gang: FakeGang, command: SignalStop | KillWorkers, act: Callable[[Process], None]) -> None:
         """Act on the living, report the ended again, and say of those never seen that there are none."""
         for rank in command.ranks:
             process = gang.processes.get(rank)
@@ -217,7 +227,7 @@ class FakeBackend:
             )
             self._report(report)
 
-    def _is_unknown(self, gang: Gang, rank: int) -> bool:
+    def _is_unknown(self, gang: FakeGang, rank: int) -> bool:
         """True when somebody can say of a worker that it was never started."""
         return rank not in gang.processes and (rank not in gang.unheard or self._reaches(gang.unheard[rank]))
 
@@ -238,7 +248,7 @@ class FakeBackend:
         process.is_told = True
         self._exit(process, code=KILLED)
 
-    def _ask(self, gang: Gang) -> None:
+    def _ask(self, gang: FakeGang) -> None:
         process = gang.processes.get(0)
         if process is not None and process.is_running and process.script.saves:
             self._plan(process.script.save_cost_ms, partial(self._save, process))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from muster.backends.fake.script import Script
+from muster.backends.fake.script import GangScript
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
@@ -17,7 +17,7 @@ class Process:
     job: JobId
     attempt: int
     worker: Worker
-    script: Script
+    script: GangScript
     grace_ms: int
     """What it gets to leave when its supervisor tells it to."""
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -47,7 +47,7 @@ class Process:
 
 
 @dataclass(slots=True, kw_only=True)
-class Gang:
+class FakeGang:
     """What is known of one job."""
 
     generation: int = 0

@@ -7,7 +7,7 @@ KILLED = 137
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class GangScript:
     """How the workers of one attempt behave."""
 
     start_ms: int = 0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from muster.backends.fake.backend import FakeBackend
-from muster.backends.fake.process import Gang, Process
+from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED
 from muster.backends.fake.supervision import Supervision
 from muster.model.events import (
@@ -25,7 +25,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.node import Node
 from muster.model.quarantine import FoundGang, SeenJob
-from muster.model.records import changed
+from muster.model.records import evolve
 
 
 class SupervisedBackend(FakeBackend):
@@ -65,7 +65,7 @@ class SupervisedBackend(FakeBackend):
         for process in self._on(node):
             if process.is_unsaid and process.end is not None:
                 process.is_unsaid = False
-                self._report(changed(process.end, at_ms=self.now_ms))
+                self._report(evolve(process.end, at_ms=self.now_ms))
         self.greet((node,))
 
     def return_node(self, node: Node) -> None:
@@ -153,7 +153,7 @@ class SupervisedBackend(FakeBackend):
     def _reaches(self, node: NodeName) -> bool:
         return self.is_attended(node)
 
-    def _supersede(self, gang: Gang, attempt: int) -> None:
+    def _supersede(self, gang: FakeGang, attempt: int) -> None:
         """What a newer attempt cannot reach lives on."""
         unreached = [each for each in gang.processes.values() if not self._reaches(each.worker.node)]
         self._orphans = [each for each in (*self._orphans, *unreached) if each.is_alive]

@@ -1,20 +1,16 @@
 """The local backend, for this machine: a detached supervisor for each of its nodes, and one thread that talks to them.
 
-backend      the port: commands in, reports out
-news         what was reported and nobody has recorded yet
-link         one node's supervisor: found, started, talked to, replaced
-whereabouts  where it is
-starting     the command that starts it
-patience     how long it is waited for
-backlog      the commands that it has not acknowledged
-greeting     what it says of itself
-sweeping     what it left is ended in its place
-ending       ended, with everything that it runs
-ownership    whose nodes they are, by what is on disk
-directory    which worker is on which node, and where gangs meet
-attachment   somebody at the terminal of a worker
-inventory    this machine as nodes
-logs         what workers printed
+backend                        the port: commands in, reports out
+directory ports                which worker is on which node, and where gangs meet
+link                           one node's supervisor: found, started, talked to, replaced
+whereabouts starting greeting  where it is, the command that starts it, and what it says of itself
+patience backlog               how long it is waited for, and the commands it has not acknowledged
+news                           what was reported and is not recorded yet
+sweeping ending                what it left is ended in its place, or everything with it
+ownership taking_charge        whose nodes they are, and whether a control plane may lead them
+inventory                      this machine as nodes
+attachment                     a person at the terminal of a worker
+logs pruning                   what workers printed, for readers, and how old output makes room
 """
 
 from muster.backends.local.backend import LocalBackend

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from muster.backends.base import OutputPart
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.directory import Directory
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.greeting import found_gangs
 from muster.backends.local.link import Link, Listener
+from muster.backends.local.logs import read_log
 from muster.backends.local.news import News
 from muster.backends.local.ports import free_port
 from muster.backends.local.pruning import Pruning, make_room
@@ -35,12 +37,13 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, ranks_named
-from muster.model.leadership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
+from muster.model.ownership import Leadership
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, report
-from muster.worker.output_budget import Disk
+from muster.worker.output.budget import Disk
+from muster.worker.output.segments import log_folder
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
@@ -145,6 +148,12 @@ class LocalBackend:
             for name, link in self._links.items()
             if link.is_up
         }
+
+    def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
+        """A part of what a worker printed. On any thread."""
+        if not log_folder(self._home, job, attempt, rank).is_dir():
+            raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
+        return read_log(self._home, job, attempt, rank, offset=offset, limit=limit)
 
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""

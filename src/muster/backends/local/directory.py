@@ -12,7 +12,7 @@ from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
-from muster.model.records import changed
+from muster.model.records import evolve
 
 FORMER_ATTEMPTS = 3
 """Attempts before the present one of which it is known where their workers were; older ones are gone long since."""
@@ -151,9 +151,9 @@ def _only(command: Command, ranks: tuple[int, ...]) -> Command:
     """A command without what it says of other workers."""
     match command:
         case StartWorkers():
-            return changed(command, workers=tuple(worker for worker in command.workers if worker.rank in ranks))
+            return evolve(command, workers=tuple(worker for worker in command.workers if worker.rank in ranks))
         case SignalStop() | KillWorkers():
-            return changed(command, ranks=ranks)
+            return evolve(command, ranks=ranks)
         case AskCheckpoint():
             return command
         case _:
@@ -164,7 +164,7 @@ def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
     """What one node is to hear of a command."""
     match command:
         case StartWorkers():
-            return changed(command, workers=tuple(worker for worker in command.workers if worker.node == node))
+            return evolve(command, workers=tuple(worker for worker in command.workers if worker.node == node))
         case SignalStop() | KillWorkers():
             return _only(command, tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
         case AskCheckpoint():

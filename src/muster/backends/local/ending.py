@@ -9,11 +9,11 @@ from muster.model.errors import TimedOut
 from muster.model.node_limits import SUPERVISOR_END_S
 from muster.model.reports import CheckpointSaved, WorkersExited
 from muster.processes import end_processes
-from muster.worker.crew import KILLED
-from muster.worker.inheritance import Unnoted, sweep
-from muster.worker.journal import JOURNAL, recorded
 from muster.worker.messages import WorkerReport, report
-from muster.worker.strays import supervised_nodes
+from muster.worker.processes.strays import supervised_nodes
+from muster.worker.records.journal import JOURNAL, recorded
+from muster.worker.records.orphan_cleanup import Unnoted, sweep
+from muster.worker.worker_pool import KILLED
 
 
 def all_node_folders(home: Path) -> tuple[Path, ...]:

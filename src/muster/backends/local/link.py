@@ -26,7 +26,6 @@ from muster.backends.local.starting import Starting
 from muster.backends.local.sweeping import Sweeping
 from muster.backends.local.whereabouts import Whereabouts, reach, whereabouts
 from muster.home import Home
-from muster.model.leadership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import (
     CONTROL_PING_MS,
@@ -36,10 +35,11 @@ from muster.model.node_limits import (
     SUPERVISOR_SILENCE_MS,
     SUPERVISOR_START_MS,
 )
+from muster.model.ownership import Leadership
 from muster.processes import is_same
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST
-from muster.worker.service import Connection, Message
+from muster.worker.service import Conversation, Message
 
 RECONNECT_MS = 20
 """Between tries to reach a supervisor that lives: it has just closed the connection, or is about to die."""
@@ -112,7 +112,7 @@ class Link:
         self._patience = Patience(SUPERVISOR_HELLO_MS, SUPERVISOR_HELLO_MS / ROUNDS)
         """With what the present phase waits for."""
         self._starting: Starting | None = None
-        self._connection: Connection | None = None
+        self._connection: Conversation | None = None
         self._is_held = False
         """True while nothing is read from it."""
         self._backlog = Backlog()
@@ -245,7 +245,7 @@ class Link:
         if channel is None:
             self._try_again()
             return
-        connection = Connection(channel, self._loop, hear=self._hear)
+        connection = Conversation(channel, self._loop, hear=self._hear)
         connection.hold(self._is_held)
         connection.closed = self._hung_up
         self._connection = connection
@@ -300,7 +300,7 @@ class Link:
         self._tries = 0
         self._fail(because)
 
-    def _hear(self, _: Connection, message: Message) -> None:
+    def _hear(self, _: Conversation, message: Message) -> None:
         self._patience.heard()
         match message:
             case {"hello": dict(hello)}:
@@ -360,7 +360,7 @@ class Link:
         if connection is not None:
             connection.close()
 
-    def _hung_up(self, connection: Connection) -> None:
+    def _hung_up(self, connection: Conversation) -> None:
         """The other side has closed: it is dying, or did not like something."""
         if connection is not self._connection:
             return

@@ -1,30 +1,17 @@
 """What a worker printed, read by offsets that stay true while old output is dropped and new output comes."""
 
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from muster.backends.base import OutputPart
 from muster.model.ids import JobId
 from muster.model.node_limits import LOG_READ_BYTES
-from muster.worker.segments import COMPLETE, log_folder, segment_name, segments_in
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPart:
-    """A piece of a worker's output."""
-
-    data: bytes
-    start: int
-    """The offset of the first byte; larger than asked for when what was asked for is no longer kept."""
-    end: int
-    """The offset to ask for next."""
-    is_complete: bool
-    """True when there is nothing after `end` and there will not be."""
+from muster.worker.output.segments import COMPLETE, log_folder, segment_name, segments_in
 
 
 def read_log(
     home: Path, job: JobId, attempt: int, rank: int, *, offset: int = 0, limit: int = LOG_READ_BYTES
-) -> LogPart:
+) -> OutputPart:
     """At most `limit` bytes from `offset` on; a negative offset counts from the end of what there is."""
     folder = log_folder(home, job, attempt, rank)
     # Looked at first: what comes between the two looks is then read with the next question.
@@ -35,7 +22,7 @@ def read_log(
     start = max(wanted, firsts[0]) if firsts else 0
     data = _read(folder, firsts, start, min(max(limit, 0), LOG_READ_BYTES))
     start = min(start, end)
-    return LogPart(
+    return OutputPart(
         data=data,
         start=start,
         end=start + len(data),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.home import Home
-from muster.model.owner import Owner
-from muster.worker.journal import JOURNAL, recorded
+from muster.model.ownership import Owner
 from muster.worker.messages import WorkerReport
-from muster.worker.processes import boot_id
-from muster.worker.register import Register
+from muster.worker.processes.process_table import boot_id
+from muster.worker.records.journal import JOURNAL, recorded
+from muster.worker.records.register import Register
 
 _NUMBERED = re.compile(r"job-(\d+)\b")
 

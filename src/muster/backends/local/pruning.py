@@ -18,8 +18,8 @@ from muster.model.node_limits import (
     LOGS_PRUNE_MS,
     LOGS_TIGHT_MS,
 )
-from muster.worker.output_budget import Disk, disk_of
-from muster.worker.segments import COMPLETE, SUFFIX
+from muster.worker.output.budget import Disk, disk_of
+from muster.worker.output.segments import COMPLETE, SUFFIX
 
 LOOKED = ".looked"
 """A file whose time says when old output was last looked for."""

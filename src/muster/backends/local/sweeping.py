@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from muster.worker.inheritance import sweep
 from muster.worker.loop import Loop
+from muster.worker.records.orphan_cleanup import sweep
 
 _log = logging.getLogger("muster.backends.local")
 

@@ -13,9 +13,8 @@ from muster.backends.local.ownership import Traces, fence, this_owner, traces, u
 from muster.home import Home
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import ObservedEvent
-from muster.model.leadership import Leadership
-from muster.model.owner import Owner
-from muster.model.records import changed
+from muster.model.ownership import Leadership, Owner
+from muster.model.records import evolve
 
 _log = logging.getLogger("muster.local")
 
@@ -41,7 +40,7 @@ class ClusterRecord(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Database:
+class GoverningDatabase:
     """The database by which nodes are to be governed."""
 
     name: str
@@ -74,7 +73,7 @@ class Charge:
     """What the nodes of the home before had to say and nobody has recorded. None when there is none to be recorded."""
 
 
-def take_charge(wanted: Wanted, database: Database) -> Charge:
+def take_charge(wanted: Wanted, database: GoverningDatabase) -> Charge:
     """Become the one that the nodes obey, unless they obey another database or this one has other nodes."""
     owner, found, record = this_owner(wanted.home), traces(wanted.home), database.record
     last, known = record.leadership(), record.owner()
@@ -88,13 +87,13 @@ def take_charge(wanted: Wanted, database: Database) -> Charge:
     former = record.former()
     return Charge(
         # Whether these nodes may obey another database from now on was decided above.
-        leadership=changed(leadership, takes_over=found.obey_another_than(leadership.cluster)),
+        leadership=evolve(leadership, takes_over=found.obey_another_than(leadership.cluster)),
         highest_number=found.highest_number,
         last_words=None if former is None else _last_words(former, owner),
     )
 
 
-def _check_nodes(wanted: Wanted, database: Database, found: Traces) -> None:
+def _check_nodes(wanted: Wanted, database: GoverningDatabase, found: Traces) -> None:
     """Raise `Refused` when the nodes of this home obeyed another database, and nobody has said that they may not."""
     if wanted.new_database:
         return
@@ -139,7 +138,7 @@ def _lead(record: ClusterRecord, owner: Owner, seen: int, *, take_over: bool) ->
         last, known = record.leadership(), record.owner()
         if known is None or not known.is_same(owner):
             raise
-        return changed(last, epoch=max(last.epoch, seen) + 1)
+        return evolve(last, epoch=max(last.epoch, seen) + 1)
 
 
 def _last_words(former: Owner, owner: Owner) -> tuple[ObservedEvent, ...]:

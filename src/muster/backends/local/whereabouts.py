@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from muster.processes import is_same
-from muster.worker.processes import boot_id
+from muster.worker.processes.process_table import boot_id
 from muster.worker.service import address
 
 

@@ -73,7 +73,7 @@ FillRank = tuple[bool, bool, int, int, int]
 """How good a node is to be filled up, smaller is better: suspect, reserved, harm per worker, GPUs free now, price."""
 
 
-class Yardstick(NamedTuple):
+class ReferenceShape(NamedTuple):
     """A worker the cluster would like to be able to place, and how much that matters."""
 
     gpu_milli: int
@@ -98,7 +98,7 @@ class FreeStates:
         self._devices: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
         self._slots: dict[Ask, list[int]] = {}
         self._ranked: dict[tuple[Ask, int], _Ranking] = {}
-        self._yardsticks: tuple[Yardstick, ...] = ()
+        self._reference_shapes: tuple[ReferenceShape, ...] = ()
         self._stranded: dict[int, int] = {}
         self._fill: dict[tuple[Ask, int], FillRank] = {}
 
@@ -158,11 +158,11 @@ class FreeStates:
             fits = min(fits, state.disk_bytes // ask.disk_bytes)
         return max(fits, 0)
 
-    def measure_by(self, yardsticks: Sequence[Yardstick]) -> None:
+    def measure_by(self, reference_shapes: Sequence[ReferenceShape]) -> None:
         """Set what harm is measured by; everything ranked by an older yardstick is forgotten."""
-        wanted = tuple(yardsticks)
-        if wanted != self._yardsticks:
-            self._yardsticks = wanted
+        wanted = tuple(reference_shapes)
+        if wanted != self._reference_shapes:
+            self._reference_shapes = wanted
             self._stranded.clear()
             self._ranked.clear()
             self._fill.clear()
@@ -221,7 +221,7 @@ class FreeStates:
             return 0
         gpu_type = self.hardware[state.hardware].gpu_type
         total = 0
-        for mark in self._yardsticks:
+        for mark in self._reference_shapes:
             if mark.gpu_type is None or mark.gpu_type == gpu_type:
                 total += mark.weight * _unusable_milli(mark, state, free_milli)
         return total
@@ -244,7 +244,7 @@ def _gpu_fit(gpu_milli: int, whole: int, partial: tuple[int, ...]) -> int:
     return whole * (GPU_MILLI // gpu_milli) + sum(free // gpu_milli for free in partial)
 
 
-def _unusable_milli(mark: Yardstick, state: FreeState, free_milli: int) -> int:
+def _unusable_milli(mark: ReferenceShape, state: FreeState, free_milli: int) -> int:
     """How much of the free GPU capacity of a state a worker like this could never use."""
     if (
         _gpu_fit(mark.gpu_milli, state.whole, state.partial) == 0

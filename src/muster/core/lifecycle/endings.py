@@ -6,7 +6,7 @@ from muster.core.lifecycle.seats import gpu_milli
 from muster.core.lifecycle.waiting import waiting_state
 from muster.model.job import Cause, Job, JobState
 from muster.model.limits import FAULTS_IN_A_ROW, START_PAUSE_MAX_MS, START_PAUSE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import RetryCause
 
@@ -23,7 +23,7 @@ def settled(job: Job, at_ms: int) -> Job:
 def billed(job: Job, at_ms: int) -> Job:
     """The job with its GPU time counted up to now; must come before anything that changes its workers."""
     until_ms = at_ms if job.billed_ms is None else max(at_ms, job.billed_ms)
-    return changed(job, attained_gpu_ms=_attained_gpu_ms(job, until_ms), billed_ms=until_ms)
+    return evolve(job, attained_gpu_ms=_attained_gpu_ms(job, until_ms), billed_ms=until_ms)
 
 
 def _attained_gpu_ms(job: Job, until_ms: int) -> int:
@@ -38,7 +38,7 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
         case Cause.COMPLETED:  # most attempts end well, and each case that is passed over costs a look-up
             return _ended(job, JobState.SUCCEEDED, cause, at_ms)
         case Cause.PREEMPTED:
-            return _requeued(changed(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
+            return _requeued(evolve(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
         case Cause.NODE_FAILURE | Cause.START_FAILURE:
             return _after_fault(job, cause, at_ms)
         case Cause.ERROR | Cause.OOM | Cause.TIMEOUT:
@@ -51,7 +51,7 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
 
 def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
     """Infrastructure faults are not the user's and are tried again, unless the job meets nothing else."""
-    counted = changed(
+    counted = evolve(
         job,
         faults_in_a_row=job.faults_in_a_row + 1,
         node_failures=job.node_failures + (cause is Cause.NODE_FAILURE),
@@ -59,7 +59,7 @@ def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
     if counted.faults_in_a_row >= FAULTS_IN_A_ROW:
         return _ended(counted, JobState.FAILED, cause, at_ms)
     if cause is Cause.START_FAILURE and counted.faults_in_a_row > 1:
-        counted = changed(counted, not_before_ms=at_ms + _pause_ms(counted.faults_in_a_row))
+        counted = evolve(counted, not_before_ms=at_ms + _pause_ms(counted.faults_in_a_row))
     return _requeued(counted, cause, at_ms)
 
 
@@ -72,7 +72,7 @@ def _after_failure(job: Job, cause: Cause, at_ms: int) -> Job:
     """The job's own failures are tried again as often as it asked for, and only for the causes it named."""
     retry = job.spec.retry
     if RetryCause(cause.value) in retry.on and job.retries_used < retry.limit:
-        return _requeued(changed(job, retries_used=job.retries_used + 1), cause, at_ms)
+        return _requeued(evolve(job, retries_used=job.retries_used + 1), cause, at_ms)
     return _ended(job, JobState.TIMED_OUT if cause is Cause.TIMEOUT else JobState.FAILED, cause, at_ms)
 
 
@@ -87,7 +87,7 @@ def _requeued(job: Job, cause: Cause, at_ms: int) -> Job:
 
 def _vacated(job: Job, state: JobState, cause: Cause, at_ms: int, *, ended_ms: int | None = None) -> Job:
     """The job without GPUs, its time on them counted, and nothing left of the attempt that could be mistaken."""
-    return changed(
+    return evolve(
         job,
         state=state,
         cause=cause,

@@ -24,7 +24,7 @@ from muster.model.ids import NodeName
 from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause, Job, JobState, Placement
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import Launch
 
 _QUEUED: Final = JobState.QUEUED
@@ -40,7 +40,7 @@ def start(job: Job, event: JobStarted) -> Step:
     is_next = (event.attempt, event.generation) == (job.attempt + 1, job.generation + 1)
     if job.state is not _QUEUED or not is_next or not event.workers:
         return job, ()
-    after = changed(
+    after = evolve(
         job,
         state=_STARTING,
         attempt=event.attempt,
@@ -68,7 +68,7 @@ def workers_started(job: Job, event: WorkersStarted) -> Step:
         known = frozenset(members)
         joined = [rank for rank in ready if rank in known]
         ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *joined))))
-    return _up_when_complete(changed(job, ready_ranks=ready), event.at_ms), ()
+    return _up_when_complete(evolve(job, ready_ranks=ready), event.at_ms), ()
 
 
 def workers_exited(job: Job, event: WorkersExited) -> Step:
@@ -85,7 +85,7 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
         # Nobody here has told them: the log was taken back since, or an operator ended all that its node ran.
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
     if is_cut_short and event.exit_code != 0:
-        failed = changed(after, exit_code=event.exit_code)
+        failed = evolve(after, exit_code=event.exit_code)
         return abandon(failed, event.at_ms, cause=_failure(failed, event))
     return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
 
@@ -108,9 +108,9 @@ def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
     """Note how far the job is safe, and what saving cost. Progress forgives earlier faults."""
     saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
     newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
-    saved = changed(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
+    saved = evolve(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
     if job.state is _RUNNING:
-        return changed(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
+        return evolve(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
     return saved, ()
 
 
@@ -129,7 +129,7 @@ def node_lost(job: Job, event: NodeLost) -> Step:
     # Sent together with a stop for the others, so both have the stop's generation.
     generation = after.generation if commands else after.generation + 1
     killed = KillWorkers(job=job.id, attempt=job.attempt, generation=generation, ranks=lost)
-    return changed(after, generation=generation), (killed, *commands)
+    return evolve(after, generation=generation), (killed, *commands)
 
 
 def node_changed(job: Job, event: NodeChanged) -> Step:
@@ -151,7 +151,7 @@ def node_changed(job: Job, event: NodeChanged) -> Step:
     if known == job.bad_ranks:
         return job, ()
     is_why = bool(bad) and job.state is JobState.STOPPING and job.cause is Cause.ERROR
-    return changed(job, bad_ranks=known, cause=Cause.NODE_FAILURE if is_why else job.cause), ()
+    return evolve(job, bad_ranks=known, cause=Cause.NODE_FAILURE if is_why else job.cause), ()
 
 
 def node_unreachable(job: Job, event: NodeUnreachable) -> Step:
@@ -183,7 +183,7 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
     paid = billed(job, event.at_ms)
     generation = job.generation + 1
     staying = frozenset(ranks_of(change.workers))
-    after = changed(
+    after = evolve(
         paid,
         generation=generation,
         workers=change.workers,
@@ -203,7 +203,7 @@ def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
     if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
         return abandon(after, at_ms, cause=Cause.TIMEOUT)
     if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
-        after = changed(after, cause=Cause.TIMEOUT, exit_code=None)
+        after = evolve(after, cause=Cause.TIMEOUT, exit_code=None)
     return settled(_up_when_complete(after, at_ms), at_ms), ()
 
 
@@ -246,7 +246,7 @@ def _start_command(job: Job, workers: Placement, at_ms: int) -> StartWorkers:
 def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
     if _carries_on(job, lost):
         reduced = _done_without(job, lost, event.at_ms)
-        return changed(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
+        return evolve(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
     after = _without(_near_survivors(job, event.node), lost, event.at_ms)
     if job.state in _ACTIVE:
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
@@ -256,19 +256,19 @@ def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
 def _near_survivors(job: Job, node: NodeName) -> Job:
     """The job with a wish to start again where its workers on other nodes were."""
     survivors = tuple(each for each in job.preferred_nodes or nodes_of(job.workers) if each != node)
-    return changed(job, preferred_nodes=survivors)
+    return evolve(job, preferred_nodes=survivors)
 
 
 def _blamed_on_node(job: Job) -> Job:
     """The others often crash on the broken connection before anybody notices the lost node."""
     is_why = job.state is JobState.STOPPING and job.cause is Cause.ERROR
-    return changed(job, cause=Cause.NODE_FAILURE) if is_why else job
+    return evolve(job, cause=Cause.NODE_FAILURE) if is_why else job
 
 
 def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     """The job with a smaller gang; these workers hold their GPUs until they are gone, and are killed from now on."""
     paid = billed(job, at_ms)
-    return changed(
+    return evolve(
         paid,
         workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
         leaving=(*job.leaving, *(worker for worker in job.workers if worker.rank in ranks)),
@@ -300,7 +300,7 @@ def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = F
     left = _after_leaving(job, ranks, at_ms)
     members = frozenset(ranks_of(job.workers))
     exited = [rank for rank in ranks if rank in members]
-    return changed(
+    return evolve(
         left,
         exited_ranks=tuple(sorted((*job.exited_ranks, *exited))),
         finished_ranks=tuple(sorted((*job.finished_ranks, *exited))) if finished else job.finished_ranks,
@@ -310,7 +310,7 @@ def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = F
 def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     """The job with a smaller gang: these workers are no part of it any more."""
     left = _after_leaving(billed(job, at_ms), ranks, at_ms)
-    smaller = changed(
+    smaller = evolve(
         left,
         workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
@@ -326,7 +326,7 @@ def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     if not gone:
         return job
     leaving = tuple(worker for worker in job.leaving if worker.rank not in gone)
-    return changed(
+    return evolve(
         billed(job, at_ms),
         leaving=leaving,
         leaving_by_ms=job.leaving_by_ms if leaving else None,
@@ -340,4 +340,4 @@ def _up_when_complete(job: Job, at_ms: int) -> Job:
     up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))
     if up < len(job.workers):
         return job
-    return changed(job, state=_RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))
+    return evolve(job, state=_RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))

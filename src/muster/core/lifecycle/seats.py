@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from muster.model.ids import NodeName
 from muster.model.job import Job, Placement, Worker
-from muster.model.records import changed
+from muster.model.records import evolve
 
 _Seat = tuple[str, NodeName, tuple[int, ...], int | None]
 
@@ -92,7 +92,7 @@ def reseat(job: Job, wanted: Placement) -> Reseating:
     return Reseating(
         kept=tuple(sorted(kept, key=_rank)),
         leaving=tuple(leaving),
-        joining=tuple(changed(worker, rank=rank) for rank, worker in enumerate(newcomers, start=job.next_rank)),
+        joining=tuple(evolve(worker, rank=rank) for rank, worker in enumerate(newcomers, start=job.next_rank)),
     )
 
 

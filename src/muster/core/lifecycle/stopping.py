@@ -11,7 +11,7 @@ from muster.model.events import EvictionOrdered, JobCancelRequested
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop
 from muster.model.job import Cause, Job, JobState
 from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 
 Step = tuple[Job, tuple[Command, ...]]
 """What a job becomes, and what its backend must do."""
@@ -20,9 +20,9 @@ Step = tuple[Job, tuple[Command, ...]]
 def cancel(job: Job, event: JobCancelRequested) -> Step:
     """End the job: at once when it waits, in an orderly way when it runs, and without a retry when it is stopping."""
     if not job.state.holds_resources:
-        return changed(job, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_ms=event.at_ms), ()
+        return evolve(job, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_ms=event.at_ms), ()
     if job.state in (JobState.CHECKPOINTING, JobState.STOPPING):
-        return changed(job, state=JobState.STOPPING, cause=Cause.CANCELLED), ()
+        return evolve(job, state=JobState.STOPPING, cause=Cause.CANCELLED), ()
     return _tell_to_leave(job, event.at_ms, cause=Cause.CANCELLED, by_ms=event.at_ms + job.grace_ms)
 
 
@@ -35,7 +35,7 @@ def evict(job: Job, event: EvictionOrdered) -> Step:
 
 def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
     """One worker is gone and the gang with it: the rest is told to leave, soon; nobody left means that it is over."""
-    over = settled(changed(job, cause=cause), at_ms)
+    over = settled(evolve(job, cause=cause), at_ms)
     if not over.state.holds_resources:
         return over, ()
     return _tell_to_leave(job, at_ms, cause=cause, by_ms=at_ms + min(job.grace_ms, FAILED_GANG_GRACE_MS))
@@ -47,7 +47,7 @@ def wake(job: Job, at_ms: int) -> Step:
         case JobState.STARTING | JobState.RUNNING:
             return _wake_active(job, at_ms)
         case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.deadline_ms, at_ms):
-            after = changed(job, deadline_ms=at_ms + KILL_REPEAT_MS, killed=True)
+            after = evolve(job, deadline_ms=at_ms + KILL_REPEAT_MS, killed=True)
             return _kill(after, alive_ranks(job))
         case JobState.BLOCKED if is_due(job.not_before_ms, at_ms):
             return end_pause(job), ()
@@ -61,23 +61,23 @@ def _wake_active(job: Job, at_ms: int) -> Step:
     if job.state is JobState.STARTING and is_due(start_timeout_ms(job), at_ms):
         return abandon(job, at_ms, cause=Cause.START_FAILURE)
     if is_due(job.leaving_by_ms, at_ms):
-        return _kill(changed(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
+        return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
     if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
-        after = changed(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
+        after = evolve(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
         return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation),)
     return job, ()
 
 
 def _kill(job: Job, ranks: tuple[int, ...]) -> Step:
     """End these workers at once, whatever else is under way."""
-    after = changed(job, generation=job.generation + 1)
+    after = evolve(job, generation=job.generation + 1)
     return after, (KillWorkers(job=job.id, attempt=job.attempt, generation=after.generation, ranks=ranks),)
 
 
 def _tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobState = JobState.STOPPING) -> Step:
     """Signal everybody who is left; killing comes at the deadline, by a timer."""
     latest_ms = by_ms if job.ends_by_ms is None else min(by_ms, job.ends_by_ms)
-    after = changed(
+    after = evolve(
         job,
         state=state,
         cause=cause,

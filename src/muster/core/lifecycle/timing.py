@@ -5,7 +5,7 @@ All of it follows from the job's record, so that timers survive a restart withou
 
 from typing import Final
 
-from muster.core.checkpoints import NO_FAILURES, FailureRecord, save_interval_ms
+from muster.core.lifecycle.checkpoints import NO_FAILURES, FailureRecord, save_interval_ms
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS

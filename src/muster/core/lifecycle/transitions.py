@@ -2,8 +2,8 @@
 
 from typing import assert_never
 
-from muster.core.arrays import expand
-from muster.core.lifecycle import astray, gang, stopping, updating
+from muster.core.lifecycle import found_gangs, gang, stopping, updating
+from muster.core.lifecycle.arrays import expand
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import due_ms
 from muster.core.lifecycle.waiting import reconsider, waiting_state
@@ -43,7 +43,7 @@ from muster.model.events import (
 from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.instructions import Instruction, WakeAt
 from muster.model.job import Cause, Job, JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import JobSpec
 
 _NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
@@ -73,7 +73,7 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
 
     `number` says how many submissions there have been with this one.
     """
-    asked = changed(
+    asked = evolve(
         _BLANK,
         id=event.job,
         spec=event.spec,
@@ -86,7 +86,7 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
     if event.spec.array is None:
         return (_waiting(asked),)
     tasks = (
-        changed(
+        evolve(
             asked,
             id=task.id,
             spec=task.spec,
@@ -123,7 +123,7 @@ def _step(job: Job, event: Event) -> Step:
         case WorkersStarted():
             return gang.workers_started(job, event) if _is_of_now(event, job) else (job, ())
         case WorkersExited():
-            known = astray.without(job, event) if job.astray and _is_addressed(event, job) else job
+            known = found_gangs.without(job, event) if job.astray and _is_addressed(event, job) else job
             return gang.workers_exited(known, event) if _is_of_now(event, known) else (known, ())
         case JobStarted():
             return gang.start(job, event) if _is_addressed(event, job) else (job, ())
@@ -142,13 +142,13 @@ def _step(job: Job, event: Event) -> Step:
 def _node_step(job: Job, event: NodeEvent) -> Step:
     match event:
         case NodeLost():
-            return gang.node_lost(astray.gone_with_node(job, event) if job.astray else job, event)
+            return gang.node_lost(found_gangs.gone_with_node(job, event) if job.astray else job, event)
         case NodeChanged():
             return gang.node_changed(job, event)
         case NodeUnreachable():
             return gang.node_unreachable(job, event)
         case GangsFound():
-            return astray.found(job, event)
+            return found_gangs.found(job, event)
         case NodeReturned():
             return job, ()
         case _:
@@ -158,19 +158,19 @@ def _node_step(job: Job, event: NodeEvent) -> Step:
 def _rare_step(job: Job, event: _RareEvent) -> Step:
     match event:
         case DependencyFailed() if job.astray and event.dependency in job.unmet:
-            return astray.give_up(job, Cause.DEPENDENCY)
+            return found_gangs.give_up(job, Cause.DEPENDENCY)
         case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
             return reconsider(job, event), ()
         case JobCancelRequested():
             is_only_astray = bool(job.astray) and not job.state.holds_resources
-            return astray.give_up(job, Cause.CANCELLED) if is_only_astray else stopping.cancel(job, event)
+            return found_gangs.give_up(job, Cause.CANCELLED) if is_only_astray else stopping.cancel(job, event)
         case EvictionOrdered():
             return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
         case StartFailed():
-            known = astray.without(job, event) if job.astray else job
+            known = found_gangs.without(job, event) if job.astray else job
             return gang.start_failed(known, event) if _is_of_now(event, known) else (known, ())
         case GangAdopted():
-            return astray.adopt(job, event)
+            return found_gangs.adopt(job, event)
         case ResizeOrdered():
             return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():
@@ -194,4 +194,4 @@ def _is_of_now(event: _AttemptEvent, job: Job) -> bool:
 def _waiting(job: Job) -> Job:
     """The record in the state that follows from what its submission says."""
     state = waiting_state(job)
-    return job if state is job.state else changed(job, state=state)
+    return job if state is job.state else evolve(job, state=state)

@@ -1,10 +1,10 @@
 """What a job asked for is different from now on. Only what changes nothing about its size or place can change."""
 
-from muster.core.lifecycle.standing import standing_commands
+from muster.core.lifecycle.desired import desired_commands
 from muster.core.lifecycle.stopping import Step
 from muster.model.events import JobUpdated
 from muster.model.job import Job
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import JobChanges, JobSpec
 
 
@@ -17,16 +17,16 @@ def update(job: Job, event: JobUpdated) -> Step:
     spec = updated_spec(job.spec, changes)
     if spec == job.spec:
         return job, ()
-    after = changed(job, spec=spec)
+    after = evolve(job, spec=spec)
     if changes.max_duration_ms is None or job.started_ms is None or job.ends_by_ms is None:
         return after, ()
-    limited = changed(after, ends_by_ms=max(job.started_ms + changes.max_duration_ms, event.at_ms))
-    return limited, standing_commands(limited, event.at_ms)
+    limited = evolve(after, ends_by_ms=max(job.started_ms + changes.max_duration_ms, event.at_ms))
+    return limited, desired_commands(limited, event.at_ms)
 
 
 def updated_spec(spec: JobSpec, changes: JobChanges) -> JobSpec:
     """The job file with the changes in it."""
-    return changed(
+    return evolve(
         spec,
         priority=spec.priority if changes.priority is None else changes.priority,
         tier=spec.tier if changes.tier is None else changes.tier,

@@ -12,7 +12,7 @@ from muster.model.events import (
     WaitingEvent,
 )
 from muster.model.job import Cause, Job, JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 
 
 def waiting_state(job: Job) -> JobState:
@@ -38,28 +38,28 @@ def reconsider(job: Job, event: WaitingEvent) -> Job:
     """The job after something that bears on whether it may start. What occupies GPUs only remembers the wish."""
     match event:
         case JobHeld():
-            wished = changed(job, held=True)
+            wished = evolve(job, held=True)
         case JobReleased():
-            wished = changed(job, held=False)
+            wished = evolve(job, held=False)
         case TurnCame():
-            wished = changed(job, awaits_turn=False)
+            wished = evolve(job, awaits_turn=False)
         case JobStarved():
-            wished = changed(job, starved=True)
+            wished = evolve(job, starved=True)
         case DependencyMet(dependency=dependency):
-            wished = changed(job, unmet=tuple(each for each in job.unmet if each != dependency))
+            wished = evolve(job, unmet=tuple(each for each in job.unmet if each != dependency))
         case DependencyFailed(dependency=dependency):
             return _doom(job, event) if dependency in job.unmet else job
         case _:
             assert_never(event)
-    return wished if job.state.holds_resources else changed(wished, state=waiting_state(wished))
+    return wished if job.state.holds_resources else evolve(wished, state=waiting_state(wished))
 
 
 def end_pause(job: Job) -> Job:
     """The job after its pause is over."""
-    rested = changed(job, not_before_ms=None)
-    return changed(rested, state=waiting_state(rested))
+    rested = evolve(job, not_before_ms=None)
+    return evolve(rested, state=waiting_state(rested))
 
 
 def _doom(job: Job, event: DependencyFailed) -> Job:
     """A job that can never start ends, and says why."""
-    return changed(job, state=JobState.CANCELLED, cause=Cause.DEPENDENCY, ended_ms=event.at_ms)
+    return evolve(job, state=JobState.CANCELLED, cause=Cause.DEPENDENCY, ended_ms=event.at_ms)

@@ -15,14 +15,14 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from muster.core.cluster.capacity import Capacity
-from muster.core.planning.desk import Desk
-from muster.core.planning.making_room import Candidate, JobRank, Room, RoomSearch
+from muster.core.order.queueing import JobClass
+from muster.core.order.ranks import Rank
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing import place
+from muster.core.planning.rank_preemption import Candidate, JobRank, Room, RoomSearch
+from muster.core.planning.reference_shapes import reference_shapes
 from muster.core.planning.victims import may_be_stopped, victim_of
 from muster.core.planning.waking import first_to_come, next_to_be_movable, promised_starts, wishes_relax
-from muster.core.planning.yardsticks import yardsticks
-from muster.core.queueing import JobClass
-from muster.core.ranks import Rank
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
@@ -33,21 +33,21 @@ def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
     """A planner by these ranks. It reads the snapshot, never changes it, and remembers nothing between cycles."""
 
     def plan(snapshot: Snapshot, now_ms: int) -> Plan:
-        snapshot.capacity.states.measure_by(yardsticks(snapshot))
-        desk = Desk(snapshot, now_ms)
+        snapshot.capacity.states.measure_by(reference_shapes(snapshot))
+        draft = PlanDraft(snapshot, now_ms)
         wakes_ms: list[int] = []
-        for tier in range(len(desk.setting.tiers)):
+        for tier in range(len(draft.setting.tiers)):
             groups = snapshot.queue.of_tier(tier)
             if groups:
-                wakes_ms += _TierByRank(desk, rank, tier).run(groups)
+                wakes_ms += _TierByRank(draft, rank, tier).run(groups)
         return Plan(
             version=snapshot.version,
             now_ms=now_ms,
-            starts=desk.starts(),
-            evictions=tuple(desk.evictions.values()),
-            holds=tuple(promise.hold for promise in desk.promises.values()),
-            blocked=tuple(desk.blocked),
-            wake_ms=first_to_come(desk, (*wakes_ms, *_wakes_ms(desk))),
+            starts=draft.starts(),
+            evictions=tuple(draft.evictions.values()),
+            promises=tuple(promise.terms for promise in draft.promises.values()),
+            blocked=tuple(draft.blocked),
+            wake_ms=first_to_come(draft, (*wakes_ms, *_wakes_ms(draft))),
         )
 
     return plan
@@ -56,8 +56,8 @@ def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
 class _TierByRank:
     """Walks the jobs of one tier in the order of their ranks."""
 
-    def __init__(self, desk: Desk, rank: Rank, tier: int) -> None:
-        self._desk = desk
+    def __init__(self, draft: PlanDraft, rank: Rank, tier: int) -> None:
+        self._draft = draft
         self._rank = rank
         self._tier = tier
         self._hopeless: dict[tuple[int, int, int], bool] = {}
@@ -68,7 +68,7 @@ class _TierByRank:
 
     def run(self, groups: list[JobClass]) -> list[int]:
         """Decide every job of the tier; returns when one that runs falls behind one that goes on waiting."""
-        queue = self._desk.snapshot.queue
+        queue = self._draft.snapshot.queue
         line = [(self._rank_of(job), job.submitted_ms, natural(job.id), job.id) for job in _jobs(queue.jobs, groups)]
         line.sort()
         stopped: dict[tuple[ReasonCode, str], list[JobId]] = {}
@@ -80,7 +80,7 @@ class _TierByRank:
                 first = where if first is None else first
         # Their classes are not called stuck: the next of their kind may have a better rank, and is news.
         for (code, detail), jobs in stopped.items():
-            self._desk.blocked.append(Blocked(parts=(tuple(jobs),), code=code, detail=detail))
+            self._draft.blocked.append(Blocked(parts=(tuple(jobs),), code=code, detail=detail))
         return [] if first is None else self._fall_behind_ms(first)
 
     def _rank_of(self, job: WaitingJob) -> JobRank:
@@ -88,7 +88,7 @@ class _TierByRank:
 
     def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
         """Start a job or make room for it; else what stopped it."""
-        widest = self._desk.widest(group.gang, job.spec, job.submitted_ms)
+        widest = self._draft.widest(group.gang, job.spec, job.submitted_ms)
         known = (group.gang_number, group.limit_ms, widest)
         if known in self._hopeless:
             return ReasonCode.CAPACITY, ""
@@ -97,8 +97,8 @@ class _TierByRank:
             return reason
         room = self._room_for(group, widest, where)
         if room is None:
-            end_ms = self._desk.now_ms + group.limit_ms
-            if all(self._desk.quota_refusal(group.team, choice, end_ms) is None for choice in group.gang.choices):
+            end_ms = self._draft.now_ms + group.limit_ms
+            if all(self._draft.quota_refusal(group.team, choice, end_ms) is None for choice in group.gang.choices):
                 self._hopeless[known] = True
             return reason
         self._make_room(group, job, room)
@@ -106,18 +106,18 @@ class _TierByRank:
 
     def _start(self, group: JobClass, job: WaitingJob, widest: int) -> tuple[ReasonCode, str] | None:
         """Start the gang if it fits anywhere; else what stopped it. Lack of GPUs is told before lack of quota."""
-        desk = self._desk
-        end_ms = desk.now_ms + group.limit_ms
-        first = desk.surviving_nodes(job)
+        draft = self._draft
+        end_ms = draft.now_ms + group.limit_ms
+        first = draft.surviving_nodes(job)
         reasons: dict[ReasonCode, str] = {}
         for choice in group.gang.choices:
-            refusal = desk.quota_refusal(group.team, choice, end_ms)
+            refusal = draft.quota_refusal(group.team, choice, end_ms)
             if refusal is not None:
                 reasons[refusal[0]] = refusal[1]
                 continue
-            seating = place(desk.horizons.until(end_ms), group.gang, choice, widest, first)
+            seating = place(draft.horizons.until(end_ms), group.gang, choice, widest, first)
             if seating is not None:
-                desk.begin(job, group.gang, choice, seating)
+                draft.begin(job, group.gang, choice, seating)
                 if self._departed is not None:
                     self._departed.take(seating.footprint)
                 return None
@@ -129,16 +129,16 @@ class _TierByRank:
 
     def _room_for(self, group: JobClass, widest: int, where: JobRank) -> Room | None:
         """The first way to serve the gang for which enough jobs leave, or are worse and can be told to."""
-        desk = self._desk
-        end_ms = desk.now_ms + group.limit_ms
+        draft = self._draft
+        end_ms = draft.now_ms + group.limit_ms
         if not group.gpu_milli:
             return None
         candidates = self._those_that_may_leave()
         worse = candidates[: bisect_left(candidates, True, key=lambda candidate: candidate.rank <= where)]
-        if not worse and not desk.snapshot.departing and not desk.leaving:
+        if not worse and not draft.snapshot.departing and not draft.leaving:
             return None
         for choice in group.gang.choices:
-            if desk.quota_refusal(group.team, choice, end_ms) is None:
+            if draft.quota_refusal(group.team, choice, end_ms) is None:
                 room = RoomSearch(self._what_others_leave(), group.gang, choice, widest).room(worse)
                 if room is not None:
                     return room
@@ -147,14 +147,14 @@ class _TierByRank:
     def _those_that_may_leave(self) -> list[Candidate]:
         """The running jobs of the tier that may be stopped, worst rank first; of equals the one started last."""
         if self._candidates is None:
-            desk, running_rank = self._desk, self._rank.running
-            tier_rank, footprints = desk.setting.tier_rank, desk.snapshot.footprints
+            draft, running_rank = self._draft, self._rank.running
+            tier_rank, footprints = draft.setting.tier_rank, draft.snapshot.footprints
             self._candidates = [
                 Candidate(
-                    (-job.spec.priority, running_rank(job, desk.now_ms)), job.started_ms, job.id, footprints[job.id]
+                    (-job.spec.priority, running_rank(job, draft.now_ms)), job.started_ms, job.id, footprints[job.id]
                 )
-                for job in desk.snapshot.running.values()
-                if job.spec.can_resume and tier_rank[job.spec.tier] == self._tier and may_be_stopped(desk, job)
+                for job in draft.snapshot.running.values()
+                if job.spec.can_resume and tier_rank[job.spec.tier] == self._tier and may_be_stopped(draft, job)
             ]
             self._candidates.sort(reverse=True)
         return self._candidates
@@ -162,21 +162,21 @@ class _TierByRank:
     def _what_others_leave(self) -> Capacity:
         """What is neither promised nor used by anybody who stays."""
         if self._departed is None:
-            desk = self._desk
-            self._departed = desk.free.fork()
-            for promise in desk.promises.values():
+            draft = self._draft
+            self._departed = draft.free.fork()
+            for promise in draft.promises.values():
                 self._departed.take(promise.footprint)
-            for job_id in (*desk.snapshot.departing, *desk.leaving):
-                self._departed.give(desk.snapshot.footprints[job_id])
+            for job_id in (*draft.snapshot.departing, *draft.leaving):
+                self._departed.give(draft.snapshot.footprints[job_id])
             self._departed.forget_marks()
         return self._departed
 
     def _make_room(self, group: JobClass, job: WaitingJob, room: Room) -> None:
         """Tell the victims, and promise the gang its seats for when everybody who sits there is gone."""
-        desk, departed = self._desk, self._what_others_leave()
+        draft, departed = self._draft, self._what_others_leave()
         for victim in room.victims:
-            lost = victim_of(desk, desk.snapshot.running[victim.job], Why.TURN).lost_gpu_ms
-            desk.evict(Eviction(job=victim.job, for_job=job.id, why=Why.TURN, lost_gpu_ms=lost))
+            lost = victim_of(draft, draft.snapshot.running[victim.job], Why.TURN).lost_gpu_ms
+            draft.evict(Eviction(job=victim.job, for_job=job.id, why=Why.TURN, lost_gpu_ms=lost))
             departed.give(victim.footprint)
         if room.victims:
             gone = {victim.job: None for victim in room.victims}
@@ -187,19 +187,19 @@ class _TierByRank:
 
     def _promise(self, group: JobClass, job: WaitingJob, room: Room) -> None:
         """Promise the seats, or let the promise stand that was made before."""
-        desk, seating = self._desk, room.seating
-        start_ms = desk.gone_ms(seating.footprint)
-        old = desk.snapshot.holds.get(job.id)
+        draft, seating = self._draft, room.seating
+        start_ms = draft.gone_ms(seating.footprint)
+        old = draft.snapshot.promises.get(job.id)
         if old is not None and (old.workers, old.start_ms, old.basis) == (seating.workers, start_ms, Basis.DEPARTURES):
-            desk.keep(old, group.team, group.tier, group.limit_ms, room.choice, seating.footprint)
+            draft.keep(old, group.team, group.tier, group.limit_ms, room.choice, seating.footprint)
         else:
-            desk.promise(
+            draft.promise(
                 job.id, group.team, group.tier, group.limit_ms, room.choice, seating, start_ms, Basis.DEPARTURES
             )
 
     def _fall_behind_ms(self, first: JobRank) -> list[int]:
         """When running jobs that may be stopped come to have a worse rank than the first that waits."""
-        running = self._desk.snapshot.running
+        running = self._draft.snapshot.running
         found: list[int] = []
         for (priority, key), _, job_id, _ in self._those_that_may_leave():
             change = self._rank.worsens(running[job_id], key)
@@ -212,10 +212,10 @@ def _jobs(jobs: dict[JobId, WaitingJob], groups: list[JobClass]) -> list[Waiting
     return [jobs[job_id] for group in groups for job_id in group.ids]
 
 
-def _wakes_ms(desk: Desk) -> list[int]:
+def _wakes_ms(draft: PlanDraft) -> list[int]:
     """When time alone may change the decision, whatever the ranks.
 
     A promised start, a soft wish that relaxes, and a running job that has had its minimum run time while others wait.
     """
-    times = [*promised_starts(desk), *wishes_relax(desk)]
-    return times + next_to_be_movable(desk) if desk.blocked else times
+    times = [*promised_starts(draft), *wishes_relax(draft)]
+    return times + next_to_be_movable(draft) if draft.blocked else times

@@ -4,10 +4,10 @@ All of it is derived from who will use what, and is asked for every class of a l
 the ledger changes that.
 """
 
-from muster.core.gang import Choice, Demand
-from muster.core.planning.desk import Desk
+from muster.core.cluster.gang import Choice, Demand
+from muster.core.order.queueing import JobClass
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.victims import Claim, Roster
-from muster.core.queueing import JobClass
 from muster.model.ids import JobId, TeamPath
 
 NOBODY = 0
@@ -20,9 +20,9 @@ Rights = tuple[int, ...]
 class Claims:
     """The claims of all teams in one cycle."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._ledger = desk.projected
+    def __init__(self, draft: PlanDraft) -> None:
+        self._draft = draft
+        self._ledger = draft.projected
         self._roster: Roster | None = None
         self._epoch = self._ledger.epoch
         self._headroom: dict[TeamPath, int] = {}
@@ -43,7 +43,7 @@ class Claims:
     def call_roll(self) -> Roster:
         """Find out who may be stopped, unless that is known."""
         if self._roster is None:
-            self._roster = Roster(self._desk)
+            self._roster = Roster(self._draft)
         return self._roster
 
     @property

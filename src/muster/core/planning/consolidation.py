@@ -5,14 +5,14 @@ moves cost by a configured factor.
 """
 
 from muster.core.cluster.capacity import Capacity
-from muster.core.footprint import gpu_milli_of
-from muster.core.gang import Choice, running_gang
-from muster.core.planning.desk import Desk, Promise
+from muster.core.cluster.footprint import gpu_milli_of
+from muster.core.cluster.gang import Choice, running_gang
+from muster.core.order.queueing import JobClass
+from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.search import Candidates, Sacrifice, Search
 from muster.core.planning.victims import Victim, may_take_from, told_to_leave
-from muster.core.queueing import JobClass
 from muster.model.ids import natural
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
@@ -21,21 +21,21 @@ Moves = list[tuple[Victim, Choice, Seating]]
 """Who moves, and where to."""
 
 
-def consolidate(desk: Desk, preemption: Preemption) -> None:
+def consolidate(draft: PlanDraft, preemption: Preemption) -> None:
     """Try to move jobs for the most urgent gang that was promised a start by limits only. One move a cycle."""
-    if not desk.policy.consolidation:
+    if not draft.policy.consolidation:
         return
-    for promise in sorted(desk.promises.values(), key=lambda promise: (promise.tier, natural(promise.hold.job))):
-        group = desk.snapshot.queue.class_of.get(promise.hold.job)
-        if group is None or not group.may_preempt or promise.hold.basis is not Basis.LIMITS:
+    for promise in sorted(draft.promises.values(), key=lambda promise: (promise.tier, natural(promise.terms.job))):
+        group = draft.snapshot.queue.class_of.get(promise.terms.job)
+        if group is None or not group.may_preempt or promise.terms.basis is not Basis.LIMITS:
             continue
-        if not _enough(desk.free, group, promise):
+        if not _enough(draft.free, group, promise):
             continue
-        if _move_for(desk, preemption, promise, group):
+        if _move_for(draft, preemption, promise, group):
             return
 
 
-def _enough(capacity: Capacity, group: JobClass, promise: Promise) -> bool:
+def _enough(capacity: Capacity, group: JobClass, promise: PlannedPromise) -> bool:
     """True when a capacity has as many GPUs of the right kind as the gang needs, wherever they are."""
     for ask in promise.choice.asks:
         wanted_milli = sum(
@@ -48,96 +48,96 @@ def _enough(capacity: Capacity, group: JobClass, promise: Promise) -> bool:
     return True
 
 
-def _move_for(desk: Desk, preemption: Preemption, promise: Promise, group: JobClass) -> bool:
+def _move_for(draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass) -> bool:
     """Look for moves that pay; carry them out if there are any."""
-    job_id = promise.hold.job
-    desk.retract(job_id)
+    job_id = promise.terms.job
+    draft.retract(job_id)
     found = None
-    if _enough(desk.horizons.closed, group, promise) and preemption.quota_allows(group, promise.choice):
-        found = _cheapest_move(desk, preemption, promise, group)
+    if _enough(draft.horizons.closed, group, promise) and preemption.quota_allows(group, promise.choice):
+        found = _cheapest_move(draft, preemption, promise, group)
     if found is None:
-        desk.restore(promise)
+        draft.restore(promise)
         return False
     sacrifice, moves = found
-    gone_ms = _gone_ms(desk, sacrifice)
+    gone_ms = _gone_ms(draft, sacrifice)
     for victim, _, _ in moves:
-        desk.evict(Eviction(job=victim.job.id, for_job=job_id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
+        draft.evict(Eviction(job=victim.job.id, for_job=job_id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
         preemption.claims.roster.leave(victim.job.id)
-    desk.promise(
+    draft.promise(
         job_id, group.team, group.tier, group.limit_ms, promise.choice, sacrifice.seating, gone_ms, Basis.DEPARTURES
     )
     for victim, choice, seating in moves:
         spec = victim.job.spec
-        tier, limit_ms = desk.setting.tier_rank[spec.tier], desk.setting.limit_ms(spec)
-        desk.promise(victim.job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
+        tier, limit_ms = draft.setting.tier_rank[spec.tier], draft.setting.limit_ms(spec)
+        draft.promise(victim.job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
     return True
 
 
-def _widest(desk: Desk, promise: Promise) -> int:
+def _widest(draft: PlanDraft, promise: PlannedPromise) -> int:
     """How far the promised gang may spread now."""
-    job = desk.snapshot.queue.jobs[promise.hold.job]
-    return desk.widest(desk.snapshot.queue.class_of[job.id].gang, job.spec, job.submitted_ms)
+    job = draft.snapshot.queue.jobs[promise.terms.job]
+    return draft.widest(draft.snapshot.queue.class_of[job.id].gang, job.spec, job.submitted_ms)
 
 
 def _cheapest_move(
-    desk: Desk, preemption: Preemption, promise: Promise, group: JobClass
+    draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass
 ) -> tuple[Sacrifice, Moves] | None:
-    rank = desk.setting.tier_rank
+    rank = draft.setting.tier_rank
     movable = [
         victim._replace(why=Why.CONSOLIDATION)
         for victim in preemption.claims.roster.jobs.values()
         if victim.job.spec.can_resume
         and victim.job.checkpointed_ms is not None
         and rank[victim.job.spec.tier] >= group.tier
-        and victim.job.id not in desk.resizes
-        and not desk.ledger.is_over_limit(victim.job.spec.team)
+        and victim.job.id not in draft.resizes
+        and not draft.ledger.is_over_limit(victim.job.spec.team)
     ]
     if not movable:
         return None
-    capacity = desk.horizons.until(desk.now_ms + group.limit_ms)
+    capacity = draft.horizons.until(draft.now_ms + group.limit_ms)
     sacrifice = Search(
         capacity=capacity,
         candidates=Candidates(capacity, movable),
         gang=group.gang,
         choice=promise.choice,
-        widest=_widest(desk, promise),
+        widest=_widest(draft, promise),
         team=group.team,
         entitled=(),
-        ledger=desk.ledger,
-        allowance=lambda team: may_take_from(desk, team),
-        tellings=lambda: told_to_leave(desk),
+        ledger=draft.ledger,
+        allowance=lambda team: may_take_from(draft, team),
+        tellings=lambda: told_to_leave(draft),
     ).cheapest()
-    if sacrifice is None or not sacrifice.victims or not _pays(desk, promise, sacrifice):
+    if sacrifice is None or not sacrifice.victims or not _pays(draft, promise, sacrifice):
         return None
-    moves = _new_places(desk, sacrifice)
+    moves = _new_places(draft, sacrifice)
     return (sacrifice, moves) if moves is not None else None
 
 
-def _pays(desk: Desk, promise: Promise, sacrifice: Sacrifice) -> bool:
+def _pays(draft: PlanDraft, promise: PlannedPromise, sacrifice: Sacrifice) -> bool:
     """True when what the gang gains is worth what the moves cost; a move never makes it start later."""
     gpu_milli = gpu_milli_of(promise.choice.demand)
-    gained_ms = promise.hold.start_ms - _gone_ms(desk, sacrifice)
+    gained_ms = promise.terms.start_ms - _gone_ms(draft, sacrifice)
     gained_gpu_ms = max(gained_ms, 0) * gpu_milli // GPU_MILLI
-    return gained_gpu_ms * GPU_MILLI > sacrifice.cost * desk.policy.consolidation_gain_milli
+    return gained_gpu_ms * GPU_MILLI > sacrifice.cost * draft.policy.consolidation_gain_milli
 
 
-def _gone_ms(desk: Desk, sacrifice: Sacrifice) -> int:
+def _gone_ms(draft: PlanDraft, sacrifice: Sacrifice) -> int:
     """When everybody who moves has left."""
-    return desk.now_ms + max(desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
+    return draft.now_ms + max(draft.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
 
 
-def _new_places(desk: Desk, sacrifice: Sacrifice) -> Moves | None:
+def _new_places(draft: PlanDraft, sacrifice: Sacrifice) -> Moves | None:
     """Seats for every moved job beside the gang, largest first; None when one of them would be left without."""
-    scratch = desk.horizons.closed
+    scratch = draft.horizons.closed
     mark = scratch.mark()
     for victim in sacrifice.victims:
         scratch.give(victim.footprint)
     scratch.take(sacrifice.seating.footprint)
     moves: Moves = []
     for victim in sorted(sacrifice.victims, key=lambda victim: (-victim.cost, victim.job.id)):
-        gang = running_gang(victim.job, desk.setting)
+        gang = running_gang(victim.job, draft.setting)
         for choice in gang.choices:
-            widest = desk.widest(gang, victim.job.spec, victim.job.submitted_ms)
+            widest = draft.widest(gang, victim.job.spec, victim.job.submitted_ms)
             seating = place(scratch, gang, choice, widest)
             if seating is not None:
                 scratch.take(seating.footprint)

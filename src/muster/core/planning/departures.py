@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from muster.core.cluster.capacity import Capacity
-from muster.core.planning.desk import Desk
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.resizing import given_up
 from muster.core.planning.search import Candidates
 from muster.core.planning.victims import Victim, as_leaver, leavers, workers_of
@@ -13,8 +13,8 @@ from muster.model.ids import JobId
 class Departures:
     """Everybody who was told to leave; nobody else can ask them any more."""
 
-    def __init__(self, desk: Desk, strike_off: Callable[[JobId], None]) -> None:
-        self._desk = desk
+    def __init__(self, draft: PlanDraft, strike_off: Callable[[JobId], None]) -> None:
+        self._draft = draft
         self._strike_off = strike_off
         self._leaving: Candidates | None = None
         self._told = 0
@@ -27,25 +27,25 @@ class Departures:
 
     def call_roll(self) -> Candidates:
         """All of them, with those who were told since this was last asked."""
-        desk = self._desk
-        if self._leaving is not None and self._told == len(desk.evictions):
+        draft = self._draft
+        if self._leaving is not None and self._told == len(draft.evictions):
             return self._leaving
         if self._leaving is None:
-            self._leaving = Candidates(desk.horizons.closed, [*leavers(desk), *self._given_up()])
-            for job_id in desk.evictions:
+            self._leaving = Candidates(draft.horizons.closed, [*leavers(draft), *self._given_up()])
+            for job_id in draft.evictions:
                 self._strike_off(job_id)
         else:
-            for job_id in list(desk.evictions)[self._told :]:
+            for job_id in list(draft.evictions)[self._told :]:
                 self._strike_off(job_id)
-                self._leaving.add(as_leaver(desk, job_id))
-        self._told = len(desk.evictions)
+                self._leaving.add(as_leaver(draft, job_id))
+        self._told = len(draft.evictions)
         return self._leaving
 
     def _given_up(self) -> list[Victim]:
         """Workers that elastic jobs give up in this plan."""
-        desk = self._desk
-        jobs = [(desk.snapshot.running[job_id], resize) for job_id, resize in desk.resizes.items()]
-        return [workers_of(desk, job, given_up(job, resize.workers)) for job, resize in jobs]
+        draft = self._draft
+        jobs = [(draft.snapshot.running[job_id], resize) for job_id, resize in draft.resizes.items()]
+        return [workers_of(draft, job, given_up(job, resize.workers)) for job, resize in jobs]
 
     def add(self, shrunk: Victim) -> None:
         """Somebody gives up some workers."""

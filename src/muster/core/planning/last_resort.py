@@ -4,11 +4,11 @@ It may ask everybody who borrows, whatever his tier and though he is not preempt
 promise to somebody who would borrow himself: such a promise moves.
 """
 
+from muster.core.order.queueing import JobClass
 from muster.core.planning.claims import Claims
-from muster.core.planning.desk import Desk, Promise
+from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.preemption import LAST_RESORT, PROMISES_ASIDE, Preemption
 from muster.core.planning.promises import still_holds
-from muster.core.queueing import JobClass
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.plan import Basis
@@ -18,39 +18,44 @@ MOVED = "a team takes back what it is guaranteed"
 
 
 def take_back(
-    desk: Desk, preemption: Preemption, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None = None
+    draft: PlanDraft,
+    preemption: Preemption,
+    group: JobClass,
+    job: WaitingJob,
+    widest: int,
+    before_ms: int | None = None,
 ) -> bool:
     """Make room for a gang inside its team's guarantee; true when it was promised the GPUs of those who borrow."""
     if not preemption.may_insist(group):
         return False
     if preemption.ask(LAST_RESORT, group, job, widest, before_ms):
         return True
-    aside = [desk.retract(promise.hold.job) for promise in _promised_to_borrowers(desk, preemption.claims, group)]
+    aside = [draft.retract(promise.terms.job) for promise in _promised_to_borrowers(draft, preemption.claims, group)]
     if not aside:
         return False
     made_room = preemption.ask(PROMISES_ASIDE, group, job, widest, before_ms)
     for promise in aside:
-        if not made_room or _still_holds(desk, promise):
-            desk.restore(promise)
+        if not made_room or _still_holds(draft, promise):
+            draft.restore(promise)
         else:
-            _moves(preemption, promise.hold.job)
+            _moves(preemption, promise.terms.job)
     return made_room
 
 
-def _promised_to_borrowers(desk: Desk, claims: Claims, group: JobClass) -> list[Promise]:
+def _promised_to_borrowers(draft: PlanDraft, claims: Claims, group: JobClass) -> list[PlannedPromise]:
     """Promises that rest on limits, for which nobody leaves, to jobs whose team would borrow from the class's."""
     entitled = claims.entitled(group, group.gang.choices[0])
     return [
         promise
-        for promise in desk.promises.values()
-        if promise.hold.basis is Basis.LIMITS
-        and promise.hold.job in desk.snapshot.queue.class_of
+        for promise in draft.promises.values()
+        if promise.terms.basis is Basis.LIMITS
+        and promise.terms.job in draft.snapshot.queue.class_of
         and claims.would_borrow(promise.team, promise.choice.demand, group.team, entitled)
     ]
 
 
-def _still_holds(desk: Desk, promise: Promise) -> bool:
-    return still_holds(desk, promise.hold, promise.footprint, promise.choice, promise.team, promise.end_ms)
+def _still_holds(draft: PlanDraft, promise: PlannedPromise) -> bool:
+    return still_holds(draft, promise.terms, promise.footprint, promise.choice, promise.team, promise.end_ms)
 
 
 def _moves(preemption: Preemption, job_id: JobId) -> None:

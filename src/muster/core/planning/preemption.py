@@ -5,24 +5,24 @@ cycle. Elastic jobs are shrunk before anybody is stopped, and those who are prot
 """
 
 from muster.core.cluster.capacity import Capacity
-from muster.core.gang import Choice
+from muster.core.cluster.gang import Choice
+from muster.core.order.queueing import FRESH, STARVED, JobClass
 from muster.core.planning.claims import NOBODY, Claims, Rights
 from muster.core.planning.departures import Departures
-from muster.core.planning.desk import Desk
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing import fits, place
 from muster.core.planning.promises import quota_allows
 from muster.core.planning.resizing import shrink
 from muster.core.planning.search import Candidates, Sacrifice, Search, only_as_borrower
 from muster.core.planning.turns import Turns, one_makes_room
 from muster.core.planning.victims import (
-    Told,
+    PlannedDeparture,
     Victim,
     group_of,
     may_take_from,
     shrinkable,
     told_to_leave,
 )
-from muster.core.queueing import FRESH, STARVED, JobClass
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
@@ -44,16 +44,16 @@ are due."""
 class Preemption:
     """Makes room for blocked gangs in one cycle. What is found out for one gang is kept for those with equal rights."""
 
-    def __init__(self, desk: Desk, broken: dict[JobId, str]) -> None:
-        self._desk = desk
+    def __init__(self, draft: PlanDraft, broken: dict[JobId, str]) -> None:
+        self._draft = draft
         self.broken = broken
         """Jobs whose promise could not be kept, and what they are told when they get another."""
-        self._turns = Turns(desk)
+        self._turns = Turns(draft)
         self._shrinkable: list[Victim] | None = None
-        self._departures = Departures(desk, self._strike_off)
-        effort = PREEMPTION_EFFORT_NODES // max(len(desk.setting.tree.nodes), 1)
+        self._departures = Departures(draft, self._strike_off)
+        effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
-        self.claims = Claims(desk)
+        self.claims = Claims(draft)
         self.unpromised: list[JobId] = []
         """Jobs whose promise this cycle took back, for a guarantee or because a victim was spared: they get another."""
         self._candidates: dict[_Key, Candidates] = {}
@@ -70,7 +70,7 @@ class Preemption:
 
     def may_insist(self, group: JobClass) -> bool:
         """True when the class's team may take its guarantee back in the last resort."""
-        return self._desk.preemptors < self._most and any(self._insisting(group, way) for way in group.gang.choices)
+        return self._draft.preemptors < self._most and any(self._insisting(group, way) for way in group.gang.choices)
 
     def make_room(
         self, group: JobClass, job: WaitingJob, widest: int, *, before_ms: int | None = None, in_turn: bool = True
@@ -79,11 +79,11 @@ class Preemption:
 
         With `before_ms` only such who will have left by then; without `in_turn` nobody whose turn is merely over.
         """
-        desk = self._desk
-        if not desk.policy.preemption and not desk.snapshot.elastic:
+        draft = self._draft
+        if not draft.policy.preemption and not draft.snapshot.elastic:
             return False
-        if desk.preemptors >= self._most:
-            desk.has_more_to_do = True
+        if draft.preemptors >= self._most:
+            draft.has_more_to_do = True
             return False
         for choice in group.gang.choices:
             waited_for = self._without_victims(group, choice, widest)
@@ -131,7 +131,7 @@ class Preemption:
     def may_change_places(self, group: JobClass) -> bool:
         """True when the class has never run, and somebody's turn was over when the cycle began."""
         is_fresh = group.band == FRESH and group.may_preempt
-        return is_fresh and self._desk.preemptors < self._most and self._turns.anybody
+        return is_fresh and self._draft.preemptors < self._most and self._turns.anybody
 
     def of_those_ahead(
         self, group: JobClass, number: int, choice: Choice, widest: int, before_ms: int
@@ -164,11 +164,11 @@ class Preemption:
         sheltered = self.claims[number].sheltered
         return [job for job in jobs if group_of(self._turns.victim(job)) not in sheltered] if sheltered else jobs
 
-    def _tellings(self) -> list[Told]:
-        return told_to_leave(self._desk)
+    def _tellings(self) -> list[PlannedDeparture]:
+        return told_to_leave(self._draft)
 
     def _allowance(self, team: TeamPath) -> int:
-        return may_take_from(self._desk, team)
+        return may_take_from(self._draft, team)
 
     def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
         """What a gang that may ask others to leave gets when it only waits for those who were told to already."""
@@ -201,8 +201,8 @@ class Preemption:
         the same gang. Also true once this cycle has made room as often as it may, and for what a bounded search has
         failed at: the next cycle asks again. It is what lets a cycle pass over most of a long queue.
         """
-        if self._desk.preemptors >= self._most:
-            self._desk.has_more_to_do = True
+        if self._draft.preemptors >= self._most:
+            self._draft.has_more_to_do = True
             return True
         self._departures.call_roll()
         spare = bool(self._spare_workers())
@@ -250,7 +250,7 @@ class Preemption:
             jobs = self._unsheltered(self._whose_turn_is_over(tier, kind), number)
             return Candidates(departed, [self._turns.victim(job_id) for job_id in jobs])
         claim = self.claims[number]
-        preempts = self._desk.setting.tiers[tier].preempts and self._has_below(tier)
+        preempts = self._draft.setting.tiers[tier].preempts and self._has_below(tier)
         lower = self.claims.roster.below(tier, claim.sheltered) if preempts else []
         others = self.claims.roster.others(tier, claim, lower, insists=kind >= LAST_RESORT) if number != NOBODY else []
         if lower and others and not claim.sheltered:
@@ -259,7 +259,7 @@ class Preemption:
 
     def _has_below(self, tier: int) -> bool:
         """False when no lower tier runs anything: then the roster, the dearest thing in a cycle, need not be made."""
-        return any(self._desk.snapshot.running_in[tier + 1 :])
+        return any(self._draft.snapshot.running_in[tier + 1 :])
 
     def departed(self) -> Capacity:
         """What will be free and not promised once everybody who was told to leave is gone."""
@@ -297,7 +297,7 @@ class Preemption:
             widest=widest,
             team=group.team,
             entitled=self.claims.entitled(group, choice),
-            ledger=self._desk.projected,
+            ledger=self._draft.projected,
             allowance=self._allowance,
             tellings=self._tellings,
         ).cheapest()
@@ -307,7 +307,7 @@ class Preemption:
 
     def quota_allows(self, group: JobClass, choice: Choice) -> bool:
         """True when the gang, starting now, would break neither a limit nor a promise."""
-        return self._desk.quota_refusal(group.team, choice, self._desk.now_ms + group.limit_ms) is None
+        return self._draft.quota_refusal(group.team, choice, self._draft.now_ms + group.limit_ms) is None
 
     def _is_sound(self, group: JobClass, choice: Choice, sacrifice: Sacrifice, before_ms: int | None) -> bool:
         """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run.
@@ -317,7 +317,7 @@ class Preemption:
         start_ms = self._gone_ms(sacrifice)
         if before_ms is not None and start_ms >= before_ms:
             return False
-        return quota_allows(self._desk, group.team, choice, start_ms, start_ms + group.limit_ms)
+        return quota_allows(self._draft, group.team, choice, start_ms, start_ms + group.limit_ms)
 
     def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
         if kind == SHRINKING:
@@ -330,20 +330,20 @@ class Preemption:
 
     def _spare_workers(self) -> list[Victim]:
         """What elastic jobs have beyond their smallest size and have not been asked for yet."""
-        desk = self._desk
+        draft = self._draft
         if self._shrinkable is None:
-            self._shrinkable = shrinkable(desk) if desk.policy.elastic else []
+            self._shrinkable = shrinkable(draft) if draft.policy.elastic else []
         return self._shrinkable
 
     def _stopping(self, group: JobClass, choice: Choice) -> _Key | None:
         """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
-        preempts = self._desk.setting.tiers[group.tier].preempts and self._has_below(group.tier)
+        preempts = self._draft.setting.tiers[group.tier].preempts and self._has_below(group.tier)
         has_rights = preempts or self.claims.entitled(group, choice)
         return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
 
     def _insisting(self, group: JobClass, choice: Choice, kind: int = LAST_RESORT) -> _Key | None:
         """Whoever borrows, in every tier and preemptible or not, while the team is inside its guarantee."""
-        may_preempt = self._desk.policy.preemption and group.may_preempt
+        may_preempt = self._draft.policy.preemption and group.may_preempt
         if not may_preempt or not self.claims.entitled(group, choice):
             return None
         claim = self.claims[number := self.claims.number(group, choice)]
@@ -354,9 +354,9 @@ class Preemption:
         return any(self.claims[self.claims.number(group, choice)].sheltered for choice in group.gang.choices)
 
     def _stopping_below(self, group: JobClass, number: int) -> _Key | None:
-        desk = self._desk
-        preempts = desk.setting.tiers[group.tier].preempts
-        if not desk.policy.preemption or not group.may_preempt or not (preempts or self.claims[number].borrowers):
+        draft = self._draft
+        preempts = draft.setting.tiers[group.tier].preempts
+        if not draft.policy.preemption or not group.may_preempt or not (preempts or self.claims[number].borrowers):
             return None
         if preempts and not self.claims.has_roster and self._has_below(group.tier):
             # Now, before anybody is told to leave: what leaving costs is measured by all who could.
@@ -365,19 +365,19 @@ class Preemption:
 
     def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
         """Tell the victims, and promise the gang their GPUs for when they are gone."""
-        desk = self._desk
-        desk.preemptors += 1
+        draft = self._draft
+        draft.preemptors += 1
         entitled = self.claims.entitled(group, choice)
         for victim in sacrifice.victims:
             if not victim.workers:
-                if only_as_borrower(desk.projected, group.team, entitled, victim):
-                    desk.borrowers[victim.job.id] = None
-                desk.evict(Eviction(job=victim.job.id, for_job=job.id, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
+                if only_as_borrower(draft.projected, group.team, entitled, victim):
+                    draft.borrowers[victim.job.id] = None
+                draft.evict(Eviction(job=victim.job.id, for_job=job.id, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
         shrunk = [victim for victim in sacrifice.victims if victim.workers]
-        shrink(desk, shrunk, job.id)
+        shrink(draft, shrunk, job.id)
         for victim in shrunk:
             self._departures.add(victim)
-        desk.promise(
+        draft.promise(
             job.id,
             group.team,
             group.tier,
@@ -395,6 +395,6 @@ class Preemption:
 
     def _gone_ms(self, sacrifice: Sacrifice) -> int:
         """When everybody who is in the way has left."""
-        desk = self._desk
-        times = [desk.now_ms + desk.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
-        return max([desk.gone_ms(sacrifice.seating.footprint), *times])
+        draft = self._draft
+        times = [draft.now_ms + draft.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
+        return max([draft.gone_ms(sacrifice.seating.footprint), *times])

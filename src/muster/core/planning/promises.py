@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
-from muster.core.gang import Choice, Gang
-from muster.core.planning.desk import Desk
+from muster.core.cluster.gang import Choice, Gang
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS
 from muster.core.planning.placing import Seating, fits, place
-from muster.core.planning.quota_outlook import fits_into
+from muster.core.planning.quota_forecast import fits_into
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.node import Node
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.resources import GPU_MILLI
 
 
@@ -38,34 +38,38 @@ class _Step(NamedTuple):
     footprint: Footprint
 
 
-def earliest(desk: Desk, job: WaitingJob, gang: Gang, limit_ms: int, before_ms: int | None = None) -> Opening | None:
+def earliest(
+    draft: PlanDraft, job: WaitingJob, gang: Gang, limit_ms: int, before_ms: int | None = None
+) -> Opening | None:
     """The earliest opening over all ways to serve the gang; None when there is none, or none before a given time."""
     best: Opening | None = None
     bound_ms = FOREVER_MS if before_ms is None else before_ms
     for choice in gang.choices:
-        opening = _sweep(desk, job, gang, choice, limit_ms, bound_ms)
+        opening = _sweep(draft, job, gang, choice, limit_ms, bound_ms)
         if opening is not None:
             best, bound_ms = opening, opening.start_ms
     return best
 
 
-def _sweep(desk: Desk, job: WaitingJob, gang: Gang, choice: Choice, limit_ms: int, before_ms: int) -> Opening | None:
+def _sweep(
+    draft: PlanDraft, job: WaitingJob, gang: Gang, choice: Choice, limit_ms: int, before_ms: int
+) -> Opening | None:
     """Let time pass over a fork of the capacity until the gang fits, or until a time.
 
     The gang runs for up to `limit_ms` once it starts, so GPUs promised to others are closed to it from `limit_ms`
     before each promised start until that promise's end.
     """
-    capacity = desk.free.fork(shelved=False)
-    for promise in desk.promises.values():
-        if promise.hold.start_ms - limit_ms < desk.now_ms:
+    capacity = draft.free.fork(shelved=False)
+    for promise in draft.promises.values():
+        if promise.terms.start_ms - limit_ms < draft.now_ms:
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
     relaxes_ms = job.spec.topology.relaxes_ms(job.submitted_ms)
-    for at_ms, steps in _by_time(_steps(desk, limit_ms, relaxes_ms, before_ms)):
+    for at_ms, steps in _by_time(_steps(draft, limit_ms, relaxes_ms, before_ms)):
         if not _let_pass(capacity, steps, suits):
             continue
         widest = gang.level_at(at_ms, relaxes_ms)
-        if fits(capacity, gang, choice, widest) and quota_allows(desk, job.spec.team, choice, at_ms, at_ms + limit_ms):
+        if fits(capacity, gang, choice, widest) and quota_allows(draft, job.spec.team, choice, at_ms, at_ms + limit_ms):
             capacity.shelve()
             seating = place(capacity, gang, choice, widest)
             if seating is not None:
@@ -85,13 +89,13 @@ def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool
     return grew
 
 
-def _steps(desk: Desk, limit_ms: int, relaxes_ms: int, before_ms: int) -> Iterator[_Step]:
+def _steps(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> Iterator[_Step]:
     """Everything before a time that opens or closes GPUs for a job of this length, in order."""
-    changes, at = sorted(_changes(desk, limit_ms, relaxes_ms, before_ms)), 0
-    for end_ms, job_id in desk.ends:
+    changes, at = sorted(_changes(draft, limit_ms, relaxes_ms, before_ms)), 0
+    for end_ms, job_id in draft.ends:
         if end_ms >= before_ms:
             break
-        end = _Step(end_ms, True, job_id, False, desk.footprint(job_id))
+        end = _Step(end_ms, True, job_id, False, draft.footprint(job_id))
         while at < len(changes) and changes[at] < end:
             yield changes[at]
             at += 1
@@ -99,14 +103,14 @@ def _steps(desk: Desk, limit_ms: int, relaxes_ms: int, before_ms: int) -> Iterat
     yield from changes[at:]
 
 
-def _changes(desk: Desk, limit_ms: int, relaxes_ms: int, before_ms: int) -> list[_Step]:
+def _changes(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> list[_Step]:
     """What opens or closes GPUs besides the ends of running jobs; most promises are too far away to matter."""
     found: list[_Step] = []
-    if desk.now_ms < relaxes_ms < before_ms:
+    if draft.now_ms < relaxes_ms < before_ms:
         found.append(_Step(relaxes_ms, True, "", True, ()))
-    for job_id, promise in desk.promises.items():
-        closes_ms = promise.hold.start_ms - limit_ms
-        if desk.now_ms <= closes_ms < before_ms - 1:
+    for job_id, promise in draft.promises.items():
+        closes_ms = promise.terms.start_ms - limit_ms
+        if draft.now_ms <= closes_ms < before_ms - 1:
             found.append(_Step(closes_ms + 1, False, job_id, True, promise.footprint))
         if promise.end_ms < before_ms:
             found.append(_Step(promise.end_ms, True, job_id, True, promise.footprint))
@@ -125,46 +129,48 @@ def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
         yield batch[0].at_ms, batch
 
 
-def quota_allows(desk: Desk, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
+def quota_allows(draft: PlanDraft, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
     """True when the limits allow this start, and no promise that falls into its run loses its quota to it."""
-    chain = desk.ledger.chain(team)
+    chain = draft.ledger.chain(team)
     return (
-        fits_into(desk.room_at(start_ms, team), chain, choice.demand)
-        and desk.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
+        fits_into(draft.room_at(start_ms, team), chain, choice.demand)
+        and draft.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
     )
 
 
-def still_holds(desk: Desk, hold: Hold, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int) -> bool:
+def still_holds(
+    draft: PlanDraft, terms: Promise, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int
+) -> bool:
     """True when a promise of an earlier cycle can be kept: its GPUs and its quota will be free at its time."""
-    start_ms = max(hold.start_ms, desk.now_ms)
-    return is_free_for(desk, hold.job, footprint, start_ms, end_ms) and quota_allows(
-        desk, team, choice, start_ms, end_ms
+    start_ms = max(terms.start_ms, draft.now_ms)
+    return is_free_for(draft, terms.job, footprint, start_ms, end_ms) and quota_allows(
+        draft, team, choice, start_ms, end_ms
     )
 
 
-def is_free_for(desk: Desk, job_id: JobId, footprint: Footprint, start_ms: int, end_ms: int) -> bool:
+def is_free_for(draft: PlanDraft, job_id: JobId, footprint: Footprint, start_ms: int, end_ms: int) -> bool:
     """True when a job can have these exact GPUs for this time without getting in the way of another's promise."""
-    return all(_room_on_node(desk, job_id, use, start_ms, end_ms) for use in footprint)
+    return all(_room_on_node(draft, job_id, use, start_ms, end_ms) for use in footprint)
 
 
-def _room_on_node(desk: Desk, job_id: JobId, wanted: NodeUse, start_ms: int, end_ms: int) -> bool:
+def _room_on_node(draft: PlanDraft, job_id: JobId, wanted: NodeUse, start_ms: int, end_ms: int) -> bool:
     """True when one node will have what is wanted of it: at the start, and whenever a promise begins after it."""
-    node = desk.setting.tree.nodes[wanted.node]
+    node = draft.setting.tree.nodes[wanted.node]
     if not node.state.takes_work or any(device in node.bad_gpus for device, _ in wanted.devices):
         return False
     others = [
-        (max(promise.hold.start_ms, start_ms), promise.end_ms, use)
-        for other, (promise, use) in desk.promised_on(wanted.node)
-        if other != job_id and promise.hold.start_ms < end_ms and start_ms < promise.end_ms
+        (max(promise.terms.start_ms, start_ms), promise.end_ms, use)
+        for other, (promise, use) in draft.promised_on(wanted.node)
+        if other != job_id and promise.terms.start_ms < end_ms and start_ms < promise.end_ms
     ]
     if not others:
-        return _adds_up(node, wanted, desk.uses_on(wanted.node, start_ms))
+        return _adds_up(node, wanted, draft.uses_on(wanted.node, start_ms))
     return all(
         _adds_up(
             node,
             wanted,
             [
-                *desk.uses_on(wanted.node, at_ms),
+                *draft.uses_on(wanted.node, at_ms),
                 *(use for from_ms, until_ms, use in others if from_ms <= at_ms < until_ms),
             ],
         )

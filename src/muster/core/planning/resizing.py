@@ -5,46 +5,46 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.gang import Choice, Gang, RolePart, demand_of, running_gang
 from muster.core.cluster.states import Ask
-from muster.core.footprint import demand_of_running, footprint_of
-from muster.core.gang import Choice, Gang, RolePart, demand_of, running_gang
-from muster.core.planning.desk import Desk
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing import Seating, one_node, place, seat
 from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import Placement, RunningJob, Worker, beyond
 from muster.model.limits import GROWTHS_PER_CYCLE
 from muster.model.plan import Resize
-from muster.model.records import changed
-from muster.model.spec import JobSpec, Role
+from muster.model.records import evolve
+from muster.model.spec import JobSpec, RoleSpec
 
 
-def shrink(desk: Desk, victims: Sequence[Victim], for_job: JobId) -> None:
+def shrink(draft: PlanDraft, victims: Sequence[Victim], for_job: JobId) -> None:
     """Let elastic jobs give up workers for another job."""
     given_up: dict[JobId, list[int]] = {}
     jobs: dict[JobId, RunningJob] = {}
     for victim in victims:
         jobs[victim.job.id] = victim.job
         given_up.setdefault(victim.job.id, []).extend(worker.rank for worker in victim.workers)
-        desk.projected.charge(victim.job.spec.team, victim.demand, sign=-1)
+        draft.projected.charge(victim.job.spec.team, victim.demand, sign=-1)
     for job_id, ranks in given_up.items():
         job = jobs[job_id]
         kept = _renumbered(tuple(worker for worker in job.workers if worker.rank not in ranks))
-        desk.resizes[job_id] = Resize(
+        draft.resizes[job_id] = Resize(
             job=job_id, from_workers=len(job.workers), to_workers=len(kept), workers=kept, for_job=for_job
         )
 
 
-def keep_after_all(desk: Desk, job_id: JobId, workers: Placement) -> None:
+def keep_after_all(draft: PlanDraft, job_id: JobId, workers: Placement) -> None:
     """Let an elastic job keep some of the workers that it was to give up."""
-    job, resize = desk.snapshot.running[job_id], desk.resizes[job_id]
+    job, resize = draft.snapshot.running[job_id], draft.resizes[job_id]
     gone = beyond(given_up(job, resize.workers), workers)
     if not gone:
-        desk.pardon(job_id)
+        draft.pardon(job_id)
         return
     kept = _renumbered(beyond(job.workers, gone))
-    desk.projected.charge(job.spec.team, demand_of_running(job.spec, workers, desk.setting.tree))
-    desk.resizes[job_id] = changed(resize, to_workers=len(kept), workers=kept)
+    draft.projected.charge(job.spec.team, demand_of_running(job.spec, workers, draft.setting.tree))
+    draft.resizes[job_id] = evolve(resize, to_workers=len(kept), workers=kept)
 
 
 def given_up(job: RunningJob, kept: Placement) -> Placement:
@@ -54,7 +54,7 @@ def given_up(job: RunningJob, kept: Placement) -> Placement:
 
 def _renumbered(workers: Placement) -> Placement:
     """The same workers with ranks that have no gaps, in the order they had."""
-    return tuple(changed(worker, rank=rank) for rank, worker in enumerate(workers))
+    return tuple(evolve(worker, rank=rank) for rank, worker in enumerate(workers))
 
 
 class _Growing(NamedTuple):
@@ -62,7 +62,7 @@ class _Growing(NamedTuple):
 
     id: JobId
     spec: JobSpec
-    role: Role
+    role: RoleSpec
     part: RolePart
     """What is added in one step: one worker, or one tensor-parallel group."""
     ask: Ask
@@ -72,10 +72,10 @@ class _Growing(NamedTuple):
     nodes: tuple[int, ...]
 
 
-def grow(desk: Desk) -> None:
+def grow(draft: PlanDraft) -> None:
     """Give what nobody's gang can use to the elastic jobs that gain most: those with the fewest GPUs so far."""
-    growing = [*_begun(desk), *_running(desk)][:GROWTHS_PER_CYCLE]
-    sizes = {entry.id: _size(desk, entry) for entry in growing}
+    growing = [*_begun(draft), *_running(draft)][:GROWTHS_PER_CYCLE]
+    sizes = {entry.id: _size(draft, entry) for entry in growing}
     added: dict[JobId, list[Worker]] = {}
     heap = [(sizes[entry.id] * max(entry.ask.gpu_milli, 1), entry.id, at) for at, entry in enumerate(growing)]
     heapify(heap)
@@ -85,7 +85,7 @@ def grow(desk: Desk) -> None:
         room = entry.role.workers_max - sizes[job_id]
         if room < entry.part.workers:
             continue
-        seating = _one_step(desk, entry)
+        seating = _one_step(draft, entry)
         if seating is None:
             continue
         sizes[job_id] += entry.part.workers
@@ -93,49 +93,49 @@ def grow(desk: Desk) -> None:
         heappush(heap, (sizes[job_id] * max(entry.ask.gpu_milli, 1), job_id, at))
     for entry in growing:
         if entry.id in added:
-            _settle(desk, entry, added[entry.id])
+            _settle(draft, entry, added[entry.id])
 
 
-def _begun(desk: Desk) -> list[_Growing]:
+def _begun(draft: PlanDraft) -> list[_Growing]:
     """Jobs that this plan starts at their minimum."""
     found: list[_Growing] = []
-    for begun in desk.begun.values():
+    for begun in draft.begun.values():
         role = begun.job.spec.elastic_role
         if role is not None:
             nodes = tuple(use.node for use in begun.seating.footprint)
-            widest = desk.widest(begun.gang, begun.job.spec, begun.job.submitted_ms)
+            widest = draft.widest(begun.gang, begun.job.spec, begun.job.submitted_ms)
             gang = begun.gang._replace(widest=widest)
             found.append(_entry(begun.job.id, begun.job.spec, role, gang, begun.choice, begun.end_ms, nodes))
     return found
 
 
-def _running(desk: Desk) -> list[_Growing]:
+def _running(draft: PlanDraft) -> list[_Growing]:
     """Running jobs for which a change of size pays: not just started, not about to end, not about to leave."""
     found: list[_Growing] = []
-    for _, job in sorted(desk.snapshot.elastic.items()):
+    for _, job in sorted(draft.snapshot.elastic.items()):
         role = job.spec.elastic_role
-        end_ms = desk.end_ms(job)
+        end_ms = draft.end_ms(job)
         if (
             role is None
             or job.leaving_by_ms is not None
-            or job.id in desk.resizes
-            or job.id in desk.evictions
-            or desk.now_ms - job.started_ms < desk.policy.min_runtime_ms
-            or end_ms - desk.now_ms < 2 * desk.policy.restart_cost_ms
+            or job.id in draft.resizes
+            or job.id in draft.evictions
+            or draft.now_ms - job.started_ms < draft.policy.min_runtime_ms
+            or end_ms - draft.now_ms < 2 * draft.policy.restart_cost_ms
         ):
             continue
-        gang = running_gang(job, desk.setting)
-        gang = gang._replace(widest=desk.widest(gang, job.spec, job.submitted_ms))
-        choices = gang.choices_on(job.workers, desk.setting.tree)
+        gang = running_gang(job, draft.setting)
+        gang = gang._replace(widest=draft.widest(gang, job.spec, job.submitted_ms))
+        choices = gang.choices_on(job.workers, draft.setting.tree)
         if choices:
             # The last one has the widest pools: a job grows on the GPU type it has, wherever it is admitted.
-            nodes = tuple(use.node for use in desk.snapshot.footprints[job.id])
+            nodes = tuple(use.node for use in draft.snapshot.footprints[job.id])
             found.append(_entry(job.id, job.spec, role, gang, choices[-1], end_ms, nodes))
     return found
 
 
 def _entry(
-    job_id: JobId, spec: JobSpec, role: Role, gang: Gang, choice: Choice, end_ms: int, nodes: tuple[int, ...]
+    job_id: JobId, spec: JobSpec, role: RoleSpec, gang: Gang, choice: Choice, end_ms: int, nodes: tuple[int, ...]
 ) -> _Growing:
     index = next(index for index, part in enumerate(gang.parts) if part.role == role.name)
     part = gang.parts[index]
@@ -152,33 +152,33 @@ def _entry(
     )
 
 
-def _size(desk: Desk, entry: _Growing) -> int:
-    begun = desk.begun.get(entry.id)
-    workers = begun.seating.workers if begun is not None else desk.snapshot.running[entry.id].workers
+def _size(draft: PlanDraft, entry: _Growing) -> int:
+    begun = draft.begun.get(entry.id)
+    workers = begun.seating.workers if begun is not None else draft.snapshot.running[entry.id].workers
     return sum(1 for worker in workers if worker.role == entry.role.name)
 
 
-def _one_step(desk: Desk, entry: _Growing) -> Seating | None:
+def _one_step(draft: PlanDraft, entry: _Growing) -> Seating | None:
     """Seat one more worker or group as close to the others as possible, and take it."""
     demand = demand_of((entry.part,), (entry.ask,))
     step = entry.choice._replace(asks=(entry.ask,), demand=demand)
-    if desk.quota_refusal(entry.spec.team, step, entry.end_ms) is not None:
+    if draft.quota_refusal(entry.spec.team, step, entry.end_ms) is not None:
         return None
-    capacity = desk.horizons.until(entry.end_ms)
+    capacity = draft.horizons.until(entry.end_ms)
     if entry.part.group > 1 and capacity.tree.nvlink_level < capacity.tree.node_level:
-        return _one_group(desk, entry, step, capacity)
+        return _one_group(draft, entry, step, capacity)
     for level in range(capacity.tree.node_level, entry.widest - 1, -1):
         start, end = capacity.tree.span(level, capacity.tree.domain_at(level, entry.nodes[0]))
         node = one_node(capacity, entry.ask, entry.part.workers, start, end)
         if node is not None:
             workers, uses = seat(capacity, entry.part, entry.ask, [(node, entry.part.workers)], first_rank=0)
-            desk.horizons.take(tuple(uses))
-            desk.charge(entry.spec.team, demand, entry.end_ms)
+            draft.horizons.take(tuple(uses))
+            draft.charge(entry.spec.team, demand, entry.end_ms)
             return Seating(tuple(workers), tuple(uses))
     return None
 
 
-def _one_group(desk: Desk, entry: _Growing, step: Choice, capacity: Capacity) -> Seating | None:
+def _one_group(draft: PlanDraft, entry: _Growing, step: Choice, capacity: Capacity) -> Seating | None:
     """Seat one more tensor-parallel group, which may span nodes, if it finds room in the gang's own domain."""
     tree = capacity.tree
     gang = Gang(parts=(entry.part,), choices=(step,), widest=tree.nvlink_level, prefer=tree.nvlink_level)
@@ -187,30 +187,30 @@ def _one_group(desk: Desk, entry: _Growing, step: Choice, capacity: Capacity) ->
         entry.widest, [entry.nodes[0], *(use.node for use in seating.footprint)]
     ):
         return None
-    desk.horizons.take(seating.footprint)
-    desk.charge(entry.spec.team, step.demand, entry.end_ms)
+    draft.horizons.take(seating.footprint)
+    draft.charge(entry.spec.team, step.demand, entry.end_ms)
     return seating
 
 
-def _settle(desk: Desk, entry: _Growing, added: list[Worker]) -> None:
+def _settle(draft: PlanDraft, entry: _Growing, added: list[Worker]) -> None:
     """Write the new size into the plan."""
-    begun = desk.begun.get(entry.id)
+    begun = draft.begun.get(entry.id)
     if begun is not None:
-        workers = _along_the_tree(desk, entry.spec, (*begun.seating.workers, *added))
-        footprint = footprint_of(entry.spec, workers, desk.setting.tree)
+        workers = _along_the_tree(draft, entry.spec, (*begun.seating.workers, *added))
+        footprint = footprint_of(entry.spec, workers, draft.setting.tree)
         begun.seating = Seating(workers, footprint)
         return
-    job = desk.snapshot.running[entry.id]
+    job = draft.snapshot.running[entry.id]
     workers = _renumbered((*job.workers, *added))
-    desk.resizes[entry.id] = Resize(
+    draft.resizes[entry.id] = Resize(
         job=entry.id, from_workers=len(job.workers), to_workers=len(workers), workers=workers
     )
 
 
-def _along_the_tree(desk: Desk, spec: JobSpec, workers: Placement) -> Placement:
+def _along_the_tree(draft: PlanDraft, spec: JobSpec, workers: Placement) -> Placement:
     """Number ranks role by role along the topology tree; nothing runs yet, so any numbering is free."""
     order = {role.name: index for index, role in enumerate(spec.roles)}
-    index_of = desk.setting.tree.index_of
+    index_of = draft.setting.tree.index_of
     return _renumbered(
         tuple(sorted(workers, key=lambda worker: (order[worker.role], index_of[worker.node], worker.gpus)))
     )

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, NodeUse
+from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
-from muster.core.gang import Choice, Gang
+from muster.core.order.quota import Ledger
 from muster.core.planning.placing import Seating, fits, place
-from muster.core.planning.victims import Told, Victim, spare_workers
-from muster.core.quota import Ledger
+from muster.core.planning.victims import PlannedDeparture, Victim, spare_workers
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import DOMAINS_TRIED
 from muster.model.plan import Why
@@ -21,7 +21,7 @@ from muster.model.resources import GPU_MILLI
 Allowance = Callable[[TeamPath], int]
 """How many jobs of a team may still be told to leave."""
 
-Tellings = Callable[[], Sequence[Told]]
+Tellings = Callable[[], Sequence[PlannedDeparture]]
 """Everybody whom the plan tells to leave so far, in that order."""
 
 
@@ -389,9 +389,9 @@ class _Tally:
                     return False
         return True
 
-    def _as_told(self, victim: Victim) -> Told:
+    def _as_told(self, victim: Victim) -> PlannedDeparture:
         borrows = only_as_borrower(self._ledger, self._team, self._entitled, victim)
-        return Told(victim.job.spec.team, victim.demand, self._team if borrows else None)
+        return PlannedDeparture(victim.job.spec.team, victim.demand, self._team if borrows else None)
 
     def _given_up(self, victim: Victim) -> list[Victim]:
         return [other for (job_id, rank), other in self.chosen.items() if job_id == victim.job.id and rank >= 0]

@@ -16,12 +16,12 @@ let it.
 from bisect import bisect_right
 
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.states import Ask
-from muster.core.gang import Choice, Gang
-from muster.core.planning.desk import Desk
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.fair_position import AHEAD, EVEN, fair_position, is_settled
 from muster.core.planning.placing import place
 from muster.core.planning.search import Allowance, Sacrifice
-from muster.core.planning.standing import AHEAD, EVEN, is_settled, standing
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.model.ids import GpuType, JobId
 from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
@@ -31,8 +31,8 @@ from muster.model.plan import Why
 class Turns:
     """Who has had his turn in this cycle, by tier, in the order in which they are asked."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, draft: PlanDraft) -> None:
+        self._draft = draft
         self._over: dict[tuple[int, bool], list[JobId]] | None = None
         self._standings: dict[JobId, int] = {}
 
@@ -55,19 +55,19 @@ class Turns:
         """
         jobs = self.over(tier, starved=False)
         ahead = jobs[: bisect_right(jobs, AHEAD, key=lambda job_id: self._standings[job_id])]
-        running, paces = self._desk.snapshot.running, self._desk.snapshot.paces
+        running, paces = self._draft.snapshot.running, self._draft.snapshot.paces
         return [
-            job_id for job_id in ahead if job_id in paces.content_with_less and is_settled(self._desk, running[job_id])
+            job_id for job_id in ahead if job_id in paces.content_with_less and is_settled(self._draft, running[job_id])
         ]
 
     def victim(self, job_id: JobId) -> Victim:
         """One whose turn is over as a victim; who was never kept waiting costs more than any few others."""
-        victim = victim_of(self._desk, self._desk.snapshot.running[job_id], Why.TURN)
+        victim = victim_of(self._draft, self._draft.snapshot.running[job_id], Why.TURN)
         return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standings[job_id] == EVEN else victim
 
     def on_type(self, jobs: list[JobId], gpu_type: GpuType | None) -> list[JobId]:
         """Those of some jobs that have GPUs of a type; all of them where there is only one."""
-        setting, footprints = self._desk.setting, self._desk.snapshot.footprints
+        setting, footprints = self._draft.setting, self._draft.snapshot.footprints
         if gpu_type is None or len(setting.gpu_types) == 1:
             return jobs
         nodes = setting.tree.nodes
@@ -80,20 +80,20 @@ class Turns:
                 jobs.remove(job_id)
 
     def _find(self) -> dict[tuple[int, bool], list[JobId]]:
-        desk, snapshot = self._desk, self._desk.snapshot
-        if not desk.policy.takes_turns or snapshot.turn_ms is None:
+        draft, snapshot = self._draft, self._draft.snapshot
+        if not draft.policy.takes_turns or snapshot.turn_ms is None:
             return {}
         found: dict[tuple[int, bool], list[tuple[int, int, JobId]]] = {}
-        last_ms = desk.now_ms - snapshot.turn_ms
+        last_ms = draft.now_ms - snapshot.turn_ms
         for began_ms, job_id in snapshot.turns:
             if began_ms > last_ms:  # They are in this order: the turns of all others are not over.
                 break
             job = snapshot.running[job_id]
-            if may_be_stopped(desk, job):
-                self._standings[job_id] = stands = standing(desk, job)
+            if may_be_stopped(draft, job):
+                self._standings[job_id] = stands = fair_position(draft, job)
                 # Who had most GPU time is asked first among those who stand alike.
-                order = (stands, (began_ms - desk.now_ms) * job.spec.gang_gpu_milli, job_id)
-                found.setdefault((desk.setting.tier_rank[job.spec.tier], job.starved), []).append(order)
+                order = (stands, (began_ms - draft.now_ms) * job.spec.gang_gpu_milli, job_id)
+                found.setdefault((draft.setting.tier_rank[job.spec.tier], job.starved), []).append(order)
         return {whom: [job_id for _, _, job_id in sorted(orders)] for whom, orders in found.items()}
 
 

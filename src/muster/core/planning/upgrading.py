@@ -8,102 +8,104 @@ costs by the factor that holds for all moves. It only ever moves to faster GPUs.
 comes (changing_places.py) is asked ever more rarely, so nobody moves to and fro for ever.
 """
 
-from muster.core.footprint import gpu_milli_of
-from muster.core.gang import Choice
-from muster.core.pace import Pace
-from muster.core.planning.desk import Desk
+from muster.core.cluster.footprint import gpu_milli_of
+from muster.core.cluster.gang import Choice
+from muster.core.order.pace import Pace
+from muster.core.order.run_times import began_ms
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.fair_position import lateness_milli
 from muster.core.planning.placing import Seating, place
 from muster.core.planning.promises import quota_allows
-from muster.core.planning.standing import lateness_milli
 from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
-from muster.core.run_times import began_ms
 from muster.model.job import RunningJob
 from muster.model.limits import NEXT_CYCLE_MS, UPGRADES_PER_CYCLE
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
 
 
-def upgrade(desk: Desk) -> None:
+def upgrade(draft: PlanDraft) -> None:
     """Move who is latest first, each to the fastest type that has room and pays.
 
     Nobody moves while somebody waits, or while those who moved last are on their way.
     """
-    if desk.snapshot.paces.slow and not desk.blocked and not desk.promises:
-        _move_some(desk, _slow(desk))
+    if draft.snapshot.paces.slow and not draft.blocked and not draft.promises:
+        _move_some(draft, _slow(draft))
 
 
-def upgrade_late(desk: Desk, tier: int) -> None:
+def upgrade_late(draft: PlanDraft, tier: int) -> None:
     """Move those of a tier and above who are late, before others of it who gave way get the GPUs.
 
     Those were to wait a while, and find the slow GPUs good enough.
     """
-    if desk.snapshot.paces.slow and not desk.blocked:
-        ranks = desk.setting.tier_rank
-        able = [(job, pace) for job, pace in _slow(desk) if ranks[job.spec.tier] <= tier]
-        _move_some(desk, [(job, pace) for job, pace in able if lateness_milli(desk, job) > GPU_MILLI])
+    if draft.snapshot.paces.slow and not draft.blocked:
+        ranks = draft.setting.tier_rank
+        able = [(job, pace) for job, pace in _slow(draft) if ranks[job.spec.tier] <= tier]
+        _move_some(draft, [(job, pace) for job, pace in able if lateness_milli(draft, job) > GPU_MILLI])
 
 
-def _move_some(desk: Desk, jobs: list[tuple[RunningJob, Pace]]) -> None:
+def _move_some(draft: PlanDraft, jobs: list[tuple[RunningJob, Pace]]) -> None:
     """Move as many as may be on their way at a time."""
-    left = UPGRADES_PER_CYCLE - sum(job_id in desk.snapshot.running for job_id in desk.promises)
+    left = UPGRADES_PER_CYCLE - sum(job_id in draft.snapshot.running for job_id in draft.promises)
     for job, pace in jobs:
         if left <= 0:
             return
-        left -= _move(desk, job, pace)
+        left -= _move(draft, job, pace)
 
 
-def _slow(desk: Desk) -> list[tuple[RunningJob, Pace]]:
+def _slow(draft: PlanDraft) -> list[tuple[RunningJob, Pace]]:
     """Jobs that may find faster GPUs and can be told to leave without losing all they did.
 
     Those come first that are latest by what they are due, then those that have run longest.
     """
-    running, slow, free = desk.snapshot.running, desk.snapshot.paces.slow, desk.horizons.closed
+    running, slow, free = draft.snapshot.running, draft.snapshot.paces.slow, draft.horizons.closed
     found = [
         (running[job_id], slow[job_id])
-        for _, job_id in desk.snapshot.turns
+        for _, job_id in draft.snapshot.turns
         if job_id in slow and running[job_id].checkpointed_ms is not None and slow[job_id].may_find_room(free)
     ]
-    able = [(job, pace) for job, pace in found if may_be_stopped(desk, job)]
-    able.sort(key=lambda entry: -lateness_milli(desk, entry[0]))
+    able = [(job, pace) for job, pace in found if may_be_stopped(draft, job)]
+    able.sort(key=lambda entry: -lateness_milli(draft, entry[0]))
     return able
 
 
-def _move(desk: Desk, job: RunningJob, pace: Pace) -> bool:
+def _move(draft: PlanDraft, job: RunningJob, pace: Pace) -> bool:
     """Tell the job to leave for itself and promise it its new place; false when there is none, or none that pays."""
-    spec, setting = job.spec, desk.setting
-    if may_take_from(desk, spec.team) <= 0 or desk.ledger.is_over_limit(spec.team):
+    spec, setting = job.spec, draft.setting
+    if may_take_from(draft, spec.team) <= 0 or draft.ledger.is_over_limit(spec.team):
         return False
-    limit_ms, gone_ms = setting.limit_ms(spec), desk.now_ms + setting.grace_ms(spec)
-    victim = victim_of(desk, job, Why.CONSOLIDATION)
+    limit_ms, gone_ms = setting.limit_ms(spec), draft.now_ms + setting.grace_ms(spec)
+    victim = victim_of(draft, job, Why.CONSOLIDATION)
     for choice in pace.faster:
-        seating = _seats(desk, victim, pace, choice)
-        if seating is None or not quota_allows(desk, spec.team, choice, gone_ms, gone_ms + limit_ms):
+        seating = _seats(draft, victim, pace, choice)
+        if seating is None or not quota_allows(draft, spec.team, choice, gone_ms, gone_ms + limit_ms):
             continue
-        desk.evict(Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
+        draft.evict(Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
         tier = setting.tier_rank[spec.tier]
-        desk.promise(job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
+        draft.promise(job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
         return True
     return False
 
 
-def _seats(desk: Desk, victim: Victim, pace: Pace, choice: Choice) -> Seating | None:
+def _seats(draft: PlanDraft, victim: Victim, pace: Pace, choice: Choice) -> Seating | None:
     """Free GPUs of a faster type for the whole gang, if moving there pays."""
     job = victim.job
-    ahead_ms = min(desk.now_ms - began_ms(job), desk.end_ms(job) - desk.now_ms)
+    ahead_ms = min(draft.now_ms - began_ms(job), draft.end_ms(job) - draft.now_ms)
     saved_ms = ahead_ms * (choice.speed_milli - pace.speed_milli) // choice.speed_milli
     saved_gpu_ms = saved_ms * gpu_milli_of(victim.demand) // GPU_MILLI
-    if saved_gpu_ms * GPU_MILLI <= victim.cost * desk.policy.consolidation_gain_milli:
+    if saved_gpu_ms * GPU_MILLI <= victim.cost * draft.policy.consolidation_gain_milli:
         return None
-    return place(desk.horizons.closed, pace.gang, choice, desk.widest(pace.gang, job.spec, job.submitted_ms))
+    return place(draft.horizons.closed, pace.gang, choice, draft.widest(pace.gang, job.spec, job.submitted_ms))
 
 
-def next_upgrades(desk: Desk) -> list[int]:
+def next_upgrades(draft: PlanDraft) -> list[int]:
     """When each job on slow GPUs will have run long enough to move, were it to save itself just then."""
-    return [_may_pay_ms(desk, desk.snapshot.running[job_id], pace) for job_id, pace in desk.snapshot.paces.slow.items()]
+    return [
+        _may_pay_ms(draft, draft.snapshot.running[job_id], pace) for job_id, pace in draft.snapshot.paces.slow.items()
+    ]
 
 
-def _may_pay_ms(desk: Desk, job: RunningJob, pace: Pace) -> int:
-    fastest_milli, policy = pace.faster[0].speed_milli, desk.policy
+def _may_pay_ms(draft: PlanDraft, job: RunningJob, pace: Pace) -> int:
+    fastest_milli, policy = pace.faster[0].speed_milli, draft.policy
     # A moment later than it begins to pay, so that rounding does not decide.
     worth_ms = policy.restart_cost_ms * policy.consolidation_gain_milli // GPU_MILLI + NEXT_CYCLE_MS
     enough_ms = worth_ms * fastest_milli // (fastest_milli - pace.speed_milli)

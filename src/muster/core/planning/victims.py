@@ -12,9 +12,9 @@ from statistics import median_high, median_low
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
-from muster.core.footprint import demand_of_running, footprint_of, gpu_milli_of
-from muster.core.gang import Demand, running_gang
-from muster.core.planning.desk import Desk
+from muster.core.cluster.footprint import demand_of_running, footprint_of, gpu_milli_of
+from muster.core.cluster.gang import Demand, running_gang
+from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob
 from muster.model.limits import LAST_RESORT_COST
@@ -43,7 +43,7 @@ def _lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
     return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
 
 
-class Told(NamedTuple):
+class PlannedDeparture(NamedTuple):
     """Somebody whom this plan tells to leave."""
 
     team: TeamPath
@@ -71,65 +71,65 @@ def _by_id(job: RunningJob) -> JobId:
     return job.id
 
 
-def may_be_stopped(desk: Desk, job: RunningJob) -> bool:
+def may_be_stopped(draft: PlanDraft, job: RunningJob) -> bool:
     """True when a job is not protected: by its file, its tier, its minimum run time, or because it is leaving."""
-    return _is_preemptible(desk, job) and _has_had_its_time(desk, job)
+    return _is_preemptible(draft, job) and _has_had_its_time(draft, job)
 
 
-def _is_preemptible(desk: Desk, job: RunningJob) -> bool:
-    return job.spec.preemptible and desk.setting.tier(job.spec.tier).preemptible
+def _is_preemptible(draft: PlanDraft, job: RunningJob) -> bool:
+    return job.spec.preemptible and draft.setting.tier(job.spec.tier).preemptible
 
 
-def _has_had_its_time(desk: Desk, job: RunningJob) -> bool:
+def _has_had_its_time(draft: PlanDraft, job: RunningJob) -> bool:
     """True when a job has had its minimum run time and was not told to leave or to shrink yet."""
     return (
         job.leaving_by_ms is None
-        and desk.now_ms - job.started_ms >= desk.policy.min_runtime_ms
-        and job.id not in desk.evictions
-        and job.id not in desk.resizes
+        and draft.now_ms - job.started_ms >= draft.policy.min_runtime_ms
+        and job.id not in draft.evictions
+        and job.id not in draft.resizes
     )
 
 
-def victim_of(desk: Desk, job: RunningJob, why: Why) -> Victim:
+def victim_of(draft: PlanDraft, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
-    demand = desk.snapshot.demands[job.id]
+    demand = draft.snapshot.demands[job.id]
     gpu_milli = gpu_milli_of(demand)
-    lost = _lost_gpu_ms(job, gpu_milli, desk.now_ms)
-    cost = lost + desk.policy.restart_cost_ms * gpu_milli // GPU_MILLI
-    return Victim(job, why, cost, lost, desk.snapshot.footprints[job.id], demand)
+    lost = _lost_gpu_ms(job, gpu_milli, draft.now_ms)
+    cost = lost + draft.policy.restart_cost_ms * gpu_milli // GPU_MILLI
+    return Victim(job, why, cost, lost, draft.snapshot.footprints[job.id], demand)
 
 
-def may_take_from(desk: Desk, team: TeamPath) -> int:
+def may_take_from(draft: PlanDraft, team: TeamPath) -> int:
     """How many more jobs of a team may be told to leave within the hour."""
-    recent = desk.snapshot.recent_preemptions.count(team, desk.now_ms)
-    return desk.policy.preemptions_per_team_hour - recent - desk.told.get(team, 0)
+    recent = draft.snapshot.recent_preemptions.count(team, draft.now_ms)
+    return draft.policy.preemptions_per_team_hour - recent - draft.told.get(team, 0)
 
 
-def told_to_leave(desk: Desk) -> list[Told]:
+def told_to_leave(draft: PlanDraft) -> list[PlannedDeparture]:
     """Everybody whom this plan tells to leave, in the order in which they were told."""
-    found: list[Told] = []
-    for job_id, eviction in desk.evictions.items():
-        lender = desk.snapshot.queue.jobs[eviction.for_job].spec.team if job_id in desk.borrowers else None
-        found.append(Told(desk.snapshot.running[job_id].spec.team, desk.snapshot.demands[job_id], lender))
+    found: list[PlannedDeparture] = []
+    for job_id, eviction in draft.evictions.items():
+        lender = draft.snapshot.queue.jobs[eviction.for_job].spec.team if job_id in draft.borrowers else None
+        found.append(PlannedDeparture(draft.snapshot.running[job_id].spec.team, draft.snapshot.demands[job_id], lender))
     return found
 
 
 class Roster:
     """All running jobs that may be stopped in this cycle, with their cost. Made once per cycle."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        snapshot = desk.snapshot
-        self._rank = desk.setting.tier_rank
+    def __init__(self, draft: PlanDraft) -> None:
+        self._draft = draft
+        snapshot = draft.snapshot
+        self._rank = draft.setting.tier_rank
         self.jobs: dict[JobId, Victim] = {}
         self._by_team: dict[tuple[TeamPath, Demand], list[JobId]] | None = None
         self._firm: dict[JobId, Victim] | None = None
         self._firm_by_team: dict[tuple[TeamPath, Demand], list[JobId]] = {}
         self._ceiling: int | None = None
-        movable = sorted((job for job in snapshot.running.values() if may_be_stopped(desk, job)), key=_by_id)
+        movable = sorted((job for job in snapshot.running.values() if may_be_stopped(draft, job)), key=_by_id)
         reported: list[int] = []
         for job in movable:
-            victim = self.jobs[job.id] = victim_of(desk, job, Why.TIER)
+            victim = self.jobs[job.id] = victim_of(draft, job, Why.TIER)
             if job.checkpointed_ms is not None:
                 reported.append(victim.cost)
         if reported:
@@ -159,7 +159,7 @@ class Roster:
 
         `entitled` are the team and those above it that would stay inside their guarantee.
         """
-        ledger = self._desk.projected
+        ledger = self._draft.projected
         borrowers: list[tuple[TeamPath, Demand]] = []
         sheltered: list[tuple[TeamPath, Demand]] = []
         for group in self._groups():
@@ -174,7 +174,7 @@ class Roster:
         return Claim(tuple(borrowers), firm, tuple(sheltered))
 
     def _firm_borrowers(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
-        ledger = self._desk.projected
+        ledger = self._draft.projected
         if self._firm is None:
             self._firm = self._find_firm()
             self._firm_by_team = _grouped(self._firm)
@@ -183,10 +183,10 @@ class Roster:
 
     def _find_firm(self) -> dict[JobId, Victim]:
         """Jobs that have had their minimum run time and are not preemptible."""
-        desk = self._desk
-        running = sorted(desk.snapshot.running.values(), key=_by_id)
-        firm = [job for job in running if not _is_preemptible(desk, job) and _has_had_its_time(desk, job)]
-        return {job.id: self._capped(victim_of(desk, job, Why.RECLAIM)) for job in firm}
+        draft = self._draft
+        running = sorted(draft.snapshot.running.values(), key=_by_id)
+        firm = [job for job in running if not _is_preemptible(draft, job) and _has_had_its_time(draft, job)]
+        return {job.id: self._capped(victim_of(draft, job, Why.RECLAIM)) for job in firm}
 
     def _groups(self) -> dict[tuple[TeamPath, Demand], list[JobId]]:
         """The jobs on the roster by team and the GPU types they use; what is borrowed is judged by these alone."""
@@ -241,34 +241,34 @@ def _grouped(victims: dict[JobId, Victim]) -> dict[tuple[TeamPath, Demand], list
     return found
 
 
-def leavers(desk: Desk) -> list[Victim]:
+def leavers(draft: PlanDraft) -> list[Victim]:
     """Jobs that were told to leave before; what they free is spoken for only as far as it was promised."""
-    return [as_leaver(desk, job_id) for job_id in (*desk.snapshot.departing, *desk.leaving)]
+    return [as_leaver(draft, job_id) for job_id in (*draft.snapshot.departing, *draft.leaving)]
 
 
-def as_leaver(desk: Desk, job_id: JobId) -> Victim:
+def as_leaver(draft: PlanDraft, job_id: JobId) -> Victim:
     """A running job that leaves anyway, so that asking it costs nothing."""
-    snapshot = desk.snapshot
+    snapshot = draft.snapshot
     return Victim(snapshot.running[job_id], Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id])
 
 
-def shrinkable(desk: Desk) -> list[Victim]:
+def shrinkable(draft: PlanDraft) -> list[Victim]:
     """What running elastic jobs have beyond their minimum: it goes to whoever needs it to run at all.
 
     Each worker (or tensor-parallel group of workers) is offered by itself, so that no more is taken than is needed;
     `spare_workers` says how many of them may go.
     """
     found: list[Victim] = []
-    for _, job in sorted(desk.snapshot.elastic.items()):
+    for _, job in sorted(draft.snapshot.elastic.items()):
         role = job.spec.elastic_role
-        if role is None or job.leaving_by_ms is not None or job.id in desk.resizes or job.id in desk.evictions:
+        if role is None or job.leaving_by_ms is not None or job.id in draft.resizes or job.id in draft.evictions:
             continue
         if spare_workers(job) <= 0:
             continue
-        part = next(part for part in running_gang(job, desk.setting).parts if part.role == role.name)
+        part = next(part for part in running_gang(job, draft.setting).parts if part.role == role.name)
         of_role = [worker for worker in job.workers if worker.role == role.name]
         groups = [tuple(of_role[at : at + part.group]) for at in range(0, len(of_role), part.group)]
-        found += [workers_of(desk, job, workers) for workers in reversed(groups)]
+        found += [workers_of(draft, job, workers) for workers in reversed(groups)]
     return found
 
 
@@ -280,9 +280,9 @@ def spare_workers(job: RunningJob) -> int:
     return sum(1 for worker in job.workers if worker.role == role.name) - role.workers_min
 
 
-def workers_of(desk: Desk, job: RunningJob, workers: Placement) -> Victim:
+def workers_of(draft: PlanDraft, job: RunningJob, workers: Placement) -> Victim:
     """The offer of some workers of an elastic job."""
-    tree = desk.setting.tree
+    tree = draft.setting.tree
     demand = demand_of_running(job.spec, workers, tree)
-    cost = desk.policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
+    cost = draft.policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
     return Victim(job, Why.TIER, cost, 0, footprint_of(job.spec, workers, tree), demand, workers)

@@ -1,7 +1,7 @@
 """`check_schedule(seed)`: run one schedule to its end and say what was wrong."""
 
 from muster.model.errors import MusterError
-from muster.sim.campaign.deeds import Deeds
+from muster.sim.campaign.fault_actions import FaultActions
 from muster.sim.campaign.schedule import schedule
 from muster.sim.campaign.trial import Broken, Trial
 from muster.sim.campaign.violations import Violations
@@ -23,9 +23,9 @@ def check_schedule(seed: int) -> Violations:
 
 
 def _run(trial: Trial) -> None:
-    deeds = Deeds(trial)
+    actions = FaultActions(trial)
     for happening in trial.schedule.happenings:
         trial.pass_time(max(happening.at_ms, trial.now_ms))
-        deeds.happen(happening)
-    deeds.make_good()
+        actions.happen(happening)
+    actions.make_good()
     trial.finish()

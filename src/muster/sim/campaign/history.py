@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.core.lifecycle import occupied
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.model.events import CheckpointSaved, Event, HoldsSet, JobSubmitted, WorkersStarted
 from muster.model.ids import JobId, TierName
 from muster.model.job import Cause, Job, JobState, Worker
 from muster.model.limits import FAULTS_IN_A_ROW
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DependencyWhen, RetryCause
-from muster.sim.campaign.grounds import Ground
+from muster.sim.campaign.backends import TestedBackend
 
 OWN_FAILURES = (Cause.ERROR, Cause.OOM, Cause.TIMEOUT)
 HARMLESS = (WorkersStarted, CheckpointSaved, HoldsSet)
@@ -36,7 +36,7 @@ class _Account:
 class History:
     """Remembers every job as it last was, and says what cannot have become of it."""
 
-    def __init__(self, pools: tuple[Pool, ...], ground: Ground, *, is_exact: bool) -> None:
+    def __init__(self, pools: tuple[Pool, ...], tested: TestedBackend, *, is_exact: bool) -> None:
         self.held: dict[JobId, None] = {}
         """Jobs that their users want held."""
         self.cancelled: dict[JobId, None] = {}
@@ -47,12 +47,12 @@ class History:
         """Jobs that went on so: what they depended on may have been forgotten."""
         self.last_gangs: dict[JobId, tuple[int, tuple[int, ...]]] = {}
         """The last attempt of each job that has succeeded, and its ranks."""
-        self._ground = ground
+        self._tested = tested
         self._pools = {pool.name: pool for pool in pools}
         self._accounts: dict[JobId, _Account] = {}
         self._is_exact = is_exact
         """True when it is shown every single event, so that time on GPUs can be counted along."""
-        self._promises: dict[JobId, Hold] = {}
+        self._promises: dict[JobId, Promise] = {}
         self._log_ms = 0
 
     def begin_anew(self, state: State, log_ms: int) -> None:
@@ -95,17 +95,17 @@ class History:
         """
         rank = state.snapshot.setting.tier_rank
         most_urgent = min((rank[each.spec.tier] for each in state.snapshot.queue.jobs.values()), default=0)
-        for job, hold in self._promises.items():
+        for job, promise in self._promises.items():
             mine = rank[state.jobs[job].spec.tier]
-            now = state.snapshot.holds.get(job)
-            is_later = now is None or now.start_ms > hold.start_ms
-            if not is_later or state.jobs[job].state is not JobState.QUEUED or now_ms >= hold.start_ms:
+            now = state.snapshot.promises.get(job)
+            is_later = now is None or now.start_ms > promise.start_ms
+            if not is_later or state.jobs[job].state is not JobState.QUEUED or now_ms >= promise.start_ms:
                 continue
             if most_urgent < mine:
                 continue
             if all(_is_behind(event, mine, rank) for event in events):
                 yield f"{job}: its promised start moved for jobs that were submitted after it"
-        self._promises = dict(state.snapshot.holds)
+        self._promises = dict(state.snapshot.promises)
 
     def _step(self, state: State, account: _Account, job: Job) -> Iterator[str]:
         before = account.record
@@ -124,10 +124,10 @@ class History:
 
     def _untrue(self, before: Job, job: Job) -> Iterator[str]:
         """What is said of an attempt that is over, and those who know the truth say otherwise."""
-        if job.cause in (Cause.ERROR, Cause.OOM) and not self._ground.has_failed_by_itself(job.id, before.attempt):
+        if job.cause in (Cause.ERROR, Cause.OOM) and not self._tested.has_failed_by_itself(job.id, before.attempt):
             yield f"attempt {before.attempt} counts as failed for {job.cause}, and no process of it failed by itself"
         ranks = tuple(worker.rank for worker in before.workers)
-        if job.state is not JobState.SUCCEEDED and self._ground.has_finished_by_itself(job.id, before.attempt, ranks):
+        if job.state is not JobState.SUCCEEDED and self._tested.has_finished_by_itself(job.id, before.attempt, ranks):
             yield f"every process of attempt {before.attempt} ended well by itself, and the job is {job.state}"
 
     def _start(self, state: State, job: Job) -> Iterator[str]:

@@ -7,12 +7,12 @@ after a grace period and the kill that follows.
 from collections.abc import Iterator
 
 from muster.core.lifecycle import occupied
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.limits import KILL_REPEAT_MS
 from muster.model.node_limits import ABSENCE_MARGIN_MS
-from muster.sim.campaign.grounds import Ground, Seat
+from muster.sim.campaign.backends import LiveProcess, TestedBackend
 
 LEAVING = (JobState.CHECKPOINTING, JobState.STOPPING)
 
@@ -27,26 +27,26 @@ class PartialGangs:
         self._since_ms: dict[JobId, int] = {}
         """For those that are partial now, when everything that is left of them became reachable."""
 
-    def problems(self, state: State, ground: Ground, *, is_cut: bool) -> Iterator[str]:
+    def problems(self, state: State, tested: TestedBackend, *, is_cut: bool) -> Iterator[str]:
         """Gangs that were partial for longer than it takes to end them."""
-        alive: dict[JobId, list[Seat]] = {}
-        for seat in ground.seats():
+        alive: dict[JobId, list[LiveProcess]] = {}
+        for seat in tested.seats():
             alive.setdefault(seat.job, []).append(seat)
         partial = {name: seats for name, seats in alive.items() if _is_partial(state.jobs.get(name), seats)}
         for name in [name for name in self._since_ms if name not in partial]:
             del self._since_ms[name]
         for name, seats in partial.items():
             self.count += name not in self._since_ms
-            is_within_reach = not is_cut and all(ground.is_attended(seat.worker.node) for seat in seats)
-            since_ms = self._since_ms.setdefault(name, ground.now_ms) if is_within_reach else ground.now_ms
+            is_within_reach = not is_cut and all(tested.is_attended(seat.worker.node) for seat in seats)
+            since_ms = self._since_ms.setdefault(name, tested.now_ms) if is_within_reach else tested.now_ms
             self._since_ms[name] = since_ms
-            lasted_ms = ground.now_ms - since_ms
+            lasted_ms = tested.now_ms - since_ms
             self.longest_ms = max(self.longest_ms, lasted_ms)
             if lasted_ms > _bound_ms(state.jobs[name]):
                 yield f"{name}: a part of its gang is gone, and the rest is alive {lasted_ms} ms later"
 
 
-def _is_partial(job: Job | None, seats: list[Seat]) -> bool:
+def _is_partial(job: Job | None, seats: list[LiveProcess]) -> bool:
     return job is not None and job.state in LEAVING and len(seats) < len(occupied(job))
 
 

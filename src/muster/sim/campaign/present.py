@@ -4,20 +4,20 @@ from collections.abc import Iterator
 
 from muster.checker.facts import milli_on_device
 from muster.core.lifecycle import occupied
-from muster.engine.state import State
+from muster.engine.folding.state import State
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState, Placement, Worker
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.team import ANY_TYPE, ancestors
-from muster.sim.campaign.grounds import Ground
+from muster.sim.campaign.backends import TestedBackend
 
 ACTIVE = (JobState.STARTING, JobState.RUNNING)
 
 Device = tuple[NodeName, int]
 
 
-def present_problems(state: State, ground: Ground, now_ms: int) -> Iterator[str]:
+def present_problems(state: State, tested: TestedBackend, now_ms: int) -> Iterator[str]:
     """Everything that is wrong now."""
     holders = [state.jobs[job] for job in state.occupying]
     scenario = state.snapshot.scenario(now_ms)
@@ -26,9 +26,9 @@ def present_problems(state: State, ground: Ground, now_ms: int) -> Iterator[str]
     yield from _gangs(holders)
     yield from _limits(state, scenario, holders)
     yield from _arrays(state)
-    yield from _processes(state, ground)
+    yield from _processes(state, tested)
     yield from _snapshot(state, scenario, holders)
-    yield from (f"{job}: useful work is counted twice" for job in ground.overcounted())
+    yield from (f"{job}: useful work is counted twice" for job in tested.overcounted())
 
 
 def overstays(state: State, now_ms: int) -> Iterator[str]:
@@ -111,11 +111,11 @@ def _has_begun(task: Job) -> bool:
     return task.attempt > 0 and not task.state.is_final and not task.awaits_turn
 
 
-def _processes(state: State, ground: Ground) -> Iterator[str]:
+def _processes(state: State, tested: TestedBackend) -> Iterator[str]:
     """Every process sits where the engine has put its job, and no GPU has more than it can bear."""
     alive: dict[Device, int] = {}
     attempts: dict[JobId, int] = {}
-    for job, attempt, worker in ground.seats():
+    for job, attempt, worker in tested.seats():
         _add(alive, (worker,))
         if attempts.setdefault(job, attempt) != attempt:
             yield f"{job}: runs twice at once"

@@ -18,7 +18,7 @@ HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34
 """Enough for faults to meet each other, few enough for a schedule to take a tenth of a second."""
 
 
-class Deed(StrEnum):
+class FaultAction(StrEnum):
     """What can happen from outside."""
 
     SUBMIT = "submit"
@@ -55,40 +55,40 @@ class Deed(StrEnum):
 
 
 _WEIGHTS = {
-    Deed.SUBMIT: 30,
-    Deed.HOLD: 3,
-    Deed.RELEASE: 3,
-    Deed.CANCEL: 4,
-    Deed.RETRY_ARRAY: 1,
-    Deed.LOSE_NODE: 6,
-    Deed.LOSE_RACK: 1,
-    Deed.RETURN_NODE: 6,
-    Deed.DRAIN: 3,
-    Deed.UNDRAIN: 3,
-    Deed.BREAK_GPU: 3,
-    Deed.MEND_GPU: 2,
-    Deed.SLOW: 2,
-    Deed.RECLAIM: 2,
-    Deed.RESTART: 5,
-    Deed.KILL: 3,
-    Deed.USURP: 1,
-    Deed.OUTAGE: 2,
-    Deed.MEET: 4,
-    Deed.REPEAT: 4,
-    Deed.JUMP: 2,
-    Deed.STAND: 1,
+    FaultAction.SUBMIT: 30,
+    FaultAction.HOLD: 3,
+    FaultAction.RELEASE: 3,
+    FaultAction.CANCEL: 4,
+    FaultAction.RETRY_ARRAY: 1,
+    FaultAction.LOSE_NODE: 6,
+    FaultAction.LOSE_RACK: 1,
+    FaultAction.RETURN_NODE: 6,
+    FaultAction.DRAIN: 3,
+    FaultAction.UNDRAIN: 3,
+    FaultAction.BREAK_GPU: 3,
+    FaultAction.MEND_GPU: 2,
+    FaultAction.SLOW: 2,
+    FaultAction.RECLAIM: 2,
+    FaultAction.RESTART: 5,
+    FaultAction.KILL: 3,
+    FaultAction.USURP: 1,
+    FaultAction.OUTAGE: 2,
+    FaultAction.MEET: 4,
+    FaultAction.REPEAT: 4,
+    FaultAction.JUMP: 2,
+    FaultAction.STAND: 1,
 }
 
 _LATER_WEIGHTS = {
-    Deed.SUPERVISOR: 12,
-    Deed.FREEZE: 3,
-    Deed.SET_BACK: 2,
-    Deed.LOG_FULL: 2,
-    Deed.LOG_SILENT: 3,
-    Deed.LOG_MOVED: 1,
-    Deed.DOWN: 2,
-    Deed.RESTORE: 3,
-    Deed.TAKE_OVER: 1,
+    FaultAction.SUPERVISOR: 12,
+    FaultAction.FREEZE: 3,
+    FaultAction.SET_BACK: 2,
+    FaultAction.LOG_FULL: 2,
+    FaultAction.LOG_SILENT: 3,
+    FaultAction.LOG_MOVED: 1,
+    FaultAction.DOWN: 2,
+    FaultAction.RESTORE: 3,
+    FaultAction.TAKE_OVER: 1,
 }
 """Drawn from a stream of their own: what was drawn before there were such deeds stays as it was for its number."""
 
@@ -100,7 +100,7 @@ class Happening:
     """One thing that comes from outside."""
 
     at_ms: int
-    deed: Deed
+    action: FaultAction
     pick: int
     """Which of the jobs, nodes or commands that are there it concerns."""
     amount_ms: int = 0
@@ -158,14 +158,14 @@ def _happenings(chance: Random, scenario: Scenario) -> tuple[Happening, ...]:
     jobs: list[JobId] = []
     at_ms = 0
     for number in range(chance.randint(HAPPENINGS_MIN, HAPPENINGS_MAX)):
-        deed = Deed.SUBMIT if number < 4 else chance.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
+        action = FaultAction.SUBMIT if number < 4 else chance.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
         happening = Happening(
             at_ms=at_ms,
-            deed=deed,
+            action=action,
             pick=chance.randrange(1 << 16),
             amount_ms=chance.choice((MINUTE_MS, 20 * MINUTE_MS, HOUR_MS, 5 * HOUR_MS)),
         )
-        if deed is Deed.SUBMIT:
+        if action is FaultAction.SUBMIT:
             submission = a_submission(chance, JobId(f"j{len(jobs) + 1}"), jobs, scenario.cluster)
             jobs.append(submission.job)
             happening = replace(happening, submission=submission)
@@ -180,7 +180,7 @@ def _merged(drawn: tuple[Happening, ...], chance: Random) -> tuple[Happening, ..
     further = [
         Happening(
             at_ms=chance.randrange(last_ms),
-            deed=chance.choices(tuple(_LATER_WEIGHTS), tuple(_LATER_WEIGHTS.values()))[0],
+            action=chance.choices(tuple(_LATER_WEIGHTS), tuple(_LATER_WEIGHTS.values()))[0],
             pick=chance.randrange(1 << 16),
             amount_ms=chance.choice((0, 1_000, 25_000, 5 * MINUTE_MS, 20 * MINUTE_MS, HOUR_MS)),
         )

@@ -13,10 +13,10 @@ from muster.engine.apply import Dropped
 from muster.engine.cycle import CycleReport
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
-from muster.engine.folding import fold
+from muster.engine.folding.folding import fold
+from muster.engine.folding.restoring import recorded, restored
+from muster.engine.folding.state import State
 from muster.engine.paced_clock import PacedClock
-from muster.engine.restoring import recorded, restored
-from muster.engine.state import State
 from muster.model.errors import Unavailable
 from muster.model.events import NodeLost, ObservedEvent
 from muster.model.ids import JobId
@@ -24,17 +24,17 @@ from muster.model.job import JobState
 from muster.model.node import NodeState
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS, MINUTE_MS
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
-from muster.sim.campaign.courier import Courier
+from muster.sim.campaign.backends import TestedBackend
+from muster.sim.campaign.faulty_link import FaultyLink
 from muster.sim.campaign.faulty_log import FaultyLog
-from muster.sim.campaign.gangs import Gangs
-from muster.sim.campaign.grounds import Ground
+from muster.sim.campaign.gang_backend import Gangs
 from muster.sim.campaign.history import History
 from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.present import overstays, present_problems
-from muster.sim.campaign.processes import Processes
+from muster.sim.campaign.process_backend import Processes
 from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.violations import Violations
 from muster.store.codec import decode_state, encode_state
@@ -72,10 +72,10 @@ class Trial:
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         nodes = schedule.scenario.cluster.nodes
-        self.ground: Ground = Gangs(nodes, schedule.habits) if schedule.whole_gangs else Processes()
-        self.courier = Courier(self.ground, schedule.unreliability, Random(f"courier {schedule.seed}"))
+        self.tested: TestedBackend = Gangs(nodes, schedule.habits) if schedule.whole_gangs else Processes()
+        self.link = FaultyLink(self.tested, schedule.unreliability, Random(f"courier {schedule.seed}"))
         self.log = FaultyLog()
-        self.history = History(schedule.scenario.pools, self.ground, is_exact=not schedule.in_batches)
+        self.history = History(schedule.scenario.pools, self.tested, is_exact=not schedule.in_batches)
         self.partial_gangs = PartialGangs()
         self.is_stuck = False
         """True while the engine cannot write: it does nothing, and looks now and then whether it can."""
@@ -108,19 +108,20 @@ class Trial:
         return self.clock.now_ms()
 
     @property
-    def ground_ms(self) -> int:
+    def backend_ms(self) -> int:
         """The time on the ground, which nobody can set."""
-        return self.ground.now_ms
+        return self.tested.now_ms
 
     def _new_clock(self) -> PacedClock:
         return PacedClock(
-            wall_ns=lambda: (self.ground_ms + self._set_by_ms) * NS_PER_MS, steady_ns=lambda: self.ground_ms * NS_PER_MS
+            wall_ns=lambda: (self.backend_ms + self._set_by_ms) * NS_PER_MS,
+            steady_ns=lambda: self.backend_ms * NS_PER_MS,
         )
 
     def set_wall_clock(self, by_ms: int) -> None:
         """Somebody sets the wall clock; the engine's time is drawn towards it."""
         self._set_by_ms += by_ms
-        self.ground.allow(DRAWN_MS)
+        self.tested.allow(DRAWN_MS)
 
     def new_engine(self) -> Engine:
         """An engine that starts from the log, or from a state that was kept and what came after."""
@@ -128,7 +129,7 @@ class Trial:
         engine = Engine(
             scenario=self.schedule.scenario,
             log=self.log,
-            backend=self.courier,
+            backend=self.link,
             decisions=Decisions(plan=self._plan),
             saved=restored(decode_state(self._kept)) if is_kept and self._kept is not None else None,
         )
@@ -139,13 +140,13 @@ class Trial:
         """The engine is gone and another one takes over from the log; it must know all that the first knew."""
         self.clock = self._new_clock()
         self.start_again("the restart")
-        self.ground.greet(self.engine.state.nodes)
+        self.tested.greet(self.engine.state.nodes)
         self.settle()
 
     def take_over(self) -> None:
         """An engine in another home starts from the same log, with nodes of its own in the place of the others."""
-        self.courier.drop()
-        self.ground.change_home()
+        self.link.drop()
+        self.tested.change_home()
         self._unrecorded.clear()
         self.clock = self._new_clock()
         self.engine = self.new_engine()
@@ -154,7 +155,7 @@ class Trial:
         because = "the nodes of another home took its place"
         self.engine.observe(*(NodeLost(at_ms=now_ms, node=node.name, because=because) for node in nodes))
         for node in nodes:
-            self.ground.change(changed(node, state=NodeState.READY), "configured")
+            self.tested.change(evolve(node, state=NodeState.READY), "configured")
         self.start_again("the takeover")
         self.settle()
 
@@ -164,12 +165,12 @@ class Trial:
         self._kept = None  # kept beside the log that was replaced
         self._seen = self._planned_at = self.log.version
         state = self.new_engine().state
-        self.courier.begin_anew({job.id: job.attempt for job in state.jobs.values()})
+        self.link.begin_anew({job.id: job.attempt for job in state.jobs.values()})
         self.history.begin_anew(state, state.now_ms)
-        self.ground.forgive()
+        self.tested.forgive()
         for node in tuple(state.nodes.values()):
             if node.state is NodeState.DOWN:  # it is configured, and it is there
-                self.ground.change(changed(node, state=NodeState.READY), "configured")
+                self.tested.change(evolve(node, state=NodeState.READY), "configured")
         self.is_restoring = True
         self.restart()
 
@@ -181,56 +182,56 @@ class Trial:
         if not self.is_restoring:
             self.look(because)
         if self.is_stuck:
-            self.ground.excuse(END_MS)
+            self.tested.excuse(END_MS)
         else:
             self.engine.reconnect(self.now_ms)
 
     def break_log(self, for_ms: int) -> None:
         """The log has a fault that is mended after a while."""
-        self._mended_ms = self.ground_ms + for_ms
+        self._mended_ms = self.backend_ms + for_ms
 
     def mend_log(self) -> None:
         """The log can be written again: an engine that waits for that goes on."""
         self.log.mend()
         self._mended_ms = None
         if self.is_stuck:
-            self.ground.excuse(self.ground_ms)
+            self.tested.excuse(self.backend_ms)
             self.start_again("the log is mended")
 
     def freeze(self, until_ms: int, known_after_ms: int) -> None:
         """Nobody looks for a while, and the supervisors notice that nothing is said; then all is heard at once."""
-        self.ground.fall_silent(known_after_ms)
-        self.ground.advance(max(until_ms, self.ground_ms))
-        if not self.courier.is_cut:
-            self.ground.hear_again()
+        self.tested.fall_silent(known_after_ms)
+        self.tested.advance(max(until_ms, self.backend_ms))
+        if not self.link.is_cut:
+            self.tested.hear_again()
 
     def pass_time(self, until_ms: int) -> None:
         """Let time pass, stopping at every moment at which something happens."""
         while (moment := self.next_ms()) is not None and moment <= until_ms:
-            self.ground.advance(max(moment, self.ground_ms))
+            self.tested.advance(max(moment, self.backend_ms))
             self.settle()
-        self.ground.advance(max(until_ms, self.ground_ms))
+        self.tested.advance(max(until_ms, self.backend_ms))
         self.settle()
 
     def next_ms(self) -> int | None:
         """When something happens next by itself."""
-        moments = [self.ground.next_ms, self._mended_ms]
+        moments = [self.tested.next_ms, self._mended_ms]
         if not self.is_stuck:
-            moments += [self.courier.next_ms, self._wake_ms]
+            moments += [self.link.next_ms, self._wake_ms]
         return min((moment for moment in moments if moment is not None), default=None)
 
     @property
     def _wake_ms(self) -> int | None:
         """When the engine wants to be woken. Its time may pass more slowly: then it is asked again."""
         wake_ms = self.engine.next_ms
-        return None if wake_ms is None else self.ground_ms + wake_ms - self.now_ms
+        return None if wake_ms is None else self.backend_ms + wake_ms - self.now_ms
 
     def settle(self) -> None:
         """Let the engine hear and decide until nothing more happens at this moment."""
-        self._moments.append(self.ground_ms)
-        if len(self._moments) == MOMENTS_PER_SECOND and 0 < self.ground_ms - self._moments[0] < SECOND_MS:
+        self._moments.append(self.backend_ms)
+        if len(self._moments) == MOMENTS_PER_SECOND and 0 < self.backend_ms - self._moments[0] < SECOND_MS:
             raise Broken([f"the engine wakes {MOMENTS_PER_SECOND} times in a second"])
-        if self._mended_ms is not None and self._mended_ms <= self.ground_ms:
+        if self._mended_ms is not None and self._mended_ms <= self.backend_ms:
             self.mend_log()
         try:
             self._turn()
@@ -238,12 +239,12 @@ class Trial:
             self.start_again(f"{error}")
             if not self.is_stuck:
                 self._turn()
-        self.fail_on(self.partial_gangs.problems(self.engine.state, self.ground, is_cut=self.is_out_of_reach))
+        self.fail_on(self.partial_gangs.problems(self.engine.state, self.tested, is_cut=self.is_out_of_reach))
 
     @property
     def is_out_of_reach(self) -> bool:
         """True while nothing that the engine wants can be done."""
-        return self.is_stuck or self.courier.is_cut
+        return self.is_stuck or self.link.is_cut
 
     def _turn(self) -> None:
         for _ in range(ROUNDS_PER_MOMENT):
@@ -261,7 +262,7 @@ class Trial:
 
     def _hear(self) -> bool:
         """Record what was reported. What could not be recorded is kept for the next time."""
-        self._unrecorded += (self._placed(report) for report in self.courier.poll())
+        self._unrecorded += (self._placed(report) for report in self.link.poll())
         count = len(self._unrecorded)
         if self.schedule.in_batches or self.is_restoring:
             self.engine.observe(*self._unrecorded)
@@ -277,7 +278,7 @@ class Trial:
     def _placed(self, report: ObservedEvent) -> ObservedEvent:
         """A report at its time on the engine's clock; those who report go by the wall clock."""
         at_ms = self.clock.from_wall(report.at_ms + self._set_by_ms)
-        return report if at_ms == report.at_ms else changed(report, at_ms=at_ms)
+        return report if at_ms == report.at_ms else evolve(report, at_ms=at_ms)
 
     def _plan(self, snapshot: Snapshot, now_ms: int) -> Plan:
         """Plan as in production, and remember from what."""
@@ -297,17 +298,17 @@ class Trial:
     def look(self, what: str) -> None:
         """See whether anything is wrong after something has happened."""
         state = self.engine.state
-        if (state.version, self.now_ms) == self._looked and not self.courier.problems:
+        if (state.version, self.now_ms) == self._looked and not self.link.problems:
             return
         self.during, self._looked = what, (state.version, self.now_ms)
         if self.log.version != state.version:
             raise Broken([f"the log has {self.log.version} events, and the state {state.version}"])
-        self.fail_on(self.courier.problems)
+        self.fail_on(self.link.problems)
         self.fail_on(self.history.log_problems(tuple(self.log.read(self._seen))))
         self._seen = self.log.version
         self.fail_on(self.history.problems(state))
-        self.fail_on(present_problems(state, self.ground, self.now_ms))
-        self.fail_on(self.ground.overdue())
+        self.fail_on(present_problems(state, self.tested, self.now_ms))
+        self.fail_on(self.tested.overdue())
         if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
             self._kept = encode_state(recorded(state))
 
@@ -340,21 +341,21 @@ class Trial:
             moment = self.next_ms()
             if moment is None or moment > END_MS or self._all_ended():
                 break
-            self.ground.advance(max(moment, self.ground_ms))
+            self.tested.advance(max(moment, self.backend_ms))
             self.settle()
         state = self.engine.state
         self.fail_on(f"{job.id}: is stuck, {job.state}" for job in state.jobs.values() if not job.state.is_final)
-        self.fail_on(f"{seat.job}: has ended and is alive on {seat.worker.node}" for seat in self.ground.seats())
+        self.fail_on(f"{seat.job}: has ended and is alive on {seat.worker.node}" for seat in self.tested.seats())
         for job in state.jobs.values():
             attempt, ranks = self.history.last_gangs.get(job.id, (0, ()))
-            if job.state is JobState.SUCCEEDED and not (ranks and self.ground.has_done(job.id, attempt, ranks)):
+            if job.state is JobState.SUCCEEDED and not (ranks and self.tested.has_done(job.id, attempt, ranks)):
                 raise Broken([f"{job.id}: has succeeded without having done its work"])
             if job.id in self.history.cancelled and job.state not in (JobState.CANCELLED, JobState.SUCCEEDED):
                 raise Broken([f"{job.id}: was given up by its user and is {job.state}"])
         self.refold()
 
     def _all_ended(self) -> bool:
-        return all(job.state.is_final for job in self.engine.state.jobs.values()) and self.courier.next_ms is None
+        return all(job.state.is_final for job in self.engine.state.jobs.values()) and self.link.next_ms is None
 
     def log_hash(self) -> str:
         """The SHA-256 of the whole log."""
@@ -365,7 +366,7 @@ class Trial:
         return Violations(
             seed=self.schedule.seed,
             problems=problems,
-            at_ms=self.ground_ms,
+            at_ms=self.backend_ms,
             during=self.during,
             story=self._story(problems),
             events=self.log.version,
@@ -384,4 +385,4 @@ class Trial:
 
 def _line(state: StateRecord) -> object:
     """Who is due since when. When jobs are looked at is no part of the log."""
-    return None if state.patience is None else (state.patience.line, state.patience.due)
+    return None if state.starvation is None else (state.starvation.line, state.starvation.due)

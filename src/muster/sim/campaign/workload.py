@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from muster.backends.fake import Script
+from muster.backends.fake import GangScript
 from muster.model.ids import GpuType, JobId, LevelName
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, MINUTE_MS
@@ -19,8 +19,8 @@ from muster.model.spec import (
     Parallelism,
     Retry,
     RetryCause,
-    Role,
-    TopologyWish,
+    RoleSpec,
+    TopologySpec,
 )
 from muster.sim.campaign.circumstances import GIB, TEAMS
 
@@ -34,7 +34,7 @@ class Submission:
     job: JobId
     spec: JobSpec
     held: bool
-    scripts: tuple[Script, ...]
+    scripts: tuple[GangScript, ...]
     """What the processes of each attempt do, where processes are simulated one by one."""
     work_ms: int
     """What there is to do, where gangs are simulated as a whole."""
@@ -66,7 +66,7 @@ def _spec(chance: Random, earlier: Sequence[JobId], cluster: ClusterSpec) -> Job
         priority=chance.choice((50, 50, 10, 90)),
         launch=chance.choice((Launch.PLAIN, Launch.TORCHFT)),
         parallelism=Parallelism(tensor=2 if kind == "tensor" else 1),
-        topology=_wish(chance, cluster.levels),
+        topology=_topology(chance, cluster.levels),
         max_duration_ms=chance.choice((20, 60, 120, 240)) * MINUTE_MS,
         checkpoint=_checkpoint(chance),
         preemptible=chance.random() < 0.85,
@@ -76,7 +76,7 @@ def _spec(chance: Random, earlier: Sequence[JobId], cluster: ClusterSpec) -> Job
     )
 
 
-def _roles(chance: Random, kind: str) -> tuple[Role, ...]:
+def _roles(chance: Random, kind: str) -> tuple[RoleSpec, ...]:
     request = _request(chance, kind)
     match kind:
         case "gang":
@@ -93,8 +93,8 @@ def _roles(chance: Random, kind: str) -> tuple[Role, ...]:
             return (_role("worker", 1, request),)
 
 
-def _role(name: str, low: int, request: Request, high: int = 0) -> Role:
-    return Role(name=name, workers_min=low, workers_max=max(low, high), request=request)
+def _role(name: str, low: int, request: Request, high: int = 0) -> RoleSpec:
+    return RoleSpec(name=name, workers_min=low, workers_max=max(low, high), request=request)
 
 
 def _request(chance: Random, kind: str) -> Request:
@@ -107,13 +107,13 @@ def _request(chance: Random, kind: str) -> Request:
     )
 
 
-def _wish(chance: Random, levels: tuple[LevelName, ...]) -> TopologyWish:
+def _topology(chance: Random, levels: tuple[LevelName, ...]) -> TopologySpec:
     if chance.random() < 0.75:
-        return TopologyWish()
+        return TopologySpec()
     level = chance.choice((*levels, LevelName("node")))
     if chance.random() < 0.5:
-        return TopologyWish(within=level)
-    return TopologyWish(prefer=level, relax_after_ms=chance.choice((0, HOUR_MS)))
+        return TopologySpec(within=level)
+    return TopologySpec(prefer=level, relax_after_ms=chance.choice((0, HOUR_MS)))
 
 
 def _checkpoint(chance: Random) -> CheckpointSpec | None:
@@ -141,11 +141,11 @@ def _array(chance: Random) -> ArraySpec:
     return ArraySpec(indices=tuple(range(chance.randint(2, 5))), concurrency=chance.choice((None, 1, 2)))
 
 
-def _script(chance: Random, spec: JobSpec, *, is_last: bool) -> Script:
+def _script(chance: Random, spec: JobSpec, *, is_last: bool) -> GangScript:
     """How one attempt goes. The last can be started, so that nobody is tried again for days."""
     outcome = chance.choice(("well", "well", "well", "code", "oom", "rank", "never", "unable"))
     stop_ms = chance.choice((0, 5_000, 40_000, 300_000, None))
-    return Script(
+    return GangScript(
         start_ms=chance.choice((0, 1_000, 30_000)),
         cannot_start=outcome == "unable" and not is_last,
         run_ms=None if outcome == "never" else chance.randint(1, 150) * MINUTE_MS,

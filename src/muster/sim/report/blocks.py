@@ -24,7 +24,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class TableCell:
     """One cell of a table."""
 
     text: str
@@ -41,7 +41,7 @@ class Table:
 
     title: str
     headings: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[TableCell]]
     words: int = 1
     """How many columns, from the left, hold words and not figures."""
     wide: bool = True
@@ -58,7 +58,7 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class FactList:
     """What is so, by name, and the command that shows it again."""
 
     facts: Sequence[tuple[str, str]]
@@ -81,7 +81,7 @@ class Panels:
     panels: Sequence[Panel]
 
 
-Block = Chart | Table | Prose | Facts | Panels
+Block = Chart | Table | Prose | FactList | Panels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-from muster.sim.report.blocks import Block, Cell, Chart, Facts, Panel, Panels, Prose, Section, Table
+from muster.sim.report.blocks import Block, Chart, FactList, Panel, Panels, Prose, Section, Table, TableCell
 
 
 def render(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
@@ -49,7 +49,7 @@ def _block(block: Block) -> str:
             return _table(block)
         case Prose():
             return _prose(block)
-        case Facts():
+        case FactList():
             return _facts(block)
         case Panels():
             return f'<div class="panels wide">{"".join(_panel(each) for each in block.panels)}</div>'
@@ -73,13 +73,13 @@ def _table(table: Table) -> str:
     return f'<figure class="{_width(table)}">{content}</figure>'
 
 
-def _row(row: Sequence[Cell], table: Table) -> str:
+def _row(row: Sequence[TableCell], table: Table) -> str:
     first, *rest = row
     cells = "".join(_cell(cell, _kind(place, table)) for place, cell in enumerate(rest, start=1))
     return f'<th scope="row" class="word" title="{escape(first.whole or first.text)}">{escape(first.text)}</th>{cells}'
 
 
-def _cell(cell: Cell, kind: str) -> str:
+def _cell(cell: TableCell, kind: str) -> str:
     mark = '<span class="star" title="best">★</span> ' if cell.best else ""
     detail = f"<small>{escape(cell.detail)}</small>" if cell.detail else ""
     text = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
@@ -95,7 +95,7 @@ def _prose(prose: Prose) -> str:
     return f'<ul class="prose {_width(prose)}">{items}</ul>'
 
 
-def _facts(block: Facts) -> str:
+def _facts(block: FactList) -> str:
     words = " ".join(f"<span>{escape(word)}</span>" for word in block.command.split(" "))
     command = f"<figcaption>To repeat it</figcaption><pre>{words}</pre>"
     return (

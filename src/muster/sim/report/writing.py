@@ -12,21 +12,21 @@ from muster.model.team import Team
 from muster.sim.fairness import rhos
 from muster.sim.measures import measures
 from muster.sim.outcome import Replay
-from muster.sim.report.about import About, about_section
 from muster.sim.report.blocks import Prose, Section
-from muster.sim.report.comparison import comparison, pairs
-from muster.sim.report.contender import MS_PER_S, Contender, distinct, labels, slots
-from muster.sim.report.distributions import distributions
-from muster.sim.report.fairness import fairness
-from muster.sim.report.gantt import gantt
-from muster.sim.report.groups import groups
+from muster.sim.report.figures.contender import MS_PER_S, Contender, distinct, labels, slots
+from muster.sim.report.figures.pairs import Pair
+from muster.sim.report.figures.sentences import against, alone
+from muster.sim.report.figures.wording import count_text, duration_text
 from muster.sim.report.page import render
-from muster.sim.report.pairs import Pair
-from muster.sim.report.sentences import against, alone
-from muster.sim.report.summary import summary_table
-from muster.sim.report.sweep import Sweep, sweep_section
-from muster.sim.report.timelines import timelines
-from muster.sim.report.wording import count_text, duration_text
+from muster.sim.report.sections.about import About, about_section
+from muster.sim.report.sections.comparison import comparison, pairs
+from muster.sim.report.sections.distributions import distributions
+from muster.sim.report.sections.fairness import fairness
+from muster.sim.report.sections.gantt import gantt
+from muster.sim.report.sections.groups import groups
+from muster.sim.report.sections.summary import summary_table
+from muster.sim.report.sections.sweep import Sweep, sweep_section
+from muster.sim.report.sections.timelines import timelines
 
 
 def write_report(

@@ -11,7 +11,7 @@ from pathlib import Path
 from muster.model.errors import Corrupted, Unavailable
 
 
-class Place:
+class DatabaseFiles:
     """The files of one database as they were when it was opened."""
 
     def __init__(self, path: Path, name: str) -> None:

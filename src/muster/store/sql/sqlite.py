@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from muster.locks import has_locked
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.limits import STORE_BUSY_MS, STORE_CHECKED_BYTES, STORE_READERS, STORE_WAL_BYTES
-from muster.store.sql.place import Place, is_same, stat_of
+from muster.store.sql.place import DatabaseFiles, is_same, stat_of
 from muster.store.sql.schema import metadata
 
 READ_AHEAD_BYTES = 1 << 20
@@ -49,7 +49,7 @@ class Sqlite:
             self._make_file()
         elif not self._path.exists():
             raise NotFound(f"there is no store at {self._path}; `muster up` makes one")
-        self._place = Place(self._path, self.name)
+        self._place = DatabaseFiles(self._path, self.name)
         self._file: int | None = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         """Kept open until all connections are closed. When a process closes a file by any descriptor, the kernel drops
         all locks that the process has on it: SQLite's too, and others would take the journal for left behind."""

@@ -9,7 +9,7 @@ from muster.model.access import Token
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, Corrupted, NotFound, Unauthenticated
 from muster.model.ids import TokenId
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.store.codec import decode_bindings, decode_names, encode
 from muster.store.sql.audit_trail import add_entries
 from muster.store.sql.database import Database
@@ -62,7 +62,7 @@ class SqlTokenStore:
             tree = made_with(token, [self._token(row) for row in rows])
             if not tree:
                 raise NotFound(f"there is no token {token}")
-            revoked = [each if each.revoked_ms is not None else changed(each, revoked_ms=at_ms) for each in tree]
+            revoked = [each if each.revoked_ms is not None else evolve(each, revoked_ms=at_ms) for each in tree]
             for before, after in zip(tree, revoked, strict=True):
                 if before != after:
                     connection.execute(update(table).where(table.c.id == after.id).values(_row(after)))

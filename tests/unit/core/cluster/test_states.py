@@ -1,6 +1,6 @@
 """How good a node is for a worker: what would be left, and whom that would serve."""
 
-from muster.core.cluster.states import Ask, FreeState, FreeStates, Hardware, Yardstick, remains
+from muster.core.cluster.states import Ask, FreeState, FreeStates, Hardware, ReferenceShape, remains
 from muster.model.ids import GpuType, PoolName
 
 H100 = GpuType("h100")
@@ -16,7 +16,7 @@ def a_state(whole: int, *partial: int, hardware: int = 0) -> FreeState:
     return FreeState(hardware, whole, tuple(sorted(partial)), PLENTY, PLENTY, PLENTY)
 
 
-def states(*marks: Yardstick, **fields: bool) -> FreeStates:
+def states(*marks: ReferenceShape, **fields: bool) -> FreeStates:
     made = FreeStates()
     made.number_of_hardware(
         Hardware(
@@ -49,7 +49,7 @@ def test_equal_states_have_one_number() -> None:
 
 
 def test_the_state_that_is_filled_to_the_brim_comes_first() -> None:
-    made = states(Yardstick(8000, None, 0, 0, 2), Yardstick(2000, None, 0, 0, 2))
+    made = states(ReferenceShape(8000, None, 0, 0, 2), ReferenceShape(2000, None, 0, 0, 2))
     numbers = {whole: made.number(a_state(whole)) for whole in (8, 4, 2)}
     order = [number for *_, number in made.ranked(an_ask(2000), 1)]
     assert order == [numbers[2], numbers[4], numbers[8]]
@@ -63,10 +63,10 @@ def test_a_measure_by_which_nothing_is_harmed_leaves_the_tightest_fit() -> None:
 
 def test_a_new_measure_changes_the_order() -> None:
     """A node with six free GPUs serves three pairs, or one six; taking a pair from it spoils the six."""
-    made = states(Yardstick(1000, None, 0, 0, 1))
+    made = states(ReferenceShape(1000, None, 0, 0, 1))
     six, three = made.number(a_state(6)), made.number(a_state(3))
     assert made.ranked(an_ask(2000), 1)[0][2] == three
-    made.measure_by([Yardstick(3000, None, 0, 0, 50)])
+    made.measure_by([ReferenceShape(3000, None, 0, 0, 50)])
     assert made.ranked(an_ask(2000), 1)[0][2] == six
 
 

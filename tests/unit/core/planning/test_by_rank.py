@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from muster.core.order.ranks import AttainedBands, Rank, ServiceLeft
 from muster.core.plan_lint import lint
 from muster.core.planning.by_rank import plan_by_rank
-from muster.core.ranks import AttainedBands, Rank, ServiceLeft
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.node import ClusterSpec
@@ -60,7 +60,7 @@ def test_the_one_with_most_left_to_do_leaves_and_its_gpu_is_promised() -> None:
     assert told(made) == [("longest", "new")]
     assert made.evictions[0].why is Why.TURN
     assert not made.starts
-    [hold] = made.holds
+    [hold] = made.promises
     assert (hold.job, hold.basis, hold.workers[0].gpus) == ("new", Basis.DEPARTURES, (1,))
     assert hold.start_ms == NOW_MS + 120_000
 
@@ -111,7 +111,7 @@ def test_two_short_jobs_share_the_place_of_one_that_leaves() -> None:
         [waits("one", long(1)), waits("two", long(2))],
     )
     assert told(made) == [("wide", "one")]
-    assert sorted(hold.job for hold in made.holds) == ["one", "two"]
+    assert sorted(hold.job for hold in made.promises) == ["one", "two"]
 
 
 def test_nobody_leaves_for_a_job_that_those_already_leaving_make_room_for() -> None:
@@ -124,15 +124,15 @@ def test_nobody_leaves_for_a_job_that_those_already_leaving_make_room_for() -> N
         [waits("new", long(1))],
     )
     assert not made.evictions
-    assert [(hold.job, hold.start_ms) for hold in made.holds] == [("new", NOW_MS + MINUTE_MS)]
+    assert [(hold.job, hold.start_ms) for hold in made.promises] == [("new", NOW_MS + MINUTE_MS)]
 
 
 def test_a_promise_stands_unchanged_until_the_victim_has_left() -> None:
     running, waiting = [runs("long", long(9), [("n1", [0])])], [waits("new", long(1))]
     first = planned(flat(1, gpus=1), running, waiting)
-    leaving = [runs("long", long(9), [("n1", [0])], leaving_by_ms=first.holds[0].start_ms)]
-    later = planned(flat(1, gpus=1), leaving, waiting, holds=first.holds, now_ms=NOW_MS + MINUTE_MS)
-    assert later.holds == first.holds
+    leaving = [runs("long", long(9), [("n1", [0])], leaving_by_ms=first.promises[0].start_ms)]
+    later = planned(flat(1, gpus=1), leaving, waiting, promises=first.promises, now_ms=NOW_MS + MINUTE_MS)
+    assert later.promises == first.promises
     assert not later.evictions
 
 
@@ -158,7 +158,7 @@ def test_a_gang_across_nodes_takes_the_worst_on_each() -> None:
     ]
     made = planned(flat(2, gpus=2), running, [waits("gang", long(3, gpus=1, workers=2))])
     assert sorted(told(made)) == [("long1", "gang"), ("long2", "gang")]
-    assert made.holds[0].nodes == ("n1", "n2")
+    assert made.promises[0].nodes == ("n1", "n2")
 
 
 def test_a_gang_that_stays_in_a_rack_takes_those_of_one_rack() -> None:

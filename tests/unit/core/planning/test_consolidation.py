@@ -3,7 +3,7 @@
 from typing import Any
 
 from muster.model.job import RunningJob
-from muster.model.plan import Hold
+from muster.model.plan import Promise
 from muster.model.policy import MINUTE_MS, Policy
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
@@ -28,7 +28,7 @@ def test_a_job_moves_so_that_a_gang_blocked_by_fragmentation_alone_can_start() -
     made = planned(fragmented())
     ((moved, gang, why),) = evicted(fragmented())
     assert (gang, why) == ("w", "consolidation")
-    holds: dict[str, Hold] = {hold.job: hold for hold in made.holds}
+    holds: dict[str, Promise] = {hold.job: hold for hold in made.promises}
     assert holds["w"].start_ms == holds[moved].start_ms == NOW_MS + 120_000
     assert holds["w"].nodes != holds[moved].nodes
 
@@ -80,7 +80,7 @@ def test_a_promise_of_an_earlier_cycle_is_not_moved_later_by_a_move() -> None:
     scenario = fragmented(4, hours=1.1, saved_hours_ago=0, grace_ms=30 * MINUTE_MS, policy=Policy(restart_cost_ms=1000))
     held = a_hold("w", [("n1", range(8))], in_hours=0.1)
     before = a_scenario(
-        scenario.cluster, running=scenario.running, waiting=scenario.waiting, policy=scenario.policy, holds=[held]
+        scenario.cluster, running=scenario.running, waiting=scenario.waiting, policy=scenario.policy, promises=[held]
     )
     assert promised(before)["w"][0] <= 6 * MINUTE_MS
 

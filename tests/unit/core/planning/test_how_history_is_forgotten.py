@@ -3,13 +3,13 @@
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.node import NodeState
-from muster.model.records import changed
+from muster.model.records import evolve
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, flat, runs, waits
 
 
 def test_a_node_that_came_back_is_as_good_as_one_that_was_never_away() -> None:
     first, second = a_node("n1", cpus=16), a_node("n2", cpus=8)
-    away = changed(first, state=NodeState.DRAINED)
+    away = evolve(first, state=NodeState.DRAINED)
     edited = Snapshot.of(a_scenario(a_cluster(away, second), waiting=[waits("w", a_job(gpus=1))]))
     edited.change_node(first)
     rebuilt = Snapshot.of(edited.scenario(NOW_MS))

@@ -6,16 +6,16 @@ from muster.model.ids import GpuType
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy
 from muster.model.resources import Request
-from muster.model.spec import Role
+from muster.model.spec import RoleSpec
 from tests.builders import a_cluster, a_job, a_node, a_scenario, flat, racks, runs, waits
 from tests.unit.core.outcomes import nodes_used, planned, promised, seats, started
 
 LONG: dict[str, Any] = {"hours": 100, "preemptible": False}
 
 
-def a_role(name: str, workers: int, *, gpus: float = 0, cpus: int = 0) -> Role:
+def a_role(name: str, workers: int, *, gpus: float = 0, cpus: int = 0) -> RoleSpec:
     request = Request(gpu_milli=round(gpus * 1000), cpu_milli=cpus * 1000)
-    return Role(name=name, workers_min=workers, workers_max=workers, request=request)
+    return RoleSpec(name=name, workers_min=workers, workers_max=workers, request=request)
 
 
 def blocks(*, racks_each: int = 2, nodes_each: int = 2) -> ClusterSpec:
@@ -82,7 +82,7 @@ def test_every_resource_of_a_worker_is_on_its_node() -> None:
 
 def test_memory_and_disk_limit_how_many_workers_share_a_node() -> None:
     request = Request(gpu_milli=1000, memory_bytes=60, disk_bytes=40)
-    roles = (Role(name="worker", workers_min=2, workers_max=2, request=request),)
+    roles = (RoleSpec(name="worker", workers_min=2, workers_max=2, request=request),)
     by_memory = a_cluster(a_node("n1", memory_bytes=100), a_node("n2", memory_bytes=100))
     by_disk = a_cluster(a_node("n1", disk_bytes=70), a_node("n2", disk_bytes=70))
     for cluster in (by_memory, by_disk):
@@ -320,7 +320,7 @@ def test_what_a_job_says_of_its_speed_outweighs_the_order_it_lists() -> None:
         gpu_types=(GpuType("a100"), GpuType("h100")),
         throughput=((GpuType("a100"), 500), (GpuType("h100"), 1000)),
     )
-    roles = (Role(name="worker", workers_min=1, workers_max=1, request=request),)
+    roles = (RoleSpec(name="worker", workers_min=1, workers_max=1, request=request),)
     assert nodes_used(a_scenario(mixed("a100", "h100"), waiting=[waits("w", a_job(roles=roles))])) == ["n2"]
 
 

@@ -8,7 +8,7 @@ from muster.model.ids import TierName
 from muster.model.limits import NEXT_CYCLE_MS, PREEMPTORS_MAX
 from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, resized, started
@@ -38,7 +38,7 @@ def test_nobody_takes_the_place_of_an_equal_or_a_better(tier: str, victim_tier: 
 
 def test_a_preemptor_waits_on_the_gpus_of_its_victim_until_it_is_gone() -> None:
     scenario = against("production", checkpoint=True, grace_ms=90_000)
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert (hold.job, hold.start_ms - NOW_MS, hold.nodes, hold.basis) == ("w", 90_000, ("n1",), Basis.DEPARTURES)
     assert started(scenario) == []
 
@@ -306,7 +306,7 @@ def test_a_victim_that_a_later_victim_makes_superfluous_may_stay() -> None:
     running = [
         runs("small", spec, [("n2", range(4))], saved_hours_ago=0.01),
         runs("firm", a_job(gpus=4, preemptible=False), [("n2", range(4, 8))]),
-        runs("large", changed(spec, roles=a_job(gpus=12).roles), [("n1", range(12))], saved_hours_ago=0.9),
+        runs("large", evolve(spec, roles=a_job(gpus=12).roles), [("n1", range(12))], saved_hours_ago=0.9),
     ]
     cluster = flat(1, gpus=12)
     cluster = type(cluster)(nodes=(*cluster.nodes, flat(2).nodes[1]))
@@ -318,7 +318,7 @@ def test_a_role_that_has_room_does_not_hide_the_victims_that_another_role_needs(
     """The trainer fits on the free h100; only the helper, which wants an a100, needs a victim."""
     cluster = a_cluster(a_node("n1"), a_node("n2", gpu_type="a100"))
     roles = tuple(
-        changed(a_job(gpus=8, gpu_type=kind).roles[0], name=name)
+        evolve(a_job(gpus=8, gpu_type=kind).roles[0], name=name)
         for name, kind in (("trainer", "h100"), ("helper", "a100"))
     )
     running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])]

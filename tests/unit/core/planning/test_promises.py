@@ -6,10 +6,10 @@ import pytest
 
 from muster.model.ids import TierName
 from muster.model.job import RunningJob
-from muster.model.limits import HOLDS, OVERDUE_MARGIN_MS, STARVING_PER_CYCLE
+from muster.model.limits import OVERDUE_MARGIN_MS, PROMISES, STARVING_PER_CYCLE
 from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, seats, started
@@ -129,10 +129,10 @@ def test_the_cycle_comes_back_when_a_job_begins_to_starve() -> None:
 
 
 def test_no_more_promises_are_made_than_can_be_kept_in_mind() -> None:
-    policy = Policy(hold_depth=HOLDS + 9)
-    waiting = [waits(f"w{at:03}", a_job(gpus=8, hours=1)) for at in range(HOLDS + 9)]
+    policy = Policy(hold_depth=PROMISES + 9)
+    waiting = [waits(f"w{at:03}", a_job(gpus=8, hours=1)) for at in range(PROMISES + 9)]
     scenario = a_scenario(flat(1), running=[busy()], waiting=waiting, policy=policy)
-    assert len(promised(scenario)) == HOLDS
+    assert len(promised(scenario)) == PROMISES
 
 
 def test_a_job_that_only_its_quota_stops_is_promised_nothing_before_it_starves() -> None:
@@ -161,13 +161,13 @@ def test_the_cycle_comes_back_when_a_promise_is_due() -> None:
 def held(*holds: Any, waiting: Any = None, running: Any = (), cluster: Any = None, **fields: Any) -> Scenario:
     """`w` was promised something in an earlier cycle."""
     jobs = waiting or [waits("w", a_job(gpus=8, hours=4), hours_ago=5)]
-    return a_scenario(cluster or flat(2), running=running, waiting=jobs, holds=holds, **fields)
+    return a_scenario(cluster or flat(2), running=running, waiting=jobs, promises=holds, **fields)
 
 
 def test_a_promise_stands_unchanged_while_it_can_be_kept() -> None:
     mine = a_hold("w", [("n2", range(8))], in_hours=2)
     scenario = held(mine, running=[busy("n1", hours=9), busy("n2", job_id="r2")])
-    assert planned(scenario).holds == (mine,)
+    assert planned(scenario).promises == (mine,)
 
 
 def test_a_promised_job_starts_earlier_when_its_gpus_come_free_earlier() -> None:
@@ -186,7 +186,7 @@ def test_a_promise_does_not_move_for_a_job_submitted_later() -> None:
         *(waits(f"late{at}", a_job(gpus=2, priority=100, hours=9), hours_ago=0) for at in range(4)),
     ]
     scenario = held(mine, waiting=waiting, cluster=flat(1), running=[busy(gpus=4)])
-    assert planned(scenario).holds[0] == mine
+    assert planned(scenario).promises[0] == mine
     assert started(scenario) == []
 
 
@@ -195,7 +195,7 @@ def test_a_promise_moves_for_a_higher_tier_and_the_job_is_told() -> None:
     waiting = [waits("w", a_job(gpus=8)), waits("top", a_job(gpus=4, tier="production", hours=9), hours_ago=0)]
     scenario = held(mine, waiting=waiting, cluster=flat(1), running=[busy(gpus=4)])
     assert started(scenario) == ["top"]
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert hold.start_ms == NOW_MS + 9 * HOUR_MS
     assert "more urgent" in hold.moved_because
 
@@ -204,7 +204,7 @@ def test_a_promise_moves_for_a_higher_tier_and_the_job_is_told() -> None:
 def test_a_promise_moves_when_its_node_is_lost_and_the_job_is_told_which(ill: dict[str, Any]) -> None:
     cluster = a_cluster(a_node("n1", **ill), a_node("n2"))
     scenario = held(a_hold("w", [("n1", range(8))], in_hours=1), cluster=cluster, running=[busy("n2")])
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert (hold.nodes, hold.start_ms - NOW_MS) == (("n2",), 2 * HOUR_MS)
     assert hold.moved_because == "node n1 no longer takes work"
 
@@ -217,7 +217,7 @@ def test_a_promise_on_a_gpu_that_went_bad_moves() -> None:
 
 def test_a_promise_on_a_node_that_is_gone_moves_and_the_job_is_told() -> None:
     scenario = held(a_hold("w", [("gone", range(8))], in_hours=1), cluster=flat(1), running=[busy()])
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert (hold.nodes, hold.moved_because) == (("n1",), "a node it was promised is gone")
 
 
@@ -240,7 +240,7 @@ def test_a_job_that_outstays_its_time_on_promised_gpus_is_told_to_leave() -> Non
     overdue = runs("r", a_job(gpus=8, hours=1), [("n1", range(8))], hours_ago=1)
     scenario = held(a_hold("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[overdue])
     assert evicted(scenario) == [("r", "w", "hold")]
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert hold.start_ms <= NOW_MS + OVERDUE_MARGIN_MS
     assert hold.moved_because == "a job outstays its time on the promised GPUs"
 
@@ -259,9 +259,9 @@ def test_a_promise_that_is_due_and_stopped_by_quota_stands_as_due_now() -> None:
         teams=[a_team("a", limit={"*": 8})],
         running=[busy("n1", team="a", hours=5)],
         waiting=[waits("w", a_job(gpus=8, team="a"), hours_ago=30)],
-        holds=[a_hold("w", [("n2", range(8))], in_hours=-0.5)],
+        promises=[a_hold("w", [("n2", range(8))], in_hours=-0.5)],
     )
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert hold.start_ms == NOW_MS + 4 * HOUR_MS
     assert "changed quota" in hold.moved_because
 
@@ -270,7 +270,7 @@ def test_a_job_that_is_being_moved_keeps_its_new_place() -> None:
     moving = runs("m", a_job(gpus=8, checkpoint=True), [("n1", range(8))], leaving_by_ms=NOW_MS + 60_000)
     mine = a_hold("m", [("n2", range(8))], in_hours=1 / 60, basis=Basis.DEPARTURES)
     scenario = held(mine, running=[moving], waiting=[waits("w", a_job(gpus=8, workers=1, hours=9))])
-    assert mine in planned(scenario).holds
+    assert mine in planned(scenario).promises
     assert started(scenario) == []
 
 
@@ -309,9 +309,9 @@ def test_many_promises_at_different_times_still_let_short_jobs_in_front() -> Non
 def test_a_gang_that_waits_for_its_rack_is_promised_the_rack_or_a_later_wider_place() -> None:
     running = [busy("r1-n1", hours=2), busy("r1-n2", job_id="r2", hours=4)]
     patient = waits("w", a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=9 * HOUR_MS), hours_ago=1)
-    hasty = changed(patient, spec=a_job(gpus=8, workers=2, prefer="rack"))
+    hasty = evolve(patient, spec=a_job(gpus=8, workers=2, prefer="rack"))
     cluster = racks(2, 2)
-    cluster = changed(cluster, nodes=cluster.nodes[:3])
+    cluster = evolve(cluster, nodes=cluster.nodes[:3])
     assert promised(a_scenario(cluster, running=running, waiting=[patient])) == {"w": (3 * HOUR_MS, ("r1-n1", "r1-n2"))}
     assert promised(a_scenario(cluster, running=running, waiting=[hasty])) == {"w": (HOUR_MS, ("r1-n1", "r2-n1"))}
 

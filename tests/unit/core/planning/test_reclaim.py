@@ -6,7 +6,7 @@ from muster.checker import violations
 from muster.model.ids import TierName
 from muster.model.job import WaitingJob
 from muster.model.policy import HOUR_MS, MINUTE_MS, Tier
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.team import Team
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
@@ -111,9 +111,9 @@ def test_a_guarantee_comes_back_from_jobs_that_nobody_else_can_stop(tier: str) -
 
 
 def test_a_protected_borrower_has_its_minimum_run_time() -> None:
-    young = changed(seized(*claims(1)), now_ms=NOW_MS - 55 * MINUTE_MS)
+    young = evolve(seized(*claims(1)), now_ms=NOW_MS - 55 * MINUTE_MS)
     assert evicted(young) == []
-    assert len(evicted(changed(young, now_ms=NOW_MS - 50 * MINUTE_MS))) == 1
+    assert len(evicted(evolve(young, now_ms=NOW_MS - 50 * MINUTE_MS))) == 1
 
 
 def test_whoever_may_be_stopped_anyway_goes_before_the_protected_and_those_from_the_lowest_tier_up() -> None:
@@ -140,12 +140,12 @@ def test_a_team_that_borrows_stops_nobody_inside_a_guarantee_whatever_its_tier()
 
 def test_where_tiers_are_bound_to_nobody_a_tier_comes_before_a_guarantee() -> None:
     running = [runs(f"l{gpu}", a_job(team="large", tier="exploratory"), [("n1", [gpu])]) for gpu in range(8)]
-    unbound = [changed(team, tiers=None) for team in UNEQUAL]
+    unbound = [evolve(team, tiers=None) for team in UNEQUAL]
     gang = waits("w", a_job(team="small", tier="production", gpus=8))
     scenario = a_scenario(flat(1), teams=unbound, running=running, waiting=[gang])
     assert [why for _, _, why in evicted(scenario)] == ["tier"] * 8
     assert not violations(scenario, planned(scenario))
-    assert evicted(changed(scenario, teams=tuple(UNEQUAL))) == []
+    assert evicted(evolve(scenario, teams=tuple(UNEQUAL))) == []
 
 
 def test_nobody_whose_turn_is_over_leaves_his_guarantee_to_a_team_that_borrows() -> None:
@@ -155,16 +155,16 @@ def test_nobody_whose_turn_is_over_leaves_his_guarantee_to_a_team_that_borrows()
     fresh = [waits("w", a_job(team="small"))]
     scenario = a_scenario(flat(1), teams=teams, running=running, waiting=fresh, turn_ms=HOUR_MS)
     assert evicted(scenario) == []
-    assert [why for _, _, why in evicted(changed(scenario, teams=()))] == ["turn"]
+    assert [why for _, _, why in evicted(evolve(scenario, teams=()))] == ["turn"]
 
 
 def test_a_promise_inside_a_guarantee_stands_before_a_higher_tier_that_would_borrow() -> None:
     running = [runs(f"s{gpu}", a_job(team="small", hours=2, tier="production"), [("n1", [gpu])]) for gpu in range(8)]
-    young = [changed(job, started_ms=NOW_MS - MINUTE_MS) for job in running]
+    young = [evolve(job, started_ms=NOW_MS - MINUTE_MS) for job in running]
     scenario = a_scenario(flat(1), teams=UNEQUAL, running=young, waiting=claims(1))
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     attack = [waits(f"a{at}", a_job(team="small", tier="production")) for at in range(3)]
-    ended = changed(
-        scenario, holds=(hold,), running=tuple(young[1:]), waiting=(*scenario.waiting, *attack), now_ms=NOW_MS + 1
+    ended = evolve(
+        scenario, promises=(hold,), running=tuple(young[1:]), waiting=(*scenario.waiting, *attack), now_ms=NOW_MS + 1
     )
     assert started(ended) == ["w0"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster.core.planning.desk import Desk
-from muster.core.planning.keeping import keep_promises, promises_by_tier
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.promise_renewal import promises_by_tier, renew_promises
 from muster.core.planning.promises import earliest
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
@@ -23,15 +23,15 @@ def opening_ms(limit_ms: int, before_ms: int) -> int | None:
             waits("big", a_job(gpus=8, hours=1)),
             waits("w", a_job(gpus=8, hours=limit_ms / HOUR_MS)),
         ],
-        holds=[a_hold("big", [("n1", range(8))], in_hours=3)],
+        promises=[a_hold("big", [("n1", range(8))], in_hours=3)],
     )
-    desk = Desk(Snapshot.of(scenario), NOW_MS)
-    for tier, jobs in promises_by_tier(desk).items():
-        keep_promises(desk, tier, jobs)
-    assert list(desk.promises) == ["big"]
-    job = desk.snapshot.queue.jobs[JobId("w")]
-    group = desk.snapshot.queue.class_of[job.id]
-    found = earliest(desk, job, group.gang, group.limit_ms, NOW_MS + before_ms)
+    draft = PlanDraft(Snapshot.of(scenario), NOW_MS)
+    for tier, jobs in promises_by_tier(draft).items():
+        renew_promises(draft, tier, jobs)
+    assert list(draft.promises) == ["big"]
+    job = draft.snapshot.queue.jobs[JobId("w")]
+    group = draft.snapshot.queue.class_of[job.id]
+    found = earliest(draft, job, group.gang, group.limit_ms, NOW_MS + before_ms)
     return None if found is None else found.start_ms - NOW_MS
 
 

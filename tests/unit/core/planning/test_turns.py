@@ -11,7 +11,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import with_dues
@@ -43,7 +43,7 @@ def test_a_job_whose_turn_is_over_gives_way_to_one_that_never_ran() -> None:
     scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))])
     made = planned(scenario)
     assert [(eviction.job, eviction.for_job, eviction.why) for eviction in made.evictions] == [("old", "new", Why.TURN)]
-    assert [(hold.job, hold.basis) for hold in made.holds] == [("new", Basis.DEPARTURES)]
+    assert [(hold.job, hold.basis) for hold in made.promises] == [("new", Basis.DEPARTURES)]
 
 
 @pytest.mark.parametrize(("ran_ms", "leaves"), [(TURN_MS, {"old": "new"}), (TURN_MS - 1, {})])
@@ -157,17 +157,17 @@ def test_the_last_free_gpus_are_kept_from_jobs_that_gave_way() -> None:
 def test_a_distant_promise_does_not_keep_its_job_from_taking_a_turn() -> None:
     running = [long_runner("a", "n1", range(4)), long_runner("b", "n1", range(4, 8))]
     first = planned(full(*running, waiting=[waits("gang", a_job(gpus=8))], turn_ms=None))
-    assert [(hold.job, hold.basis) for hold in first.holds] == [("gang", Basis.LIMITS)]
-    then = full(*running, waiting=[waits("gang", a_job(gpus=8))], holds=first.holds)
+    assert [(hold.job, hold.basis) for hold in first.promises] == [("gang", Basis.LIMITS)]
+    then = full(*running, waiting=[waits("gang", a_job(gpus=8))], promises=first.promises)
     assert told(then) == {"a": "gang", "b": "gang"}
 
 
 def test_no_promise_is_made_that_comes_due_after_everybody_had_his_turn() -> None:
     young = long_runner("young", "n1", range(8), hours_ago=1)
-    assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).holds == ()
+    assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).promises == ()
     soon_over = runs("short", a_job(gpus=8, hours=1.5), [("n1", range(8))], hours_ago=1)
     assert [
-        hold.start_ms - NOW_MS for hold in planned(full(soon_over, waiting=[waits("new", a_job(gpus=8))])).holds
+        hold.start_ms - NOW_MS for hold in planned(full(soon_over, waiting=[waits("new", a_job(gpus=8))])).promises
     ] == [HOUR_MS // 2]
 
 
@@ -202,7 +202,7 @@ def test_where_teams_were_declared_who_is_ahead_of_its_share_gives_way_first() -
         teams=(a_team("calm"), a_team("busy")),
     )
     assert told_with_dues(scenario) == ["large"]
-    assert told_with_dues(changed(scenario, teams=())) == ["small"]
+    assert told_with_dues(evolve(scenario, teams=())) == ["small"]
 
 
 def test_a_situation_as_plain_values_is_decided_alike_where_what_is_due_comes_with_it() -> None:
@@ -245,7 +245,7 @@ def test_several_who_can_afford_it_leave_rather_than_one_that_was_never_kept_wai
 
 def test_a_distant_start_is_promised_where_nobody_who_runs_can_resume() -> None:
     stubborn = runs("stubborn", a_job(gpus=8, hours=9), [("n1", range(8))])
-    assert [hold.job for hold in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).holds] == ["new"]
+    assert [hold.job for hold in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).promises] == ["new"]
 
 
 def test_a_job_that_gave_way_and_whose_promise_broke_gets_another_although_nothing_is_free() -> None:
@@ -257,5 +257,5 @@ def test_a_job_that_gave_way_and_whose_promise_broke_gets_another_although_nothi
         waits(name, a_job(gpus=8, checkpoint=True), attained_gpu_ms=HOUR_MS, requeued=True) for name in ("other", "w")
     ]
     promised = a_hold("w", [("n1", range(8))], in_hours=1)
-    made = planned(a_scenario(flat(2), running=stays, waiting=gave_way, holds=[promised], turn_ms=TURN_MS))
-    assert [(hold.job, hold.start_ms - NOW_MS) for hold in made.holds] == [("w", 2 * HOUR_MS)]
+    made = planned(a_scenario(flat(2), running=stays, waiting=gave_way, promises=[promised], turn_ms=TURN_MS))
+    assert [(hold.job, hold.start_ms - NOW_MS) for hold in made.promises] == [("w", 2 * HOUR_MS)]

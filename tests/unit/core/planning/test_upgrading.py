@@ -11,7 +11,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType, JobId, PoolName, TeamPath, TierName
 from muster.model.job import RunningJob
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, started
@@ -68,7 +68,7 @@ def test_nobody_moves_to_a_type_that_the_job_does_not_accept() -> None:
 
 def test_the_policy_may_forbid_it() -> None:
     for is_allowed in (False, True):
-        assert evicted(slow_only(policy=changed(KNOWN, consolidation=is_allowed))) == [MOVE] * is_allowed
+        assert evicted(slow_only(policy=evolve(KNOWN, consolidation=is_allowed))) == [MOVE] * is_allowed
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_the_policy_may_forbid_it() -> None:
     ids=["cannot resume", "never saved itself", "not preemptible", "its tier is not", "leaves", "began just now"],
 )
 def test_nobody_moves_who_may_not_be_told_to_leave(job: RunningJob) -> None:
-    policy = changed(KNOWN, restart_cost_ms=0)
+    policy = evolve(KNOWN, restart_cost_ms=0)
     assert evicted(slow_only(job, policy=policy)) == []
     assert evicted(slow_only(on_slow(), policy=policy)) == [MOVE]
 
 
 def test_a_move_must_save_more_than_it_costs() -> None:
     """Three quarters of an hour saved; twice what a restart costs, or three times."""
-    dear = changed(KNOWN, restart_cost_ms=20 * MINUTE_MS)
+    dear = evolve(KNOWN, restart_cost_ms=20 * MINUTE_MS)
     assert len(evicted(slow_only(policy=dear))) == 1
-    assert evicted(slow_only(policy=changed(dear, consolidation_gain_milli=3000))) == []
+    assert evicted(slow_only(policy=evolve(dear, consolidation_gain_milli=3000))) == []
 
 
 def test_what_was_not_saved_counts_as_cost() -> None:
@@ -108,7 +108,7 @@ def test_who_is_about_to_reach_its_limit_stays() -> None:
 
 def test_all_the_time_that_a_job_has_run_counts() -> None:
     """Half an hour in this attempt, four hours before."""
-    policy = changed(KNOWN, restart_cost_ms=20 * MINUTE_MS)
+    policy = evolve(KNOWN, restart_cost_ms=20 * MINUTE_MS)
     assert evicted(slow_only(on_slow(hours_ago=0.5), policy=policy)) == []
     assert len(evicted(slow_only(on_slow(hours_ago=0.5, attained_gpu_ms=16 * HOUR_MS), policy=policy))) == 1
 
@@ -164,7 +164,7 @@ def test_two_moves_do_not_share_what_a_limit_leaves_for_one() -> None:
 
 
 def test_a_team_loses_no_more_jobs_in_an_hour_than_it_may() -> None:
-    policy = changed(KNOWN, preemptions_per_team_hour=2)
+    policy = evolve(KNOWN, preemptions_per_team_hour=2)
     told = ((TeamPath("default"), 1),)
     running = [on_slow("a"), on_slow("b", first=4)]
     assert len(evicted(a_scenario(FAST_AND_SLOW, running=running, policy=policy, recent_preemptions=told))) == 1
@@ -174,7 +174,7 @@ def test_the_job_starts_where_it_was_promised_and_moves_no_more() -> None:
     snapshot = Snapshot.of(slow_only())
     moved = plan(snapshot, NOW_MS)
     snapshot.leaving(JobId("j"), NOW_MS + 120_000)
-    snapshot.hold(moved.holds)
+    snapshot.promise(moved.promises)
     assert not plan(snapshot, NOW_MS).changes_anything
     spec = snapshot.finish(JobId("j")).spec
     snapshot.enqueue(waits("j", spec, requeued=True, attained_gpu_ms=4 * HOUR_MS))
@@ -193,7 +193,7 @@ def test_a_plan_is_made_again_when_a_move_may_begin_to_pay() -> None:
     wake_ms = planned(slow_only(job)).wake_ms
     assert wake_ms is not None
     assert 800_000 < wake_ms - job.started_ms < 802_000
-    assert evicted(changed(slow_only(changed(job, checkpointed_ms=wake_ms)), now_ms=wake_ms)) != []
+    assert evicted(evolve(slow_only(evolve(job, checkpointed_ms=wake_ms)), now_ms=wake_ms)) != []
 
 
 def test_a_save_calls_for_a_plan_where_faster_gpus_are_free() -> None:

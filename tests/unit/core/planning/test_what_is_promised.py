@@ -4,7 +4,7 @@ from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import (
     NOW_MS,
@@ -39,9 +39,9 @@ def test_a_later_promise_leaves_an_older_one_its_quota() -> None:
             waits("older", a_job(gpus=8, team="a"), hours_ago=30),
             waits("younger", a_job(gpus=8, team="a", hours=4)),
         ],
-        holds=[a_hold("older", [("n1", range(8))], in_hours=5)],
+        promises=[a_hold("older", [("n1", range(8))], in_hours=5)],
     )
-    promised = [(hold.job, hold.start_ms) for hold in planned(scenario).holds]
+    promised = [(hold.job, hold.start_ms) for hold in planned(scenario).promises]
     assert ("older", NOW_MS + 5 * HOUR_MS) in promised
     assert ("younger", NOW_MS + 2 * HOUR_MS) not in promised
 
@@ -52,7 +52,7 @@ def test_a_gang_that_still_waits_for_its_rack_does_not_start_early_across_racks(
         scenario = a_scenario(
             racks(2, 1),
             waiting=[waits("p", spec, hours_ago=1)],
-            holds=[a_hold("p", [("r1-n1", range(8)), ("r2-n1", range(8))], in_hours=1)],
+            promises=[a_hold("p", [("r1-n1", range(8)), ("r2-n1", range(8))], in_hours=1)],
         )
         assert [start.job for start in planned(scenario).starts] == starts
 
@@ -63,7 +63,7 @@ def test_a_job_that_starts_is_not_reported_as_blocked() -> None:
         policy=Policy(hold_depth=0),
         running=[runs("r", a_job(gpus=4, hours=2), [("n1", range(4))])],
         waiting=[waits("young", a_job(gpus=4, priority=90)), waits("old", a_job(gpus=4, priority=10), hours_ago=5)],
-        holds=[a_hold("old", [("n1", range(4))], in_hours=1)],
+        promises=[a_hold("old", [("n1", range(4))], in_hours=1)],
     )
     made = planned(scenario)
     assert [entry.job for entry in made.starts] == ["old"]
@@ -81,7 +81,7 @@ def test_a_promised_job_starts_even_when_the_cycle_comes_a_moment_late() -> None
     scenario = a_scenario(
         flat(1),
         waiting=[waits("first", a_job(gpus=8, hours=3), hours_ago=5), waits("second", a_job(gpus=8, hours=3))],
-        holds=[
+        promises=[
             a_hold("first", [("n1", range(8))], in_hours=-0.01),
             a_hold("second", [("n1", range(8))], in_hours=2.99),
         ],
@@ -95,7 +95,7 @@ def test_a_gang_that_must_stay_on_one_node_is_promised_a_start() -> None:
         running=[runs("r", a_job(gpus=8, hours=3), [("n1", range(8))])],
         waiting=[waits("w", a_job(gpus=8, within="node"))],
     )
-    assert [hold.job for hold in planned(scenario).holds] == ["w"]
+    assert [hold.job for hold in planned(scenario).promises] == ["w"]
 
 
 def test_a_promised_gang_of_shares_waits_until_its_gpu_has_room_for_all_of_them() -> None:
@@ -105,7 +105,7 @@ def test_a_promised_gang_of_shares_waits_until_its_gpu_has_room_for_all_of_them(
         flat(1, gpus=1),
         running=[runs("r", a_job(gpus=0.5, hours=2), [("n1", (0,))], hours_ago=1)],
         waiting=[waits("w", shares)],
-        holds=[changed(hold, workers=tuple(changed(worker, share_milli=500) for worker in hold.workers))],
+        promises=[evolve(hold, workers=tuple(evolve(worker, share_milli=500) for worker in hold.workers))],
     )
     assert not planned(scenario).starts
 
@@ -130,7 +130,7 @@ def test_a_preemptor_that_starts_only_after_its_victims_left_takes_no_promised_q
         ],
         waiting=[waits("first", first), waits("second", second)],
     )
-    promised = {str(hold.job): hold.start_ms - NOW_MS for hold in planned(scenario).holds}
+    promised = {str(hold.job): hold.start_ms - NOW_MS for hold in planned(scenario).promises}
     assert promised["first"] == HOUR_MS // 2
     assert promised["second"] >= HOUR_MS + HOUR_MS // 2
 
@@ -140,12 +140,12 @@ def test_a_soft_wish_that_relaxes_before_anything_ends_is_promised_that_moment()
     running = [runs("r", a_job(gpus=8, hours=9, preemptible=False), [("r1-n2", range(8))])]
     cluster = a_cluster(*racks(1, 2).nodes, a_node("r2-n1", domains=("r2",)), levels=("rack",))
     scenario = a_scenario(cluster, running=running, waiting=[waits("w", wish, hours_ago=1)])
-    assert [(hold.job, hold.start_ms) for hold in planned(scenario).holds] == [("w", NOW_MS + HOUR_MS)]
+    assert [(hold.job, hold.start_ms) for hold in planned(scenario).promises] == [("w", NOW_MS + HOUR_MS)]
 
 
 def test_the_cycle_comes_back_when_the_first_of_equal_wishes_relaxes_whoever_is_ahead() -> None:
     wish = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
-    waiting = [waits("ahead", changed(wish, priority=90), hours_ago=0.5), waits("older", wish, hours_ago=1.5)]
+    waiting = [waits("ahead", evolve(wish, priority=90), hours_ago=0.5), waits("older", wish, hours_ago=1.5)]
     made = planned(a_scenario(racks(2, 1), waiting=waiting, policy=Policy(hold_depth=0)))
     assert made.wake_ms == NOW_MS + HOUR_MS // 2
 
@@ -156,7 +156,7 @@ def test_a_job_that_gets_victims_for_a_lost_promise_is_told_why_it_moved() -> No
         cluster,
         running=[runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])],
         waiting=[waits("w", a_job(gpus=8))],
-        holds=[a_hold("w", [("n1", range(8))], in_hours=1)],
+        promises=[a_hold("w", [("n1", range(8))], in_hours=1)],
     )
-    (hold,) = planned(scenario).holds
+    (hold,) = planned(scenario).promises
     assert hold.moved_because == "node n1 no longer takes work"

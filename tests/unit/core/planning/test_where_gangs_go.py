@@ -7,7 +7,7 @@ from muster.core.snapshot import Snapshot
 from muster.model.policy import Packing, Policy
 from muster.model.resources import Request
 from muster.model.scenario import Scenario
-from muster.model.spec import Role
+from muster.model.spec import RoleSpec
 from tests.builders import a_cluster, a_job, a_node, a_scenario, waits
 
 
@@ -35,8 +35,8 @@ def test_a_gang_that_fits_in_a_healthy_rack_is_not_put_into_a_tighter_one_with_a
 
 def test_two_roles_that_fit_together_on_an_empty_cluster_start() -> None:
     """The GPU role fits both nodes, the CPU role only one: the first must leave room for the second."""
-    trainer = Role(name="trainer", workers_min=1, workers_max=1, request=Request(gpu_milli=8000, cpu_milli=1000))
-    loader = Role(name="loader", workers_min=1, workers_max=1, request=Request(cpu_milli=64_000))
+    trainer = RoleSpec(name="trainer", workers_min=1, workers_max=1, request=Request(gpu_milli=8000, cpu_milli=1000))
+    loader = RoleSpec(name="loader", workers_min=1, workers_max=1, request=Request(cpu_milli=64_000))
     cluster = a_cluster(a_node("n1", cpus=64), a_node("n2", cpus=16))
     scenario = a_scenario(cluster, waiting=[waits("p", a_job(roles=(trainer, loader)))])
     assert nodes_of_the_only_start(scenario) == ["n2", "n1"]
@@ -54,7 +54,7 @@ def test_a_gang_that_is_too_large_for_a_node_gets_empty_ones_where_nodes_are_pac
 
 def test_roles_may_share_nodes_with_each_other_where_nodes_are_packed_as_elsewhere() -> None:
     roles = tuple(
-        Role(name=name, workers_min=3, workers_max=3, request=Request(gpu_milli=4000)) for name in ("left", "right")
+        RoleSpec(name=name, workers_min=3, workers_max=3, request=Request(gpu_milli=4000)) for name in ("left", "right")
     )
     cluster = a_cluster(*(a_node(name, gpus=8) for name in ("n1", "n2", "n3")))
     waiting = [waits("p", a_job(roles=roles))]

@@ -8,7 +8,7 @@ from muster.model.ids import GpuType, TierName
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan
 from muster.model.policy import HOUR_MS, Policy
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
 from tests.unit.core.outcomes import with_dues
@@ -60,7 +60,7 @@ def test_who_gave_way_waits_when_the_mover_takes_the_last_gpus() -> None:
 
 @pytest.mark.parametrize(
     "waiting",
-    [waits("new", a_job(gpus=4, team="b")), changed(GAVE_WAY, starved=True)],
+    [waits("new", a_job(gpus=4, team="b")), evolve(GAVE_WAY, starved=True)],
     ids=["never ran", "has starved"],
 )
 def test_nobody_moves_in_front_of_one_who_has_a_right_to_the_fast_gpus(waiting: WaitingJob) -> None:
@@ -71,7 +71,7 @@ def test_nobody_moves_in_front_of_one_who_has_a_right_to_the_fast_gpus(waiting: 
 def test_without_declared_teams_who_gave_way_comes_first() -> None:
     scenario = situation(on_slow("late", 0, hours_ago=5))
     assert moved(scenario) == ["late"]
-    assert moved(changed(scenario, teams=())) == []
+    assert moved(evolve(scenario, teams=())) == []
 
 
 def test_who_is_latest_moves_first() -> None:
@@ -82,15 +82,15 @@ def test_who_is_latest_moves_first() -> None:
 
 
 def test_who_is_late_also_comes_before_those_of_lower_tiers_that_gave_way() -> None:
-    below = changed(GAVE_WAY, spec=changed(GAVE_WAY.spec, tier=TierName("exploratory")))
+    below = evolve(GAVE_WAY, spec=evolve(GAVE_WAY.spec, tier=TierName("exploratory")))
     assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(below,))) == ["late"]
 
 
 def test_who_is_late_does_not_come_before_those_of_higher_tiers() -> None:
-    spec = changed(on_slow("late", 0, hours_ago=5).spec, tier=TierName("exploratory"))
-    late = changed(on_slow("late", 0, hours_ago=5), spec=spec)
+    spec = evolve(on_slow("late", 0, hours_ago=5).spec, tier=TierName("exploratory"))
+    late = evolve(on_slow("late", 0, hours_ago=5), spec=spec)
     assert moved(situation(late)) == []
-    below = changed(GAVE_WAY, spec=changed(GAVE_WAY.spec, tier=TierName("exploratory")))
+    below = evolve(GAVE_WAY, spec=evolve(GAVE_WAY.spec, tier=TierName("exploratory")))
     assert moved(situation(late, waiting=(below,))) == ["late"]
 
 
@@ -99,8 +99,8 @@ def test_who_is_in_time_does_not_move_before_those_that_gave_way() -> None:
     in_time = on_slow("in time", 0, hours_ago=3, gpus=8)
     roomy = a_cluster(a_node("f", gpu_type="h100", gpus=8), a_node("s", gpu_type="k80", gpus=12))
     others = [runs(f"r{n}", a_job(gpus=1, team="a"), [("s", range(8 + n, 9 + n))], hours_ago=3) for n in range(3)]
-    back = changed(GAVE_WAY, submitted_ms=NOW_MS - 9 * HOUR_MS)
-    scenario = changed(situation(in_time, *others, waiting=(back,)), cluster=roomy)
+    back = evolve(GAVE_WAY, submitted_ms=NOW_MS - 9 * HOUR_MS)
+    scenario = evolve(situation(in_time, *others, waiting=(back,)), cluster=roomy)
     assert [start.job for start in planned(scenario).starts] == ["back"]
     assert moved(scenario) == []
 

@@ -81,7 +81,7 @@ def test_an_overdue_job_beside_the_promised_gpus_may_stay() -> None:
             runs("beside", a_job(gpus=2, hours=1), [("n1", (4, 5))], hours_ago=2),
         ],
         waiting=[waits("promised", a_job(gpus=4), hours_ago=30)],
-        holds=[a_hold("promised", [("n1", range(4))], in_hours=0)],
+        promises=[a_hold("promised", [("n1", range(4))], in_hours=0)],
     )
     assert [entry.job for entry in planned(scenario).evictions] == ["on"]
 

@@ -10,7 +10,7 @@ from functools import cache
 
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.job import JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.trace import TraceJob
 from muster.sim.outcome import JobOutcome, Replay, Sample, Stint
@@ -149,7 +149,7 @@ def _run(job: TraceJob, free_ms: list[list[int]], no_sooner_ms: int, chance: ran
         for lane in lanes:
             free_ms[node][lane] = start_ms + job.run_ms
     nodes = tuple(NodeName(f"node-{node}") for node in chosen)
-    return changed(
+    return evolve(
         an_outcome(job, wait_ms=start_ms - job.submit_ms),
         stints=(Stint(start_ms=start_ms, end_ms=start_ms + job.run_ms, gpu_milli=job.gpu_milli, nodes=nodes),),
     )
@@ -161,7 +161,7 @@ def _preempted(outcome: JobOutcome, chance: random.Random) -> JobOutcome:
     if outcome.job.run_ms < 4 * HOUR_MS or chance.random() < 0.6:
         return outcome
     middle_ms = (stint.start_ms + stint.end_ms) // 2
-    parts = changed(stint, end_ms=middle_ms - 10 * MINUTE_MS), changed(stint, start_ms=middle_ms)
+    parts = evolve(stint, end_ms=middle_ms - 10 * MINUTE_MS), evolve(stint, start_ms=middle_ms)
     lost = MINUTE_MS * stint.gpu_milli // GPU_MILLI
     held = sum(each.end_ms - each.start_ms for each in parts) * stint.gpu_milli // GPU_MILLI
-    return changed(outcome, stints=parts, preemptions=1, useful_gpu_ms=held - lost, lost_gpu_ms=lost)
+    return evolve(outcome, stints=parts, preemptions=1, useful_gpu_ms=held - lost, lost_gpu_ms=lost)

@@ -3,9 +3,9 @@ from itertools import combinations
 import pytest
 
 from muster.model.ids import NodeName
-from muster.model.records import changed
-from muster.sim.report.busiest import Window
-from muster.sim.report.lanes import Bar, bars
+from muster.model.records import evolve
+from muster.sim.report.charts.lanes import Bar, bars
+from muster.sim.report.figures.busiest_day import Window
 from tests.unit.sim.report.made_up import GPUS_PER_NODE, HOUR_MS, a_replay, a_trace_job, an_outcome
 
 DAY = Window(start_ms=0, end_ms=24 * HOUR_MS)
@@ -37,7 +37,7 @@ def test_bars_are_cut_to_the_window_and_others_left_out() -> None:
 def test_a_gang_has_a_bar_on_each_node_as_high_as_its_gpus_there() -> None:
     outcome = an_outcome(a_trace_job(0, gpus=12))
     nodes = tuple(NodeName(each) for each in ("b", "a", "b"))
-    spread = changed(outcome, stints=(changed(outcome.stints[0], nodes=nodes),))
+    spread = evolve(outcome, stints=(evolve(outcome.stints[0], nodes=nodes),))
     assert [(bar.node, bar.lanes) for bar in bars([spread], DAY)] == [("a", 4), ("b", 8)]
 
 

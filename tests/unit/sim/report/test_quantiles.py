@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.sim.measures import nearest_rank
-from muster.sim.report.quantiles import CURVE_POINTS, cumulative, percentile
+from muster.sim.report.figures.quantiles import CURVE_POINTS, cumulative, percentile
 
 
 def test_there_is_no_percentile_of_nothing() -> None:

@@ -12,14 +12,14 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from muster.model.ids import TeamPath
 from muster.model.job import JobState
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.team import Team
 from muster.sim.measures import measures
 from muster.sim.outcome import Replay
 from muster.sim.report import write_report
-from muster.sim.report.comparison import POINTS_SHOWN
-from muster.sim.report.gantt import BARS_SHOWN
-from muster.sim.report.quantiles import CURVE_POINTS
+from muster.sim.report.figures.quantiles import CURVE_POINTS
+from muster.sim.report.sections.comparison import POINTS_SHOWN
+from muster.sim.report.sections.gantt import BARS_SHOWN
 from tests.unit.sim.report.made_up import a_replay, a_trace_job, an_outcome, replay_of
 from tests.unit.sim.report.reading import Page, points, read_page, strings
 
@@ -241,7 +241,7 @@ def test_teams_have_their_weight_beside_what_they_got(page: Page, tmp_path: Path
 
 
 def test_a_job_that_failed_did_not_finish(tmp_path: Path) -> None:
-    failed = changed(an_outcome(a_trace_job(0)), state=JobState.FAILED)
+    failed = evolve(an_outcome(a_trace_job(0)), state=JobState.FAILED)
     page = report([replay_of([failed, an_outcome(a_trace_job(1))])], tmp_path)
     assert "1 of 2 jobs finish" in page.text
 

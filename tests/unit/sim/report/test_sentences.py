@@ -1,11 +1,11 @@
 from collections.abc import Sequence
 
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.sim.outcome import JobOutcome
-from muster.sim.report.contender import Contender
-from muster.sim.report.pairs import pair
-from muster.sim.report.sentences import against, alone
-from muster.sim.report.summary import summary_table
+from muster.sim.report.figures.contender import Contender
+from muster.sim.report.figures.pairs import pair
+from muster.sim.report.figures.sentences import against, alone
+from muster.sim.report.sections.summary import summary_table
 from tests.unit.sim.report.made_up import HOUR_MS, a_trace_job, an_outcome, replay_of
 
 
@@ -38,7 +38,7 @@ def test_jobs_that_wait_a_day_longer_are_counted_with_the_worst() -> None:
 
 
 def test_waits_after_the_first_start_count_too() -> None:
-    started_at_once = [changed(each, first_start_ms=0) for each in waits_h(0, 44)]
+    started_at_once = [evolve(each, first_start_ms=0) for each in waits_h(0, 44)]
     text = said(waits_h(0, 0), started_at_once)
     assert "1 job waits more than 24 h longer in all, the worst by 44 h." in text
     assert "No job waits" not in text

@@ -1,8 +1,8 @@
 import pytest
 
 from muster.sim.outcome import Sample
-from muster.sim.report.busiest import Window, busiest_day
-from muster.sim.report.timelines import FINE_STEPS, steps
+from muster.sim.report.figures.busiest_day import Window, busiest_day
+from muster.sim.report.sections.timelines import FINE_STEPS, steps
 from tests.unit.sim.report.made_up import HOUR_MS, a_replay, a_trace_job, an_outcome, replay_of, samples
 
 

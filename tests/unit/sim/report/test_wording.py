@@ -1,6 +1,6 @@
 import pytest
 
-from muster.sim.report.wording import (
+from muster.sim.report.figures.wording import (
     change_text,
     count_text,
     duration_text,

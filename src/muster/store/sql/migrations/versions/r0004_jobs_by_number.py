@@ -6,10 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from muster.core.arrays import ArrayTally
+from muster.core.lifecycle.arrays import ArrayTally
 from muster.core.lifecycle.updating import updated_spec
 from muster.model.events import JobSubmitted, JobUpdated
-from muster.model.records import changed
+from muster.model.records import evolve
 from muster.model.spec import JobSpec
 from muster.store.codec import decode_event, decode_job, encode
 from muster.store.sql.columns import Bytes, Number, Words
@@ -92,7 +92,7 @@ def _copied(names: Sequence[str], row: sa.Row[Any], number: int) -> dict[str, ob
     kept = (row.id, "job" if row.array is None else "task", number, *row[1:-2])
     if not is_sealed(row):
         return dict(zip(names, (*kept, row.body, row.digest), strict=True))
-    values = (*kept, encode(changed(decode_job(row.body), number=number)))
+    values = (*kept, encode(evolve(decode_job(row.body), number=number)))
     return dict(zip(names, (*values, seal(*values)), strict=True))
 
 
@@ -105,7 +105,7 @@ def _add_array(made: sa.Table, event: JobSubmitted, number: int) -> None:
     for task in tally.tasks:
         tally.move(None, tasks[task])
     spec = _updated(event)
-    record = changed(tally.record(spec, tasks[tally.tasks[0]]), number=number)
+    record = evolve(tally.record(spec, tasks[tally.tasks[0]]), number=number)
     what = (spec.team, record.user, spec.name, spec.tier, None)
     values = (event.job, "array", number, record.submitted_ms, record.state.value, *what, encode(record))
     op.bulk_insert(made, [dict(zip(made.c.keys(), (*values, seal(*values)), strict=True))])

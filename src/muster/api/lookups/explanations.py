@@ -1,0 +1,259 @@
+"""Why a job waits, when it may start, and what would become of a job file: answers that take a while.
+
+They are worked out on one thread of their own, from a copy of the situation that the writer hands over, so that neither
+the writer nor other requests wait for them. One answer serves everybody who asks about the same moment.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+from muster.api.lookups.records import Records
+from muster.api.lookups.track_record import TrackRecord
+from muster.core.explaining.explain import Explanation
+from muster.core.lifecycle.arrays import tasks_of
+from muster.core.offline import Decision, Rejection, decide, explain_decided
+from muster.core.order.entitlements import Entitlements
+from muster.core.order.run_times import RunTimes
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.engine.engine import Engine
+from muster.engine.folding.state import State
+from muster.estimates.sampling import Arrival
+from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
+from muster.live.control_plane import ControlPlane
+from muster.model.array import ArrayRecord, JobRecord
+from muster.model.errors import TooMany
+from muster.model.ids import JobId
+from muster.model.job import WaitingJob
+from muster.model.limits import (
+    ESTIMATE_FRESH_MS,
+    ESTIMATE_HORIZON_MS,
+    ESTIMATE_PAUSE_MS,
+    ESTIMATE_RUNS,
+    ESTIMATE_S,
+    EXPLAINED_FRESH_MS,
+    EXPLAINED_MS,
+    QUESTIONS,
+)
+from muster.model.plan import Plan, Reason
+from muster.model.policy import HOUR_MS
+from muster.model.records import evolve
+from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec
+from muster.store.base import JobFilter
+
+T = TypeVar("T")
+
+HISTORY_MS = HOUR_MS
+"""What was submitted in less time than this says nothing about what comes: a burst does not go on for ever."""
+
+NO_PLACE = 0
+"""In place of its place in the queue: the job stands there in vain."""
+
+CANDIDATE = JobId("~candidate")
+"""What a job is called that is only tried out; among equals it comes last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the writer hands over."""
+
+    version: int
+    scenario: Scenario
+    run_times: RunTimes
+    """Still learning: copied before it is read at length."""
+    entitlements: Entitlements
+    """A copy: what was due changes with every job that comes and ends."""
+    decided: Plan | None = None
+    """The plan of the last cycle; None before the first."""
+    recent: tuple[Arrival, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedJob:
+    """What would become of a job file."""
+
+    decision: Decision
+    estimate: StartEstimate | None
+
+
+class OutOfTime(Exception):
+    """An estimate took too long."""
+
+
+class Explanations:
+    """Answers questions about the future, one after another."""
+
+    def __init__(self, control: ControlPlane, records: Records) -> None:
+        self._control = control
+        self._records = records
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outlook")
+        self._waiting = 0
+        self._explaining = asyncio.Lock()
+        self._explained: dict[JobId, Explanation] = {}
+        self._explained_at: tuple[int, int] | None = None
+        """The version and the time of what was explained last."""
+        self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
+        """Each with the version and the time it was made at."""
+        self._record = TrackRecord()
+        self._tries_again_ms = 0
+        """Until then, playing the future forward is known to take too long."""
+
+    def close(self) -> None:
+        """Answer nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def explanation(self, job: JobId, now_ms: int) -> Explanation | None:
+        """Why a job waits; None when it does not, or is not considered yet."""
+        async with self._explaining:
+            version = self._control.view.version
+            if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
+                situation = await self._situation()
+                decision = await self._worked_out(lambda: _explained(situation))
+                self._explained = {each.job: each for each in decision.explanations}
+                self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
+                self._explained_at = (situation.version, now_ms)
+                self._estimates = {job: made for job, made in self._estimates.items() if job in self._explained}
+        return self._explained.get(job)
+
+    async def estimate(self, job: JobId, now_ms: int) -> StartEstimate | None:
+        """When a waiting job starts; None when too little could be found out in time."""
+        known = self._estimates.get(job)
+        if known is not None and (known[0] == self._control.view.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
+            return known[2]
+        if now_ms < self._tries_again_ms:
+            return None
+        situation = await self._situation()
+        found = await self._worked_out(lambda: _estimate(situation, job))
+        if found is None:
+            self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
+            return None
+        told = await self._told(situation, found)
+        self._remember(situation, job, found)
+        self._estimates[job] = (situation.version, now_ms, told)
+        return told
+
+    async def _told(self, situation: Situation, raw: StartEstimate) -> StartEstimate:
+        """An estimate after what was learnt from earlier ones."""
+        self._record.learn(await self._records.find_all(self._record.open))
+        scenario = situation.scenario
+        return self._record.corrected(raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
+
+    def _remember(self, situation: Situation, job: JobId, raw: StartEstimate) -> None:
+        """Only jobs that never ran teach: who goes on after a stop waits for other things."""
+        known = self._control.view.jobs.get(job)
+        if known is not None and known.first_started_ms is None:
+            scenario = situation.scenario
+            self._record.remember(job, raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
+
+    async def trial(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> TriedJob:
+        """What would become of a job that is submitted now."""
+        situation = await self._situation()
+        scenario = situation.scenario
+        candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
+        tried = replace(situation, scenario=evolve(scenario, waiting=(*scenario.waiting, candidate)))
+        trial = await self._worked_out(lambda: _trial(tried))
+        return trial if trial.estimate is None else replace(trial, estimate=await self._told(tried, trial.estimate))
+
+    async def _situation(self) -> Situation:
+        if self._control.has_stopped:  # then nobody changes it any more
+            return _handed_over(self._control.state, self._control.view.now_ms)
+        situation = await asyncio.wrap_future(self._control.ask(_hand_over))
+        return replace(situation, recent=await self._recent(situation.scenario.now_ms))
+
+    async def _recent(self, now_ms: int) -> tuple[Arrival, ...]:
+        """What was submitted lately, oldest first; nothing where that says nothing about what comes."""
+        page = await self._records.ask(lambda archive: archive.page(JobFilter(), limit=RECENT_ARRIVALS))
+        arrivals = [arrival for record in page.jobs for arrival in _arrivals(record)][:RECENT_ARRIVALS]
+        is_telling = bool(arrivals) and now_ms - arrivals[-1].submitted_ms >= HISTORY_MS
+        return tuple(reversed(arrivals)) if is_telling else ()
+
+    async def _worked_out(self, answer: Callable[[], T]) -> T:
+        if self._waiting >= QUESTIONS:
+            raise TooMany(f"{self._waiting} questions wait already; ask again in a moment")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
+        finally:
+            self._waiting -= 1
+
+
+def _in_vain(rejection: Rejection) -> Explanation:
+    """Why a job that was let in once would not be let in now: the cluster or the rules have changed since."""
+    reason = Reason(
+        code=rejection.code, message=rejection.message, would_help="a change of the cluster or the quotas, or cancel it"
+    )
+    return Explanation(job=rejection.job, position=NO_PLACE, reasons=(reason,), p50_ms=None, p90_ms=None)
+
+
+def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
+    """True while nothing has changed, and for a moment after that."""
+    is_same = explained[0] == version and now_ms < explained[1] + EXPLAINED_FRESH_MS
+    return is_same or now_ms < explained[1] + EXPLAINED_MS
+
+
+def _hand_over(engine: Engine, now_ms: int) -> Situation:
+    return replace(_handed_over(engine.state, now_ms), decided=engine.last_plan)
+
+
+def _handed_over(state: State, now_ms: int) -> Situation:
+    snapshot = state.snapshot
+    return Situation(
+        version=state.version,
+        scenario=snapshot.scenario(now_ms),
+        run_times=snapshot.run_times,
+        entitlements=snapshot.entitlements.copy(),
+    )
+
+
+def _arrivals(record: JobRecord) -> list[Arrival]:
+    """A job, or each task of an array."""
+    if not isinstance(record, ArrayRecord):
+        return [Arrival(submitted_ms=record.submitted_ms, spec=record.spec)]
+    single = evolve(record.spec, array=None)
+    return [Arrival(submitted_ms=record.submitted_ms, spec=single)] * len(tasks_of(record))
+
+
+def _explained(situation: Situation) -> Decision:
+    """Why jobs wait, by what the last cycle decided."""
+    if situation.decided is None:
+        return decide(situation.scenario, situation.entitlements)
+    return explain_decided(situation.scenario, situation.entitlements, situation.decided)
+
+
+def _trial(situation: Situation) -> TriedJob:
+    decision = decide(situation.scenario, situation.entitlements)
+    is_waiting = any(each.job == CANDIDATE for each in decision.explanations)
+    return TriedJob(decision=decision, estimate=_estimate(situation, CANDIDATE) if is_waiting else None)
+
+
+def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:
+    """Play as many futures as there is time for."""
+    deadline_s = time.monotonic() + ESTIMATE_S
+
+    def in_time(snapshot: Snapshot, now_ms: int) -> Plan:
+        if time.monotonic() > deadline_s:
+            raise OutOfTime
+        return plan(snapshot, now_ms)
+
+    futures: list[dict[JobId, int]] = []
+    played = possible_starts(
+        situation.scenario,
+        situation.run_times.copy(),
+        jobs=(job,),
+        seed=0,
+        horizon_ms=ESTIMATE_HORIZON_MS,
+        recent=situation.recent,
+        planner=in_time,
+        entitlements=situation.entitlements,
+    )
+    with suppress(OutOfTime):
+        for future in islice(played, ESTIMATE_RUNS):
+            futures.append(future)  # noqa: PERF402 - those that were played before time was up count
+    return summed_up((job,), futures)[job] if futures else None

@@ -1,0 +1,100 @@
+"""Pages of jobs, newest first: those that have not ended from the view, all others from the archive."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from muster.api.lookups.records import Records
+from muster.live.control_plane import ControlPlane
+from muster.model.array import JobRecord
+from muster.model.client_limits import PAGE_SPEC_CHARS
+from muster.model.limits import DOCUMENTS_KEPT, JOBS_SCANNED, WATCHER_PAGE_EVENTS
+from muster.model.spec import JobSpec
+from muster.store.base import JobFilter
+from muster.views.active_jobs import ActiveJobs
+from muster.views.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A page of jobs, and where the next one begins."""
+
+    jobs: tuple[JobRecord, ...]
+    next: int | None
+
+
+class JobList:
+    """Walks through jobs in the order of their submission. Only for the thread of the event loop."""
+
+    def __init__(self, control: ControlPlane, records: Records) -> None:
+        self._control = control
+        self._records = records
+        self._active = ActiveJobs(control.view)
+
+    def active(self, wanted: Callable[[JobRecord], bool], *, before: int | None, limit: int) -> Found:
+        """Up to `limit` jobs that are wanted and have not ended; fewer where their files are long."""
+        walk = self._active.newest(self._caught_up(), before)
+        room, found = PageRoom(limit), []
+        last = 0
+        for job in islice(walk, JOBS_SCANNED):
+            last = job.number
+            if wanted(job):
+                found.append(job)
+                if not room.take(job):
+                    break
+        return Found(jobs=tuple(found), next=None if next(walk, None) is None else last)
+
+    async def any(self, filters: JobFilter, *, before: int | None, limit: int) -> Found:
+        """The same of all jobs that there ever were."""
+        page = await self._records.ask(lambda archive: archive.page(filters, limit=limit, before=before))
+        fitting = fit(page.jobs, limit)
+        is_cut = len(fitting) < len(page.jobs)
+        return Found(jobs=fitting, next=fitting[-1].number if is_cut else page.next)
+
+    def _caught_up(self) -> View:
+        """Know of everything that was answered before now: who has submitted a job finds it in the list."""
+        view = self._control.view
+        while (events := self._control.feed.after(self._active.version, WATCHER_PAGE_EVENTS)) != ():
+            if events is None:
+                self._active = ActiveJobs(view)
+                break
+            self._active.note([(version, published.event) for version, published in events], view)
+        return view
+
+
+class PageRoom:
+    """What fits on a page: so many jobs, with so much of job files in all."""
+
+    def __init__(self, limit: int) -> None:
+        self._jobs = limit
+        self._chars = PAGE_SPEC_CHARS
+
+    def take(self, job: JobRecord) -> bool:
+        """Put a job on the page; False when it is full now. The first always fits."""
+        self._jobs -= 1
+        self._chars -= spec_chars(job.spec)
+        return self._jobs > 0 and self._chars > 0
+
+
+def fit(jobs: Iterable[JobRecord], limit: int) -> tuple[JobRecord, ...]:
+    """As many as fit on a page."""
+    room, found = PageRoom(limit), []
+    for job in jobs:
+        found.append(job)
+        if not room.take(job):
+            break
+    return tuple(found)
+
+
+@lru_cache(maxsize=DOCUMENTS_KEPT)
+def spec_chars(spec: JobSpec) -> int:
+    """How long a job file is, without writing it out."""
+    pairs = (*spec.env, *spec.tags)
+    return (
+        len(spec.setup)
+        + sum(len(role.run) for role in spec.roles)
+        + sum(len(key) + len(value) for key, value in pairs)
+        + sum(map(len, spec.secrets))
+        + sum(len(each.job) for each in spec.depends_on)
+    )

@@ -1,0 +1,74 @@
+"""Reasons, estimates and trials as they are sent."""
+
+from muster.answers import jobs as answers
+from muster.api.lookups.explanations import CANDIDATE, NO_PLACE, TriedJob
+from muster.api.rendering.times import moment_of, time_of
+from muster.api.rendering.workers import worker_answers
+from muster.core.explaining.explain import Explanation
+from muster.core.pricing import PRICE_MILLI, Cost
+from muster.estimates.starts import StartEstimate
+from muster.model.array import ArrayRecord, JobRecord
+from muster.model.plan import Promise, Reason, ReasonCode
+from muster.model.policy import HOUR_MS
+from muster.model.resources import GPU_MILLI
+
+
+def why_body(
+    job: JobRecord, explained: Explanation | None, estimate: StartEstimate | None, hold: Promise | None
+) -> answers.Why:
+    """Why a job waits."""
+    reasons = () if explained is None else explained.reasons
+    return answers.Why(
+        job=job.id,
+        state=job.state,
+        position=None if explained is None or explained.position == NO_PLACE else explained.position,
+        reasons=tuple(_reason(each) for each in (*reasons, *_not_queued(job))),
+        estimate=_estimate(explained, estimate),
+        hold=None if hold is None else answers.Promise(start=moment_of(hold.start_ms), nodes=hold.nodes),
+    )
+
+
+def dry_run_body(trial: TriedJob, price: Cost) -> answers.DryRun:
+    """What would become of a job."""
+    decision = trial.decision
+    start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
+    explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
+    reasons = () if explained is None else explained.reasons
+    return answers.DryRun(
+        placement=None if start is None else worker_answers(start.workers),
+        reasons=tuple(_reason(each) for each in reasons),
+        estimate=_estimate(explained, trial.estimate),
+        cost=_cost(price),
+    )
+
+
+def _reason(reason: Reason) -> answers.Reason:
+    return answers.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
+
+
+def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
+    """What keeps a job from the queue that the planner does not know of."""
+    if isinstance(job, ArrayRecord) or job.state.is_final or job.state.holds_resources:
+        return ()
+    if job.awaits_turn:
+        message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
+        return (Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending"),)
+    if job.not_before_ms is not None:
+        message = f"it could not be started {job.faults_in_a_row} times in a row and pauses"
+        helps = f"nothing needed: it is tried again at {time_of(job.not_before_ms)}"
+        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps),)
+    return ()
+
+
+def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> answers.Estimate | None:
+    """What playing the future forward gave, or else the planner's own rough guess."""
+    if estimate is not None:
+        return answers.Estimate(p50=moment_of(estimate.p50_ms), p90=moment_of(estimate.p90_ms))
+    if explained is None or explained.p50_ms is None:
+        return None
+    return answers.Estimate(p50=moment_of(explained.p50_ms), p90=moment_of(explained.p90_ms))
+
+
+def _cost(price: Cost) -> answers.Cost:
+    gpu_hours = price.gpu_milli_ms / GPU_MILLI / HOUR_MS
+    return answers.Cost(gpu_hours=gpu_hours, price=gpu_hours * price.price_milli / PRICE_MILLI)

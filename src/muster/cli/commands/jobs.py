@@ -1,0 +1,104 @@
+"""`muster ps`, `muster show`, `muster why`: looking at jobs."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from muster.cli.drawing.wording import now
+from muster.cli.terminal.connection import connect
+from muster.cli.terminal.options import JobId, Output, Printed, Quiet
+from muster.cli.terminal.screen import note, screen, show_ids, show_json
+from muster.cli.terminal.screen import show as show_text
+from muster.model.errors import InvalidInput
+from muster.model.job import JobState
+
+# What draws answers imports them, and with them the client: done when a command runs, so that all start fast.
+# ruff: noqa: PLC0415
+
+LISTED = 200
+"""More than anybody reads on a screen; `--limit` asks for more."""
+
+States = Annotated[
+    list[str] | None,
+    typer.Option("--state", metavar="STATE", help="queued, running, failed …, or active or ended; repeatable."),
+]
+
+
+def ps(
+    everything: Annotated[bool, typer.Option("-a", "--all", help="Ended jobs too.")] = False,
+    state: States = None,
+    team: Annotated[str | None, typer.Option(metavar="TEAM", help="Jobs of this team and those below it.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="USER", help="Jobs that this user submitted.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Jobs with this name.")] = None,
+    tier: Annotated[str | None, typer.Option(metavar="TIER", help="Jobs of this tier.")] = None,
+    array: Annotated[str | None, typer.Option(metavar="JOB", help="The tasks of this array.")] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many.")] = LISTED,
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,
+) -> None:
+    """List jobs: those that wait or run, or with --all those that ended too."""
+    _check_states(state or ())
+    wanted = state or (None if everything or array else ["active"])
+    with connect() as client:
+        found = list(
+            client.jobs(state=wanted, team=team, user=user, name=name, tier=tier, array=array, limit=limit + 1)
+        )
+    jobs = found[:limit]
+    if output is Output.JSON:
+        show_json([job.document for job in jobs])
+    elif quiet:
+        show_ids(job.id for job in jobs)
+    elif jobs:
+        from muster.cli.drawing.job_list import job_list
+
+        console = screen()
+        show_text(job_list(jobs, console, now()), console)
+    else:
+        note("no such jobs" if everything or state else "nothing waits or runs; -a shows what has ended")
+    if len(found) > limit:
+        note(f"there are more than {limit}; --limit shows more, --team and --state fewer")
+
+
+def _check_states(said: Sequence[str]) -> None:
+    known = (*JobState, "active", "ended")
+    wrong = next((each for each in said if each not in known), None)
+    if wrong is not None:
+        raise InvalidInput(f"--state: {wrong!r} is not a state; there are {', '.join(known)}")
+
+
+def show(
+    job: JobId,
+    events: Annotated[bool, typer.Option("--events", help="Also what happened to it, oldest first.")] = False,
+    output: Printed = Output.TABLE,
+) -> None:
+    """Show everything about a job."""
+    with connect() as client:
+        found = client.job(job)
+        history = list(client.job_events(job)) if events else []
+    if output is Output.JSON:
+        show_json({**found.document, "events": [each.document for each in history]} if events else found.document)
+        return
+    from muster.cli.drawing.job_card import job_card
+
+    console = screen()
+    show_text(job_card(found, console, now()), console)
+    if events:
+        from muster.cli.drawing.event_lines import event_line
+
+        console.print()
+        for each in history:
+            show_text(event_line(each, now()), console)
+
+
+def why(job: JobId, output: Printed = Output.TABLE) -> None:
+    """Say why a job waits, what would help, and when it will start."""
+    with connect() as client:
+        answer = client.why(job)
+    if output is Output.JSON:
+        show_json(answer.document)
+        return
+    from muster.cli.drawing.reasons import why_text
+
+    console = screen()
+    show_text(why_text(answer, console, now()), console)

@@ -1,0 +1,156 @@
+"""`muster run`: a command as a job of its own, followed to its end."""
+
+import re
+import shlex
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.terminal.amounts import pair
+from muster.cli.terminal.connection import connect
+from muster.cli.terminal.exits import Exit, exit_of_state
+from muster.cli.terminal.options import Output, Printed
+from muster.cli.terminal.screen import note
+from muster.model.errors import InvalidInput, MusterError
+from muster.model.limits import JOB_NAME_CHARS
+
+if TYPE_CHECKING:
+    from muster.client import Client
+    from muster.client.answers import Job
+
+# ruff: noqa: PLC0415
+
+PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""Everything from the command's first word on belongs to the command."""
+
+Words = Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run; put -- in front of it.")]
+Gpus = Annotated[float, typer.Option(min=0, metavar="N", help="GPUs of each worker; 0.25 is a share of one.")]
+GpuType = Annotated[list[str] | None, typer.Option(metavar="TYPE", help="GPU types that will do; repeatable.")]
+Cpus = Annotated[float, typer.Option(min=0, metavar="N", help="CPUs of each worker.")]
+Memory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each worker: 64GiB.")]
+Workers = Annotated[int, typer.Option(min=1, metavar="N", help="How many workers.")]
+Name = Annotated[str | None, typer.Option(metavar="NAME", help="What to call it; else after its program.")]
+Team = Annotated[str | None, typer.Option(metavar="TEAM", help="For which team.")]
+Tier = Annotated[str | None, typer.Option(metavar="TIER", help="In which tier.")]
+Env = Annotated[
+    list[str] | None, typer.Option("-e", "--env", metavar="NAME[=VALUE]", help="A variable, or one of yours.")
+]
+Limit = Annotated[str | None, typer.Option("--max-duration", metavar="TIME", help="How long it may run: 90m, 7d.")]
+Pty = Annotated[bool, typer.Option("--pty", help="On a terminal, for a shell or anything else that you type to.")]
+Idle = Annotated[str, typer.Option(metavar="TIME", help="With --pty: it ends after so long without a sign of life.")]
+
+
+def run(
+    command: Words,
+    gpus: Gpus = 0,
+    gpu_type: GpuType = None,
+    cpus: Cpus = 0,
+    memory: Memory = None,
+    workers: Workers = 1,
+    name: Name = None,
+    team: Team = None,
+    tier: Tier = None,
+    env: Env = None,
+    max_duration: Limit = None,
+    pty: Pty = False,
+    idle_timeout: Idle = "30m",
+    output: Printed = Output.TABLE,
+) -> None:
+    """Run a command as a job and show its output. Ctrl-C cancels it; the exit code is 1 when it fails."""
+    if pty and not sys.stdin.isatty():
+        raise InvalidInput("--pty: standard input is not a terminal, so nobody could type; leave --pty out")
+    resources = {"gpus": gpus or None, "gpu_type": gpu_type, "cpus": cpus or None, "memory": memory}
+    job: dict[str, Any] = {
+        "name": name or _name(command),
+        "team": team,
+        "tier": tier,
+        "workers": workers if workers > 1 else None,
+        "resources": _given(resources) or None,
+        "run": command[0] if len(command) == 1 else shlex.join(command),
+        "env": _environment(env or ()) or None,
+        "max_duration": max_duration,
+        "interactive": {"idle_timeout": idle_timeout} if pty else None,
+    }
+    document = _checked(_given(job))
+    with connect() as client, _ended_by_signals():
+        _watch(client, client.submit(document), output, pty=pty)
+
+
+def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:
+    """Follow a job to its end, and cancel it when whoever watches leaves."""
+    from muster.cli.commands.submit import tell_end
+
+    try:
+        ended = _attached(client, job) if pty else _followed(client, job, output)
+    except (KeyboardInterrupt, BrokenPipeError):
+        client.cancel(job.id, reason="whoever ran it left")
+        note(f"{job.id} is cancelled")
+        raise typer.Exit(Exit.CANCELLED) from None
+    except MusterError:
+        note(f"{job.id} goes on; `muster logs -f {job.id}` shows it again, `muster cancel {job.id}` ends it")
+        raise
+    tell_end(ended)
+    raise typer.Exit(exit_of_state(ended.state))
+
+
+def _followed(client: "Client", job: "Job", output: Output) -> "Job":
+    from muster.cli.following.following import follow_job
+    from muster.cli.following.log_printers import JsonPrinter, RawPrinter
+
+    return follow_job(client, job.id, JsonPrinter(job.id) if output is Output.JSON else RawPrinter())
+
+
+def _attached(client: "Client", job: "Job") -> "Job":
+    from muster.cli.terminal.raw_terminal import attach_when_running
+
+    return attach_when_running(client, job.id)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A terminal that is closed, or a pipeline that is stopped, means the same as Ctrl-C."""
+
+    def leave(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
+def _checked(job: dict[str, Any]) -> dict[str, Any]:
+    """The job as it is sent, or what is wrong with it in the words of the options."""
+    from muster.client.job_source import completed
+    from muster.formats.text.document import Document, InvalidDocument
+
+    try:
+        return completed(Document(file="run", value=job))
+    except InvalidDocument as error:
+        raise InvalidInput("\n".join(f"{_option(each.path)}: {each.problem}" for each in error.errors)) from None
+
+
+def _option(path: str) -> str:
+    words = {"run": "COMMAND", "interactive": "--idle-timeout", "env": "--env"}
+    first = path.removeprefix("resources.").split(".")[0].split("[")[0]
+    return words.get(first, f"--{first.replace('_', '-')}")
+
+
+def _name(command: Sequence[str]) -> str:
+    program = command[0].split()[0].rsplit("/", 1)[-1] if command[0].split() else ""
+    return re.sub(r"[^a-z0-9-]+", "-", program.lower()).strip("-")[:JOB_NAME_CHARS] or "run"
+
+
+def _environment(said: Sequence[str]) -> dict[str, str | None]:
+    """`NAME=VALUE`, or `NAME` for the value that it has here."""
+    return dict(pair(each, "--env") if "=" in each else (each, None) for each in said)
+
+
+def _given(entries: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entries.items() if value is not None}

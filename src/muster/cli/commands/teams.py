@@ -1,0 +1,131 @@
+"""`muster teams` and `muster quota`: who may use how much, and does."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from muster.cli.terminal.amounts import pair
+from muster.cli.terminal.connection import connect
+from muster.cli.terminal.options import Output, Printed, Quiet
+from muster.cli.terminal.screen import note, screen, show, show_ids, show_json
+from muster.model.errors import InvalidInput, NotFound
+
+# ruff: noqa: PLC0415
+
+NOTHING = "none"
+
+TeamPath = Annotated[str, typer.Argument(metavar="TEAM", help="The path of a team: nlp/pretraining.")]
+Amounts = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TYPE=N,…", help="GPUs by type, * for all together; none takes it away."),
+]
+Weight = Annotated[float | None, typer.Option(min=0.001, help="Its part among its siblings.")]
+MayUse = Annotated[str | None, typer.Option("--tiers", metavar="TIER,…", help="The only tiers that its jobs may use.")]
+MaxPriority = Annotated[
+    int | None, typer.Option("--max-priority", min=0, max=100, help="The highest priority that its jobs may have.")
+]
+Unpreemptible = Annotated[
+    bool | None,
+    typer.Option("--allow-unpreemptible/--no-unpreemptible", help="Whether its jobs may say preemptible: false."),
+]
+
+quota = typer.Typer(name="quota", help="Set what teams are guaranteed and may use.", no_args_is_help=True)
+
+
+def teams(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """Show the tree of teams with what each uses, is guaranteed and may use."""
+    with connect() as client:
+        found = list(client.teams())
+    if output is Output.JSON:
+        show_json([team.document for team in found])
+    elif quiet:
+        show_ids(team.path for team in found)
+    elif found:
+        from muster.cli.drawing.team_tree import team_tree
+
+        console = screen()
+        show(team_tree(found, console), console)
+    else:
+        note("there are no teams: every team may use everything; `muster quota set TEAM` makes one")
+
+
+@quota.command("set")
+def set_quota(
+    team: TeamPath,
+    guaranteed: Amounts = None,
+    limit: Amounts = None,
+    weight: Weight = None,
+    tiers: MayUse = None,
+    max_priority: MaxPriority = None,
+    allow_unpreemptible: Unpreemptible = None,
+    output: Printed = Output.TABLE,
+) -> None:
+    """Make a team, or change its quota and what its jobs may ask for. What is not given stays as it is."""
+    bounds = _bounds(tiers, max_priority, allow_unpreemptible)
+    if guaranteed is None and limit is None and weight is None and not bounds:
+        raise InvalidInput("nothing to change: give --guaranteed, --limit, --weight, --tiers or --max-priority")
+    with connect() as client:
+        try:
+            known = client.team(team)
+        except NotFound:
+            known = None
+        changed = client.put_team(
+            team,
+            guaranteed=_amounts(guaranteed, known.guaranteed if known else {}, "--guaranteed"),
+            limit=_amounts(limit, known.limit if known else {}, "--limit"),
+            weight=weight if weight is not None else known.weight if known else 1,
+            **bounds,
+        )
+    if output is Output.JSON:
+        show_json(changed.document)
+    else:
+        from muster.cli.drawing.team_tree import team_tree
+
+        console = screen()
+        show(team_tree([changed], console), console)
+
+
+@quota.command("remove")
+def remove_quota(team: TeamPath, output: Printed = Output.TABLE) -> None:
+    """Remove a team that has no active jobs."""
+    with connect() as client:
+        client.delete_team(team)
+    if output is Output.JSON:
+        show_json({"removed": team})
+    else:
+        show(f"{team} is removed")
+
+
+def _bounds(tiers: str | None, max_priority: int | None, allow_unpreemptible: bool | None) -> dict[str, Any]:
+    """What the jobs of a team may ask for, as far as something was said about it."""
+    names = None if tiers is None else [name.strip() for name in tiers.split(",") if name.strip()]
+    bounds = {"tiers": names, "max_priority": max_priority, "allow_unpreemptible": allow_unpreemptible}
+    return {key: value for key, value in bounds.items() if value is not None}
+
+
+def _amounts(said: Sequence[str] | None, known: dict[str, float], option: str) -> dict[str, float]:
+    """What was said, over what is known; `none` alone takes everything away, `h100=none` one type."""
+    if said is None:
+        return known
+    parts = [part for each in said for part in each.split(",") if part]
+    if parts == [NOTHING]:
+        return {}
+    changed = dict(known)
+    for part in parts:
+        gpu_type, value = pair(part, option)
+        if value == NOTHING:
+            changed.pop(gpu_type, None)
+        else:
+            changed[gpu_type] = _number(value, option)
+    return changed
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise InvalidInput(f"{option}: {text!r} is not a number of GPUs")
+    return int(value) if value == int(value) else value

@@ -1,0 +1,6 @@
+"""Watching jobs until they end.
+
+following     the output and the events of one job
+log_printers  ways to print what workers printed
+waiting       until jobs have ended
+"""

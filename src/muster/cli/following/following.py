@@ -1,0 +1,139 @@
+"""Watching a job until it ends: its output goes to a printer, what becomes of it to stderr."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import Queue
+from threading import Thread
+
+import typer
+
+from muster.cli.drawing.wording import count
+from muster.cli.following.log_printers import Printer
+from muster.cli.terminal.screen import note, screen
+from muster.client.answers import Job, Log
+from muster.client.client import Client
+from muster.client.pauses import pauses_s
+from muster.formats.text.ranges import node_ranges
+from muster.model.errors import InvalidInput, MusterError, NotFound
+
+RANKS_FOLLOWED = 64
+"""Each takes a connection and a thread; nobody reads the output of more at once."""
+PIECES_QUEUED = 256
+
+
+def follow_job(
+    client: Client,
+    job_id: str,
+    printer: Printer,
+    *,
+    ranks: Sequence[int] = (0,),
+    since: tuple[int, int] = (1, 0),
+    quiet: bool = False,
+) -> Job:
+    """Print what workers print, attempt after attempt, and return the job once it has ended.
+
+    `since` is the attempt and the offset to begin with. What becomes of the job is said on stderr unless `quiet`.
+    """
+    first, offset = since
+    for attempt in _attempts(client, job_id, first, quiet=quiet):
+        start = offset if attempt == first else 0
+        for rank, piece in merged(client, job_id, ranks, attempt=attempt, offset=start):
+            printer(rank, piece)
+    return client.job(job_id)
+
+
+def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterator[int]:
+    """The numbers of a job's attempts, each as soon as it began; ends when the job has."""
+    coming, told, pauses = first, "", pauses_s()
+    while True:
+        job = client.job(job_id)
+        if job.tasks is not None:
+            raise InvalidInput(f"{job_id} is an array; name one of its tasks, such as {job_id}.0")
+        told = told if quiet else _tell(job, told)
+        if job.attempt >= coming:
+            yield from range(coming, job.attempt + 1)
+            coming, pauses = job.attempt + 1, pauses_s()
+        elif job.is_final:
+            return
+        else:
+            time.sleep(next(pauses))
+
+
+def merged(
+    client: Client, job_id: str, ranks: Sequence[int], *, attempt: int, offset: int = 0
+) -> Iterator[tuple[int, Log]]:
+    """The output of several workers as it comes, until all of them are gone; one that never printed has none."""
+    if len(ranks) == 1:
+        yield from ((ranks[0], piece) for piece in _log(client, job_id, ranks[0], attempt, offset))
+        return
+    if len(ranks) > RANKS_FOLLOWED:
+        raise InvalidInput(f"{len(ranks)} ranks are too many to follow; at most {RANKS_FOLLOWED} at once")
+    pieces: Queue[tuple[int, Log | MusterError | None]] = Queue(PIECES_QUEUED)
+
+    def read(rank: int) -> None:
+        try:
+            for piece in _log(client, job_id, rank, attempt, offset):
+                pieces.put((rank, piece))
+            pieces.put((rank, None))
+        except MusterError as error:
+            pieces.put((rank, error))
+
+    for rank in ranks:
+        # Nobody waits for these: a reader that is left behind by Ctrl-C ends with the process.
+        Thread(target=read, args=(rank,), daemon=True).start()
+    left = len(ranks)
+    while left:
+        rank, piece = pieces.get()
+        if isinstance(piece, MusterError):
+            raise piece
+        if piece is None:
+            left -= 1
+        else:
+            yield rank, piece
+
+
+def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> Iterator[Log]:
+    """What a worker prints in an attempt; it may take a moment until there is a log, and there may never be one."""
+    pauses, is_over = pauses_s(), False
+    while True:
+        try:
+            yield from client.logs(job_id, rank, True, attempt, offset)
+            return
+        except NotFound:
+            if is_over:
+                return
+        job = client.job(job_id)
+        is_over = job.is_final or job.attempt > attempt
+        if not is_over:
+            time.sleep(next(pauses))
+
+
+@contextmanager
+def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
+    """Ctrl-C ends the watching, not the job, and says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if message:
+            screen(stderr=True).print()
+            note(message)
+        raise typer.Exit(code) from None
+
+
+def _tell(job: Job, told: str) -> str:
+    """Say what state a job is in, once for each time it changes; returns what was said last."""
+    match job.state:
+        case "queued" | "blocked" | "held":
+            news = f"{job.id} is {job.state}; `muster why {job.id}` says why"
+        case "starting" | "running" if job.workers:
+            nodes = node_ranges(worker.node for worker in job.workers)
+            again = f", attempt {job.attempt}" if job.attempt > 1 else ""
+            news = f"{job.id} has {count(len(job.workers), 'worker')} on {nodes}{again}"
+        case "checkpointing":
+            news = f"{job.id} saves itself and leaves its GPUs to another job; it goes on later"
+        case _:
+            return told
+    if news != told:
+        note(news)
+    return news

@@ -1,0 +1,137 @@
+"""`muster demo`: a server with virtual nodes, a small mixed workload from three teams, and what becomes of it."""
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.drawing.wording import now
+from muster.cli.server.up_and_down import serve_command
+from muster.cli.terminal.screen import screen, show
+from muster.home import Home
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from muster.cli.server.demo_story import Scene
+    from muster.client import Client
+    from muster.client.answers import Job
+
+# ruff: noqa: PLC0415
+
+NODES = "4x8"
+LOOK_S = 0.5
+PATIENCE_S = 180
+"""The story takes half a minute; whatever takes longer is shown as it stands."""
+
+Stay = Annotated[bool | None, typer.Option(help="Keep the server until Ctrl-C; so it is on a terminal.")]
+
+
+def demo(stay: Stay = None) -> None:
+    """Start a cluster of virtual nodes, run a small mixed workload on it, and show what happens."""
+    from muster.cli.server.demo_story import story
+
+    console = screen()
+    home = Path(tempfile.mkdtemp(prefix="muster-demo-"))
+    try:
+        with _server(home) as client:
+            _show_story(client, story(home / "checkpoints"))
+            _tell_what_next(client, home)
+            if console.is_terminal if stay is None else stay:
+                _stay()
+    except KeyboardInterrupt:
+        show("\nleaving: the server and all its jobs are ended")
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def _server(home: Path) -> "Iterator[Client]":
+    """A server of its own, with everything that it started ended afterwards."""
+    from muster.cli.server.demo_story import CONFIGURATION
+    from muster.cli.server.server_process import end_server, run_down, start_detached
+    from muster.client import Client
+
+    (home / "checkpoints").mkdir()
+    (home / "muster.toml").write_text(CONFIGURATION, "utf-8")
+    options = {"home": str(home), "port": "0", "nodes": NODES, "config": str(home / "muster.toml")}
+    show(f"Starting Muster with {NODES.replace('x', ' virtual nodes of ')} GPU slots under {home} …")
+    try:
+        server = start_detached(serve_command(options), home)
+        with Client(server.url, Home(home).token.read_text("utf-8").strip()) as client:
+            yield client
+    finally:
+        end_server(home, then_kill=True)
+        run_down([sys.executable, "-m", "muster.main", "down", "--home", str(home)])
+
+
+def _show_story(client: "Client", scenes: "Sequence[Scene]") -> None:
+    """Submit scene after scene, and draw the cluster until everything has ended."""
+    from rich.live import Live
+
+    told: list[str] = []
+    coming = list(scenes)
+    console = screen()
+    began = time.monotonic()
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while time.monotonic() - began < PATIENCE_S:
+            jobs = list(client.jobs())
+            while coming and coming[0].is_time(jobs, now()):
+                scene = coming.pop(0)
+                client.submit(scene.job)
+                told.append(scene.told)
+                if not console.is_terminal:
+                    show(f"• {scene.told}")
+            if not coming and jobs and all(job.is_final for job in jobs):
+                break
+            if console.is_terminal:
+                live.update(_picture(client, jobs, told), refresh=True)
+            time.sleep(LOOK_S)
+
+
+def _picture(client: "Client", jobs: "Sequence[Job]", told: Sequence[str]) -> "RenderableType":
+    from rich.console import Group
+
+    from muster.cli.drawing.dashboard import Glance, frame
+    from muster.cli.terminal.text import Text
+
+    console = screen()
+    active = [job for job in jobs if not job.is_final]
+    glance = Glance(url=client.url, present=now(), nodes=list(client.nodes()), jobs=active)
+    lines = [Text(f"• {line}", style="cyan") for line in told]
+    return Group(*lines, Text(), frame(glance, console, rows=console.height - len(lines) - 2))
+
+
+def _tell_what_next(client: "Client", home: Path) -> None:
+    from muster.cli.drawing.job_list import job_list
+
+    console = screen()
+    jobs = sorted(client.jobs(), key=lambda job: (job.submitted is None, job.submitted, job.id))
+    show(job_list([job for job in jobs if job.array is None], console, now()), console)
+    pretrain = next((job for job in jobs if job.name == "pretrain"), None)
+    if pretrain is not None and pretrain.preemptions:
+        times = "once" if pretrain.preemptions == 1 else f"{pretrain.preemptions} times"
+        show(
+            f"\n{pretrain.id} was preempted {times}, saved itself and went on where it was: `muster logs {pretrain.id}`"
+        )
+    show(
+        f"\nThe API is at {client.url}, and the dashboard will be there too. In another terminal:\n\n"
+        f"  export MUSTER_HOME={home}\n"
+        "  muster ps -a                      what ran, and how it ended\n"
+        "  muster logs job-1                 what the gang printed\n"
+        "  muster events                     everything that happened, from the log\n"
+        "  muster run -- hostname            run something yourself\n"
+        "  muster top                        the cluster, live\n"
+    )
+
+
+def _stay() -> None:
+    show("Ctrl-C ends the server and leaves nothing behind.")
+    while True:
+        time.sleep(1)

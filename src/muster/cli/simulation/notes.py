@@ -1,0 +1,115 @@
+"""What people should know about a replay besides its figures: every line that `muster simulate` writes on stderr."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from muster.cli.terminal.screen import note
+from muster.model.errors import InvalidInput
+from muster.model.job import JobState
+from muster.model.trace import Trace
+from muster.policies import NamedPolicy, hidden_plug_ins
+from muster.sim.outcome import Replay
+from muster.sim.timeline import is_rejected
+
+UNUSED_HINTS = {
+    "policy": "to try its policy name the file in --policy",
+    "running": "jobs come from --trace",
+    "waiting": "jobs come from --trace",
+    "teams": "those of --teams count instead",
+}
+"""What to do about a key of the cluster file that is not used."""
+
+
+def tell_skipped(trace: Trace) -> None:
+    """Say how many jobs of the file are not in the replay."""
+    if trace.skipped:
+        left_out, who = ("1 job was", "it") if trace.skipped == 1 else (f"{trace.skipped:,} jobs were", "they")
+        _tell(trace.name, f"{left_out} left out: the file does not say how long {who} ran or on how much")
+
+
+def tell_unused(file: str, keys: Sequence[str]) -> None:
+    """Say what the cluster file has that counts for nothing, and what to do about it."""
+    if not keys:
+        return
+    hints = [UNUSED_HINTS[key] for key in keys if key in UNUSED_HINTS]
+    are = "is" if len(keys) == 1 else "are"
+    _tell(file, "; ".join([f"{', '.join(keys)} {are} not used in a replay", *dict.fromkeys(hints)]))
+
+
+def tell_hidden(policies: Sequence[NamedPolicy]) -> None:
+    """Say which plug-ins are not what was replayed, though they have the name of it."""
+    for policy in policies:
+        for source in hidden_plug_ins(policy.name):
+            _tell(policy.name, f"the plug-in {source} has the name of another policy and is not used; rename it")
+
+
+def tell_besides(files: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Say which rules stand beside the policy in a file and do not count."""
+    for file, rules in files:
+        are, they = ("is", "it comes") if len(rules) == 1 else ("are", "they come")
+        _tell(file, f"{', '.join(rules)} {are} not used: {they} from --cluster or --teams")
+
+
+def tell_ends(vary: str | None) -> None:
+    """Say that nothing between the ends is replayed where somebody gave no step."""
+    if vary is not None and ".." in vary and ":" not in vary:
+        _tell(f"--vary {vary}", "without a step only its two ends are replayed; a step of 1 is written :1 behind them")
+
+
+def tell_replay(made: Replay, what: str) -> None:
+    """Say which jobs the figures leave out, and why; refuse a replay that leaves out all of them."""
+    _tell_dropped(made, what)
+    _tell_rejected(made, what)
+    _tell_unfinished(made, what)
+    _tell_limits(made, what)
+
+
+def tell_report(path: Path) -> None:
+    """Say where the report is."""
+    note(f"the report is in {path}")
+
+
+def _tell_dropped(made: Replay, what: str) -> None:
+    """Plans that nobody carried out: the policy is not what was measured."""
+    if made.dropped_plans:
+        dropped = "1 plan was" if made.dropped_plans == 1 else f"{made.dropped_plans:,} plans were"
+        first = "it" if made.dropped_plans == 1 else "the first"
+        cycles = f"{made.cycles:,} cycle{'s' * (made.cycles != 1)}"
+        _tell(what, f"in {cycles} {dropped} invalid and dropped whole; what was wrong with {first}: {made.first_drop}")
+
+
+def _tell_rejected(made: Replay, what: str) -> None:
+    rejected = sum(is_rejected(outcome) for outcome in made.outcomes)
+    if rejected == len(made.outcomes):
+        raise InvalidInput(f"no job of {made.trace} can ever run on this cluster: {made.rejections[0]}")
+    if rejected:
+        jobs, are = ("1 job", "is") if rejected == 1 else (f"{rejected:,} jobs", "are")
+        why = f"{made.rejections[0]}{_others(len(made.rejections) - 1)}"
+        _tell(what, f"{jobs} can never run on this cluster and {are} left out: {why}")
+
+
+def _others(reasons: int) -> str:
+    if not reasons:
+        return ""
+    return " (and 1 other reason)" if reasons == 1 else f" (and {reasons} other reasons)"
+
+
+def _tell_unfinished(made: Replay, what: str) -> None:
+    """Jobs that no time counts; those that were cancelled or rejected are told elsewhere."""
+    left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
+    unfinished = sum(not is_rejected(each) for each in left_out)
+    if unfinished:
+        jobs = len(made.outcomes)
+        _tell(what, f"{unfinished:,} of {jobs:,} jobs did not finish, and no completion time counts them")
+
+
+def _tell_limits(made: Replay, what: str) -> None:
+    """Jobs that their limits have cut: in the source they were not."""
+    cut = sum(outcome.state is JobState.TIMED_OUT for outcome in made.outcomes)
+    if cut:
+        stopped = "1 job was stopped at its limit" if cut == 1 else f"{cut:,} jobs were stopped at their limits"
+        _tell(what, f"{stopped}, because of stragglers")
+
+
+def _tell(about: str, text: str) -> None:
+    note(f"{about}: {text}")

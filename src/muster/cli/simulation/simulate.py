@@ -1,0 +1,248 @@
+"""`muster simulate`: replay a trace under one or several policies and compare what became of the jobs."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.terminal.options import Output
+from muster.cli.terminal.screen import screen, show_json
+from muster.model.errors import InvalidInput
+from muster.model.policy import Packing
+from muster.sim.quantity import Quantity
+
+if TYPE_CHECKING:
+    from muster.cli.simulation.setup import ReplayOptions
+    from muster.policies import NamedPolicy
+    from muster.sim.outcome import Replay
+    from muster.sim.report import About
+    from muster.sim.variation import Setup
+
+# The simulator and what it needs are imported when the command runs, so that the other commands start fast.
+# ruff: noqa: PLC0415
+
+TraceFile = Annotated[str, typer.Option("--trace", metavar="FILE", help="Who submitted what and when: CSV or SWF.")]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        metavar="P[,P2…]",
+        help="By name: fifo, greedy, easy, sjf-oracle, srsf-oracle, las, fair, muster, or of a plug-in. A file stands "
+        "for what it has under policy: a scenario, or the muster.toml of a server.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="C", help="75x8, a cluster file, or a scenario; else the .cluster.json beside the trace."
+    ),
+]
+Printed = Annotated[
+    Output, typer.Option("-o", "--output", help="json is one object, or a list if there are several replays.")
+]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open in a browser.")]
+RestartCost = Annotated[str, typer.Option(metavar="TIME", help="What each restart costs all GPUs of a job.")]
+SaveEvery = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How often jobs save themselves, besides when they are told to leave. 0s: never, not even then, so who is "
+        "stopped begins anew.",
+    ),
+]
+SaveCost = Annotated[str, typer.Option(metavar="TIME", help="How long training stands still for each save.")]
+Seed = Annotated[int, typer.Option(help="For everything that is left to chance.")]
+Faults = Annotated[
+    str,
+    typer.Option(
+        metavar="RATES",
+        help="Such as mtbf=250d,repair=4h. Mean times, 0s for never: mtbf of a node, gpu of one GPU, straggler (a node "
+        "is slow), spot (a spot node is taken); with repair=4h, straggler_time=2h, straggler_speed=0.5, notice=2m. "
+        "Parts of 1: rack (failures that take the whole rack), crash and cancel (of jobs). See docs/SIMULATOR.md.",
+    ),
+]
+Teams = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The team tree with quotas and weights; else the cluster file's.")
+]
+Synthesise = Annotated[bool, typer.Option("--synthesise", help="Make up users, tiers and priorities where missing.")]
+Arrivals = Annotated[str, typer.Option(metavar="FACTOR", help="Let jobs come so many times as fast.")]
+First = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs.")]
+Vary = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY=A..B:STEP",
+        help=f"One replay for each value of {', '.join(Quantity)}; it counts instead of the other option. "
+        "Without :STEP only A and B.",
+    ),
+]
+Packed = Annotated[
+    Packing | None,
+    typer.Option("--packing", help="Which nodes jobs get under every policy: least_harm, or best_fit as elsewhere."),
+]
+TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
+
+
+def simulate(
+    trace: TraceFile,
+    policy: Policies,
+    cluster: Cluster = None,
+    output: Printed = Output.TABLE,
+    html: Html = None,
+    restart_cost: RestartCost = "0s",
+    checkpoint_every: SaveEvery = "30m",
+    checkpoint_cost: SaveCost = "0s",
+    seed: Seed = 1,
+    faults: Faults = "",
+    teams: Teams = None,
+    synthesise: Synthesise = False,
+    arrivals: Arrivals = "1",
+    first: First = None,
+    vary: Vary = None,
+    type_blind: TypeBlind = False,
+    packing: Packed = None,
+) -> None:
+    """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
+    from muster.cli.simulation.setup import ReplayOptions
+
+    options = ReplayOptions(
+        trace=trace,
+        policy=",".join(policy),
+        cluster=cluster,
+        restart_cost=restart_cost,
+        checkpoint_every=checkpoint_every,
+        checkpoint_cost=checkpoint_cost,
+        seed=seed,
+        faults=faults,
+        teams=teams,
+        synthesise=synthesise,
+        arrivals=arrivals,
+        first=first,
+        vary=vary,
+        type_blind=type_blind,
+        packing=packing,
+    )
+    _compare(options, output, html)
+
+
+def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> None:
+    """Replay what was wished for, print the figures, and write the report if one is wanted."""
+    from muster.cli.simulation.notes import tell_besides, tell_ends, tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation.policies import policies_asked
+    from muster.cli.simulation.setup import (
+        cluster_source,
+        input_files,
+        rules_besides,
+        setup_of,
+        setups,
+        surroundings,
+    )
+    from muster.cli.simulation.simulate import check_report_file
+
+    policies = policies_asked(options.policy, options.packing)
+    if html is not None:
+        check_report_file(html, input_files(options))
+    tell_hidden(policies)
+    tell_besides(rules_besides(options))
+    tell_ends(options.vary)
+    around = surroundings(options)
+    tell_unused(cluster_source(options), around.unused)
+    base = setup_of(options, around)
+    tell_skipped(base.trace)
+    results = [(setup, _replay(setup, named)) for setup in setups(options, base) for named in policies]
+    rows = [_figures(setup, made) for setup, made in results]
+    _print(rows, results[0][0].varied, output)
+    if html is not None:
+        from muster.cli.simulation.facts import about
+
+        _write_report(results, rows, html, base, about(options, base, policies, html))
+
+
+Results = Sequence[tuple["Setup", "Replay"]]
+
+
+def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
+    """Replay one policy, with a bar for people who watch; say which jobs could not take part."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from muster.cli.simulation.notes import tell_replay
+    from muster.sim.replay import replay
+
+    console = screen(stderr=True)
+    what = policy.name if setup.varied is None else f"{policy.name}, {setup.varied[0]} {setup.varied[1]}"
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=len(setup.trace.jobs))
+        made = replay(
+            setup.arriving,
+            setup.cluster,
+            policy,
+            setup.circumstances,
+            progress=lambda done, _: bar.update(task, completed=done),
+        )
+    tell_replay(made, what)
+    return made
+
+
+def _print(rows: list[dict[str, Any]], varied: tuple[str, float] | None, output: Output) -> None:
+    from muster.cli.simulation.figures_table import print_figures
+
+    if output is Output.JSON:
+        show_json(rows[0] if len(rows) == 1 else rows)
+    else:
+        print_figures(rows, varied=None if varied is None else varied[0])
+
+
+def _figures(setup: "Setup", made: "Replay") -> dict[str, Any]:
+    from muster.sim.measures import measures
+
+    figures = measures(made, setup.circumstances.teams)
+    return figures if setup.varied is None else {**figures, setup.varied[0]: setup.varied[1]}
+
+
+def _write_report(results: Results, rows: list[dict[str, Any]], path: Path, base: "Setup", about: "About") -> None:
+    from muster.cli.simulation.facts import sweep
+    from muster.cli.simulation.notes import tell_report
+    from muster.sim.report import write_report
+
+    try:
+        write_report(
+            [made for _, made in results],
+            path,
+            title=f"Replay of {results[0][1].trace}",
+            summaries=rows,
+            teams=base.circumstances.teams,
+            sweep=sweep(base, [setup for setup, _ in results]),
+            about=about,
+        )
+    except OSError as error:
+        raise InvalidInput(f"{path}: the report cannot be written: {error.strerror}") from None
+    tell_report(path)
+
+
+def check_report_file(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuse a place where no report can be written, or where it would replace what the replay is made from."""
+    if path.is_dir():
+        raise _unwritable(path, "this is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise _unwritable(path, "this is not a regular file")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise _unwritable(path, f"there is no folder {path.parent}; make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(path, f"the folder {path.parent} cannot be written to")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise _unwritable(path, "the file that is there is protected")
+    for each in inputs:
+        if path.exists() and each.exists() and path.samefile(each):
+            raise _unwritable(path, "it would replace an input of the replay; choose another name")
+
+
+def _unwritable(path: Path, problem: str) -> InvalidInput:
+    return InvalidInput(f"--html {path}: the report cannot be written: {problem}")

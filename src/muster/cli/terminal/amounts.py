@@ -1,0 +1,24 @@
+"""Amounts typed on the command line, read as in files; a mistake names the option."""
+
+from muster.model.errors import InvalidInput
+
+# The readers need pydantic, which commands that read no amount do without.
+# ruff: noqa: PLC0415
+
+
+def seconds(text: str, option: str) -> float:
+    """A duration: `90s`, `2h`, or a plain number of seconds."""
+    from muster.formats.text.units import BadValue, duration_ms
+
+    try:
+        return duration_ms(int(text) if text.isdecimal() else text) / 1000
+    except BadValue as error:
+        raise InvalidInput(f"{option}: {error.problem}") from None
+
+
+def pair(text: str, option: str) -> tuple[str, str]:
+    """`KEY=VALUE`."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise InvalidInput(f"{option}: {text!r} is not KEY=VALUE")
+    return key, value

@@ -1,0 +1,54 @@
+"""From workers to what they occupy, and what that counts for in quota."""
+
+from muster.core.cluster.capacity import Footprint, NodeUse, per_device
+from muster.core.cluster.gang import Demand
+from muster.core.cluster.tree import Tree
+from muster.model.ids import GpuType
+from muster.model.job import Placement
+from muster.model.resources import GPU_MILLI
+from muster.model.spec import JobSpec
+from muster.model.team import ANY_TYPE
+
+
+def footprint_of(spec: JobSpec, workers: Placement, tree: Tree) -> Footprint:
+    """What a gang occupies, one entry per node in node order."""
+    requests = {role.name: role.request for role in spec.roles}
+    by_node: dict[int, list[int]] = {}
+    devices: dict[int, list[tuple[int, int]]] = {}
+    for worker in workers:
+        request, node = requests[worker.role], tree.index_of[worker.node]
+        milli = worker.share_milli if worker.share_milli is not None else GPU_MILLI
+        # A device that has fallen off its node since the job was placed there is nobody's any more.
+        there = [device for device in worker.gpus if device < tree.nodes[node].gpus]
+        devices.setdefault(node, []).extend([(device, milli) for device in there])
+        total = by_node.setdefault(node, [0, 0, 0])
+        total[0] += request.cpu_milli
+        total[1] += request.memory_bytes
+        total[2] += request.disk_bytes
+    return tuple(
+        [
+            NodeUse(node, per_device(devices[node]), cpu, memory, disk)
+            for node, (cpu, memory, disk) in sorted(by_node.items())
+        ]
+    )
+
+
+def demand_of_running(spec: JobSpec, workers: Placement, tree: Tree) -> Demand:
+    """GPU thousandths per type that a placed gang uses."""
+    requests = {role.name: role.request for role in spec.roles}
+    total: dict[GpuType, int] = {}
+    for worker in workers:
+        milli = requests[worker.role].gpu_milli
+        if milli:
+            gpu_type = tree.nodes[tree.index_of[worker.node]].gpu_type
+            total[gpu_type] = total.get(gpu_type, 0) + milli
+            total[ANY_TYPE] = total.get(ANY_TYPE, 0) + milli
+    return tuple(sorted(total.items()))
+
+
+def gpu_milli_of(demand: Demand) -> int:
+    """The sum over types."""
+    for gpu_type, milli in demand:
+        if gpu_type == ANY_TYPE:
+            return milli
+    return 0

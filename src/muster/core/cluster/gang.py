@@ -1,0 +1,200 @@
+"""A gang as placement sees it: which asks, how many of each, on which GPU type, inside which level.
+
+Gangs that are alike in all of this are one object, so that what was found out for one holds for all.
+"""
+
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import NamedTuple
+
+from muster.core.cluster.setting import Setting
+from muster.core.cluster.states import Ask
+from muster.core.cluster.tree import Tree
+from muster.model.ids import GpuType, PoolName
+from muster.model.job import Placement, RunningJob
+from muster.model.policy import Packing
+from muster.model.resources import GPU_MILLI, Request
+from muster.model.spec import JobSpec, RoleSpec, TopologySpec
+from muster.model.team import ANY_TYPE
+
+TYPE_CHOICES = 16
+"""Combinations of GPU types tried for a gang whose roles accept several."""
+
+Demand = tuple[tuple[GpuType, int], ...]
+"""GPU thousandths per type, and their sum under `*`: what quota is charged."""
+
+
+class RolePart(NamedTuple):
+    """One role of a gang at a given size."""
+
+    role: str
+    workers: int
+    group: int
+    """Workers of one tensor-parallel group: they stay together inside the NVLink level."""
+
+
+class Choice(NamedTuple):
+    """One way to serve a gang: an ask per role, all on the types and pools chosen."""
+
+    asks: tuple[Ask, ...]
+    demand: Demand
+    speed_milli: int
+
+
+class Gang(NamedTuple):
+    """What has to be placed, whole or not at all."""
+
+    parts: tuple[RolePart, ...]
+    choices: tuple[Choice, ...]
+    """Preferred first; empty when the cluster has no such GPU or no pool admits the job."""
+    widest: int
+    """The level that the gang may not leave; 0 is the whole cluster."""
+    prefer: int
+    """The level it would rather stay in while it can wait for it; 0 when it does not care."""
+
+    def level_at(self, at_ms: int, relaxes_ms: int) -> int:
+        """How far it may spread at a time: a soft wish holds until it relaxes."""
+        return self.widest if at_ms >= relaxes_ms else self.prefer
+
+    def choices_on(self, workers: Placement, tree: Tree) -> list[Choice]:
+        """The ways to serve the gang that have the GPU types these workers are on."""
+        types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in workers}
+        return [
+            choice
+            for choice in self.choices
+            if all(
+                ask.gpu_type is None or ask.gpu_type == types.get(part.role)
+                for part, ask in zip(self.parts, choice.asks, strict=True)
+            )
+        ]
+
+
+def gang_of(spec: JobSpec, setting: Setting, sizes: dict[str, int] | None = None) -> Gang:
+    """The gang of a job at its smallest size, or at the given size per role."""
+    pools = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+    parts = tuple(
+        RolePart(
+            role=role.name,
+            workers=role.workers_min if sizes is None else sizes[role.name],
+            group=tensor_group(role.request, spec.parallelism.tensor),
+        )
+        for role in spec.roles
+    )
+    widest, prefer = _levels(spec.topology, setting)
+    return Gang(parts=parts, choices=_choices(spec.roles, parts, pools, setting), widest=widest, prefer=prefer)
+
+
+def running_gang(job: RunningJob, setting: Setting) -> Gang:
+    """The gang of a running job at its present size."""
+    sizes = {role.name: 0 for role in job.spec.roles}
+    for worker in job.workers:
+        sizes[worker.role] += 1
+    return gang_of(job.spec, setting, sizes)
+
+
+def gang_key(spec: JobSpec) -> tuple[object, ...]:
+    """Jobs with equal keys, in one tier and team, have equal gangs."""
+    return (
+        tuple((role.name, role.workers_min, role.request) for role in spec.roles),
+        spec.parallelism,
+        spec.topology,
+        spec.can_resume,
+    )
+
+
+def tensor_group(request: Request, tensor: int) -> int:
+    """How many workers make up one tensor-parallel group."""
+    if request.gpu_milli < GPU_MILLI:
+        return 1
+    return max(1, tensor // (request.gpu_milli // GPU_MILLI))
+
+
+def _levels(wish: TopologySpec, setting: Setting) -> tuple[int, int]:
+    tree = setting.tree
+    widest = tree.level_of(wish.within) if wish.within is not None else 0
+    prefer = tree.level_of(wish.prefer) if wish.prefer is not None else 0
+    return widest, max(prefer, widest)
+
+
+def _choices(
+    roles: tuple[RoleSpec, ...], parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting
+) -> tuple[Choice, ...]:
+    """Open pools before reserved ones, faster types before slower ones, then in the order the job lists them."""
+    open_pools = tuple(pool for pool in pools if not setting.is_reserved(pool))
+    ladders = [ladder for ladder in (open_pools, pools) if ladder]
+    if open_pools == pools:
+        ladders = ladders[:1]
+    return tuple(
+        choice for ladder in ladders for choice in sorted(_by_type(roles, parts, ladder, setting), key=_slowest_last)
+    )
+
+
+def _slowest_last(choice: Choice) -> int:
+    return -choice.speed_milli
+
+
+def _by_type(
+    roles: tuple[RoleSpec, ...], parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting
+) -> Iterator[Choice]:
+    accepted = [_accepted_types(role.request, setting) for role in roles]
+    takes_shared = _takes_shared(roles, setting)
+    for types in islice(product(*accepted), TYPE_CHOICES):
+        asks = tuple(
+            _ask(role.request, gpu_type, pools, takes_shared=takes_shared)
+            for role, gpu_type in zip(roles, types, strict=True)
+        )
+        speeds = [
+            _speed_milli(role.request, gpu_type, setting)
+            for role, gpu_type in zip(roles, types, strict=True)
+            if gpu_type is not None
+        ]
+        yield Choice(asks=asks, demand=demand_of(parts, asks), speed_milli=min(speeds, default=GPU_MILLI))
+
+
+def _accepted_types(request: Request, setting: Setting) -> tuple[GpuType | None, ...]:
+    if not request.gpu_milli:
+        return (None,)
+    if not request.gpu_types:
+        return setting.gpu_types
+    return tuple(gpu_type for gpu_type in request.gpu_types if gpu_type in setting.gpu_types)
+
+
+def _takes_shared(roles: tuple[RoleSpec, ...], setting: Setting) -> bool:
+    """False for a gang that is too large for a node, where nodes are packed as elsewhere: it gets empty ones.
+
+    Only if all its workers are alike and as many as ever: others would be in their own way.
+    """
+    if setting.policy.packing is not Packing.BEST_FIT or len(roles) > 1 or roles[0].workers_min < roles[0].workers_max:
+        return True
+    return roles[0].workers_min * roles[0].request.gpu_milli <= setting.tree.largest_node_gpus * GPU_MILLI
+
+
+def _ask(request: Request, gpu_type: GpuType | None, pools: tuple[PoolName, ...], *, takes_shared: bool) -> Ask:
+    return Ask(
+        gpu_milli=request.gpu_milli,
+        gpu_type=gpu_type,
+        cpu_milli=request.cpu_milli,
+        memory_bytes=request.memory_bytes,
+        disk_bytes=request.disk_bytes,
+        pools=pools,
+        takes_shared=takes_shared,
+    )
+
+
+def _speed_milli(request: Request, gpu_type: GpuType, setting: Setting) -> int:
+    for table in (request.throughput, setting.policy.throughput):
+        for name, speed_milli in table:
+            if name == gpu_type:
+                return speed_milli
+    return GPU_MILLI
+
+
+def demand_of(parts: tuple[RolePart, ...], asks: tuple[Ask, ...]) -> Demand:
+    """What a gang counts for in quota."""
+    total: dict[GpuType, int] = {}
+    for part, ask in zip(parts, asks, strict=True):
+        if ask.gpu_type is not None:
+            milli = part.workers * ask.gpu_milli
+            total[ask.gpu_type] = total.get(ask.gpu_type, 0) + milli
+            total[ANY_TYPE] = total.get(ANY_TYPE, 0) + milli
+    return tuple(sorted(total.items()))

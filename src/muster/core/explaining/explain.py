@@ -1,0 +1,219 @@
+"""Why a job waits: all reasons at once, what would change each, its place in the queue and when it may start.
+
+Reasons are found by asking the same fit that planning asks, on the situation the plan leaves behind, each time with
+one obstacle taken away. Jobs that are alike share the answer, so ten thousand are explained at the price of their
+classes.
+"""
+
+from dataclasses import dataclass
+
+from muster.core.explaining.forecast import StartForecast
+from muster.core.explaining.post_plan import PostPlan
+from muster.core.order.queueing import JobClass
+from muster.core.order.quota import Breach
+from muster.core.order.tier_walk import TierWalk
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId, natural
+from muster.model.job import WaitingJob
+from muster.model.plan import Plan, Promise, Reason, ReasonCode
+from muster.model.records import evolve
+from muster.model.resources import gpus_text
+from muster.model.team import ANY_TYPE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that can be said of one waiting job."""
+
+    job: JobId
+    position: int
+    """Its place in the queue, counted from 1 over all tiers."""
+    reasons: tuple[Reason, ...]
+    p50_ms: int | None
+    """When it starts, half of the time; None when that cannot be said."""
+    p90_ms: int | None
+
+
+def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanation, ...]:
+    """Explain every job that the plan leaves waiting, in queue order; those that may not be considered come last."""
+    explainer = _Explainer(snapshot, plan, now_ms)
+    forecast = StartForecast(snapshot, plan)
+    found: list[Explanation] = []
+    for group, job_id in _in_order(snapshot, plan, now_ms):
+        p50_ms, p90_ms = forecast.estimate(job_id, group.gang)
+        reasons = explainer.reasons(snapshot.queue.jobs[job_id], group)
+        found.append(Explanation(job=job_id, position=len(found) + 1, reasons=reasons, p50_ms=p50_ms, p90_ms=p90_ms))
+    for job_id, job in sorted(snapshot.queue.jobs.items(), key=lambda entry: natural(entry[0])):
+        if job.held or job.unmet:
+            found.append(
+                Explanation(job=job_id, position=len(found) + 1, reasons=not_considered(job), p50_ms=None, p90_ms=None)
+            )
+    return tuple(found)
+
+
+def explain(job_id: JobId, snapshot: Snapshot, plan: Plan, now_ms: int) -> Explanation | None:
+    """Explain one waiting job; None when the plan starts it or nothing of it is known."""
+    return next((each for each in explain_all(snapshot, plan, now_ms) if each.job == job_id), None)
+
+
+def not_considered(job: WaitingJob) -> tuple[Reason, ...]:
+    """Why a job is not even looked at."""
+    reasons: list[Reason] = []
+    if job.held:
+        reasons.append(
+            Reason(
+                code=ReasonCode.HELD,
+                message="its user put it on hold",
+                would_help=f"muster release {job.id}",
+            )
+        )
+    if job.unmet:
+        names = ", ".join(job.unmet)
+        reasons.append(
+            Reason(
+                code=ReasonCode.DEPENDENCY,
+                message=f"waits for {names}",
+                would_help=f"it is queued when {names} ended as asked",
+            )
+        )
+    return tuple(reasons)
+
+
+def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClass, JobId]]:
+    """Who would be served next if GPUs came free one gang at a time."""
+    started = {start.job: None for start in plan.starts}
+    ledger = snapshot.ledger.fork()
+    for start in plan.starts:
+        group = snapshot.queue.class_of[start.job]
+        ledger.charge(group.team, group.gang.choices[0].demand)
+    order: list[tuple[JobClass, JobId]] = []
+    for tier in range(len(snapshot.setting.tiers)):
+        walk = TierWalk(snapshot.queue.of_tier(tier), ledger, snapshot.setting.policy.weighs_teams, now_ms)
+        while (following := walk.peek()) is not None:
+            group, job_id = following
+            if job_id not in started:
+                order.append((group, job_id))
+                if group.gang.choices:
+                    ledger.charge(group.team, group.gang.choices[0].demand)
+            walk.advance()
+    return order
+
+
+class _Explainer:
+    """Finds reasons, once for all jobs that are alike."""
+
+    def __init__(self, snapshot: Snapshot, plan: Plan, now_ms: int) -> None:
+        self._post_plan = PostPlan(snapshot, plan)
+        self._snapshot = snapshot
+        self._now_ms = now_ms
+        self._promises: dict[JobId, Promise] = {promise.job: promise for promise in plan.promises}
+        self._blockers = {
+            job_id: blocked.detail
+            for blocked in plan.blocked
+            if blocked.code is ReasonCode.HELD_BY_OTHERS
+            for job_id in blocked.jobs
+        }
+        self._by_class: dict[tuple[int, bool], tuple[Reason, ...]] = {}
+        self._by_gang: dict[tuple[int, int, bool], tuple[Reason, ...]] = {}
+
+    def reasons(self, job: WaitingJob, group: JobClass) -> tuple[Reason, ...]:
+        """All reasons why a job of this class waits."""
+        promise = self._promises.get(job.id)
+        if promise is not None:
+            return self._promised_reasons(job, group, promise)
+        relaxed = self._is_relaxed(job)
+        key = (group.order, relaxed)
+        known = self._by_class.get(key)
+        if known is None:
+            known = self._by_class[key] = (
+                *self._quota_reasons(group),
+                *(_addressed(reason, job) for reason in self._fit_reasons(group, job, relaxed=relaxed)),
+            )
+        if all(reason.code is ReasonCode.QUOTA_BORROW for reason in known):
+            return (*known, self._behind(job))
+        return known
+
+    def _is_relaxed(self, job: WaitingJob) -> bool:
+        return self._now_ms >= job.spec.topology.relaxes_ms(job.submitted_ms)
+
+    def _promised_reasons(self, job: WaitingJob, group: JobClass, promise: Promise) -> tuple[Reason, ...]:
+        level = group.gang.widest if self._is_relaxed(job) else group.gang.prefer
+        end_ms = self._now_ms + group.limit_ms
+        fit = self._post_plan.why_not_yet(promise, group.gang, job.spec, level, end_ms)
+        return (*self._quota_reasons(group), *(_addressed(reason, job) for reason in fit)) or (self._promised(promise),)
+
+    def _fit_reasons(self, group: JobClass, job: WaitingJob, *, relaxed: bool) -> tuple[Reason, ...]:
+        key = (group.gang_number, group.limit_ms, relaxed)
+        known = self._by_gang.get(key)
+        if known is None:
+            level = group.gang.widest if relaxed else group.gang.prefer
+            end_ms = self._now_ms + group.limit_ms
+            known = self._by_gang[key] = self._post_plan.why_not(group.gang, job.spec, level, end_ms)
+        return known
+
+    def _quota_reasons(self, group: JobClass) -> tuple[Reason, ...]:
+        """Limits that stop the class on every type it accepts; borrowing, when it has used up its guarantee."""
+        ledger = self._post_plan.ledger
+        breaches = [ledger.breach(group.team, choice.demand) for choice in group.gang.choices]
+        found = [breach for breach in breaches if breach is not None]
+        if found and len(found) == len(breaches):
+            return tuple(dict.fromkeys(_limit_reason(breach) for breach in found))
+        guaranteed = ledger.guaranteed_above(group.team)
+        if guaranteed and not any(
+            ledger.within_guarantee(team, choice.demand) for team in guaranteed for choice in group.gang.choices
+        ):
+            return (_borrow_reason(guaranteed[0]),)
+        return ()
+
+    def _promised(self, promise: Promise) -> Reason:
+        minutes = -(-(promise.start_ms - self._now_ms) // 60_000)
+        more = len(promise.nodes) - 1
+        where = promise.nodes[0] + (f" and {more} more node{'s' if more > 1 else ''}" if more else "")
+        return Reason(
+            code=ReasonCode.CAPACITY,
+            message=f"its GPUs on {where} are still in use",
+            would_help=f"nothing needed: it starts there in {minutes} min at the latest",
+        )
+
+    def _behind(self, job: WaitingJob) -> Reason:
+        """What is left when the gang would fit: somebody in front of it must not be delayed."""
+        ahead = self._blockers.get(job.id, "") or "jobs in front of it"
+        if not self._snapshot.setting.policy.backfill:
+            return Reason(
+                code=ReasonCode.HELD_BY_OTHERS,
+                message=f"waits behind {ahead}: the policy lets nothing pass a blocked job",
+                would_help="a higher tier or priority, or a policy with backfill",
+            )
+        return Reason(
+            code=ReasonCode.HELD_BY_OTHERS,
+            message=f"waits behind {ahead}, which it must not delay",
+            would_help="a shorter max_duration lets it run in front; it is considered again at the next change",
+        )
+
+
+def _addressed(reason: Reason, job: WaitingJob) -> Reason:
+    """A reason found for a gang, in the words of one of those who want it: pools admit tiers and teams."""
+    if reason.code is not ReasonCode.POOL:
+        return reason
+    return evolve(reason, message=f"{reason.message} tier {job.spec.tier} of team {job.spec.team}")
+
+
+def _limit_reason(breach: Breach) -> Reason:
+    kind = "GPUs" if breach.gpu_type == ANY_TYPE else f"{breach.gpu_type} GPUs"
+    used, limit = gpus_text(breach.used_milli), gpus_text(breach.limit_milli)
+    wanted = gpus_text(breach.wanted_milli)
+    missing = gpus_text(breach.used_milli + breach.wanted_milli - breach.limit_milli)
+    return Reason(
+        code=ReasonCode.QUOTA_LIMIT,
+        message=f"team {breach.team} uses {used} of at most {limit} {kind}; this job needs {wanted}",
+        would_help=f"{missing} {kind if missing != '1' else kind.removesuffix('s')} of the team coming free, or a "
+        "higher limit",
+    )
+
+
+def _borrow_reason(team: str) -> Reason:
+    return Reason(
+        code=ReasonCode.QUOTA_BORROW,
+        message=f"team {team} has used up its guarantee, so this job runs only on what others leave idle",
+        would_help="the team's own jobs ending, or a larger guarantee",
+    )

@@ -1,0 +1,294 @@
+"""Who goes next: tiers, guarantees, fair share, aged priority, and the policy's order, then the id.
+
+Waiting jobs that are alike in everything that decides whether they can start form a *class*. A class that cannot
+start is dropped for the cycle as a whole, so ten thousand waiting jobs cost as much as their few hundred classes.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, ValuesView
+
+from muster.core.cluster.gang import Gang, gang_key, gang_of
+from muster.core.cluster.setting import Setting
+from muster.model.ids import JobId, TeamPath, natural
+from muster.model.job import WaitingJob
+from muster.model.plan import Blocked
+from muster.model.policy import Order, Policy
+
+OrderKey = tuple[int, int, int, str, JobId]
+"""Three numbers that the order of the policy decides by, then the id, as people count."""
+
+FeasibilityKey = tuple[int, int, int, bool]
+"""What classes share that start or fail together, whatever their team: band, gang, limit, and the right to preempt."""
+
+FRESH, STARVED, BACKGROUND = 0, 1, 2
+"""Bands of a tier, served in this order where jobs take turns: those that have never run, those that gave way and
+have waited too long, and everybody else who has run before."""
+
+
+class JobClass:
+    """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
+
+    __slots__ = (
+        "_ids",
+        "_names",
+        "band",
+        "feasibility_key",
+        "gang",
+        "gang_number",
+        "gpu_milli",
+        "jobs",
+        "limit_ms",
+        "may_preempt",
+        "order",
+        "relaxes",
+        "stuck_at",
+        "team",
+        "tier",
+    )
+
+    def __init__(
+        self,
+        *,
+        order: int,
+        tier: int,
+        team: TeamPath,
+        gang: Gang,
+        gang_number: int,
+        limit_ms: int,
+        band: int,
+        job: WaitingJob,
+    ) -> None:
+        self.order = order
+        """When the class was first seen: breaks ties between equal heads without comparing classes."""
+        self.tier = tier
+        self.team = team
+        self.gang = gang
+        self.gang_number = gang_number
+        """Equal for equal gangs, whatever their team."""
+        self.gpu_milli = job.spec.gang_gpu_milli
+        self.limit_ms = limit_ms
+        self.may_preempt = not job.requeued
+        self.band = band
+        self.feasibility_key: FeasibilityKey = (band, gang_number, limit_ms, self.may_preempt)
+        self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
+        self.jobs: list[OrderKey] = []
+        self.stuck_at = -1
+        """What `Snapshot.releases` was when a plan that was carried out last found that none of its jobs can start."""
+        self._names: list[JobId] = []
+        """The ids of `jobs`, in the same order: copying them is what passing a class over costs."""
+        self._ids: tuple[JobId, ...] | None = None
+
+    @property
+    def head(self) -> OrderKey:
+        """The key of its first job."""
+        return self.jobs[0]
+
+    @property
+    def ids(self) -> tuple[JobId, ...]:
+        """Its jobs in order; made once and kept until a job comes or goes."""
+        if self._ids is None:
+            self._ids = tuple(self._names)
+        return self._ids
+
+    def add(self, key: OrderKey) -> None:
+        """One job more."""
+        at = bisect_left(self.jobs, key)
+        self.jobs.insert(at, key)
+        self._names.insert(at, key[-1])
+        self._ids = None
+
+    def remove(self, key: OrderKey) -> None:
+        """One job less."""
+        at = bisect_left(self.jobs, key)
+        del self.jobs[at], self._names[at]
+        self._ids = None
+
+
+class WaitingQueue:
+    """All waiting jobs by class, kept sorted as jobs come and go."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.jobs: dict[JobId, WaitingJob] = {}
+        self.class_of: dict[JobId, JobClass] = {}
+        self._classes: dict[tuple[object, ...], JobClass] = {}
+        self._class_keys: dict[int, tuple[object, ...]] = {}
+        self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
+        self._numbered: list[Gang] = []
+        self.by_age: list[tuple[int, str, JobId]] = []
+        """When each job was submitted, longest ago first, with its id as people count."""
+        self._keys: dict[JobId, OrderKey] = {}
+        """Where each job stands, for as long as it waits."""
+        self._by_feasibility: dict[tuple[int, int], dict[FeasibilityKey, dict[int, JobClass]]] = {}
+        self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
+        self.relaxing: dict[int, JobClass] = {}
+        """Classes whose jobs may spread further once they have waited a while."""
+        self._wanted: dict[int, int] = {}
+        """How many jobs wait for each gang."""
+        self._made = 0
+
+    def add(self, job: WaitingJob) -> None:
+        """Queue a job; jobs that are held or wait for others are known but not considered."""
+        self.jobs[job.id] = job
+        if job.held or job.unmet:
+            return
+        group = self._class_for(job)
+        self.class_of[job.id] = group
+        key = self._keys[job.id] = order_key(job, self._setting)
+        insort(self.by_age, _age(job, key))
+        group.add(key)
+        self._wanted[group.gang_number] = self._wanted.get(group.gang_number, 0) + 1
+
+    def remove(self, job_id: JobId) -> WaitingJob:
+        """Take a job out of the queue."""
+        job = self.jobs.pop(job_id)
+        group = self.class_of.pop(job_id, None)
+        if group is not None:
+            key = self._keys.pop(job_id)
+            del self.by_age[bisect_left(self.by_age, _age(job, key))]
+            group.remove(key)
+            self._wanted[group.gang_number] -= 1
+            if not group.jobs:
+                self._drop(group)
+        return job
+
+    def _drop(self, group: JobClass) -> None:
+        """Forget a class that has no more jobs."""
+        del self._classes[self._class_keys.pop(group.order)]
+        del self._by_feasibility[(group.tier, group.band)][group.feasibility_key][group.order]
+        del self._by_tier[group.tier][group.order]
+        self.relaxing.pop(group.order, None)
+        if not self._wanted[group.gang_number]:
+            del self._wanted[group.gang_number]
+
+    def _class_for(self, job: WaitingJob) -> JobClass:
+        spec = job.spec
+        limit_ms = self._setting.limit_ms(spec)
+        band = band_of(job, self._setting.policy)
+        gang_number, gang = self.gang(job)
+        key = (spec.tier, spec.team, gang_number, limit_ms, job.requeued, band)
+        group = self._classes.get(key)
+        if group is None:
+            self._made += 1
+            group = self._classes[key] = JobClass(
+                order=self._made,
+                tier=self._setting.tier_rank[spec.tier],
+                team=spec.team,
+                gang=gang,
+                gang_number=gang_number,
+                limit_ms=limit_ms,
+                band=band,
+                job=job,
+            )
+            self._class_keys[group.order] = key
+            feasibility_keys = self._by_feasibility.setdefault((group.tier, band), {})
+            feasibility_keys.setdefault(group.feasibility_key, {})[group.order] = group
+            self._by_tier[group.tier][group.order] = group
+            if group.relaxes:
+                self.relaxing[group.order] = group
+        return group
+
+    def gang(self, job: WaitingJob) -> tuple[int, Gang]:
+        """The gang of a job and its number, shared with all jobs whose gangs are equal."""
+        spec = job.spec
+        pools = self._setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+        key = (gang_key(spec), pools)
+        known = self._gangs.get(key)
+        if known is None:
+            known = self._gangs[key] = (len(self._gangs), gang_of(spec, self._setting))
+            self._numbered.append(known[1])
+        return known
+
+    def gang_counts(self) -> list[tuple[Gang, int]]:
+        """Every gang that waits and how many jobs want it."""
+        return [(self._numbered[number], count) for number, count in self._wanted.items()]
+
+    def of_tier(self, tier: int) -> list[JobClass]:
+        """The classes of a tier, oldest class first."""
+        return list(self._by_tier[tier].values())
+
+    def by_feasibility(self, tier: int, band: int) -> Iterator[tuple[FeasibilityKey, list[JobClass]]]:
+        """The classes of a band, those together that start or fail together."""
+        for feasibility_key, groups in self._by_feasibility.get((tier, band), {}).items():
+            if groups:
+                yield feasibility_key, list(groups.values())
+
+    def remember_stuck(self, blocked: tuple[Blocked, ...], releases: int) -> None:
+        """These classes could not start in a plan that is carried out, nor can whoever joins them for now.
+
+        No event says so: an engine that starts again from the log has forgotten it, and makes one plan more.
+        """
+        for entry in blocked:
+            if entry.is_stuck:
+                for part in entry.parts:
+                    self.class_of[part[0]].stuck_at = releases
+
+    def is_stuck(self, job_id: JobId, releases: int) -> bool:
+        """True when nothing can be done for a job: others like it could not start, and nothing came free since."""
+        group = self.class_of.get(job_id)
+        if group is None:
+            return True
+        if group.relaxes:
+            return False
+        if self._setting.is_strict:
+            front = self.front()
+            return (
+                front is not None
+                and front.stuck_at == releases
+                and (front.tier, front.head) < (group.tier, self._keys[job_id])
+            )
+        return group.stuck_at == releases or self._is_behind(group, job_id, releases)
+
+    def classes(self) -> ValuesView[JobClass]:
+        """All classes that have jobs to consider, oldest class first."""
+        return self._classes.values()
+
+    def front(self) -> JobClass | None:
+        """The class of the job that is first in line where teams do not count; who can never start is in no line."""
+        for tier in self._by_tier:
+            able = [(group.head, group) for group in tier.values() if group.gang.choices]
+            if able:
+                return min(able)[1]
+        return None
+
+    def _is_behind(self, group: JobClass, job_id: JobId, releases: int) -> bool:
+        """True when the policy lets nothing pass a job that is stuck, and one of those is in front."""
+        policy = self._setting.policy
+        if policy.backfill or policy.weighs_teams:
+            return False
+        place = (group.tier, group.band, self._keys[job_id])
+        return any(
+            other.stuck_at == releases and other.gang.choices and (other.tier, other.band, other.head) < place
+            for tier in self._by_tier[: group.tier + 1]
+            for other in tier.values()
+        )
+
+
+def _age(job: WaitingJob, key: OrderKey) -> tuple[int, str, JobId]:
+    """Where a job stands by age alone; its name as people count is in its key already."""
+    return (job.submitted_ms, key[3], job.id)
+
+
+def band_of(job: WaitingJob, policy: Policy) -> int:
+    """The band a job waits in."""
+    if not job.attained_gpu_ms or not policy.takes_turns:
+        return FRESH
+    return STARVED if job.starved else BACKGROUND
+
+
+def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
+    """Where a job stands among those of its team. All jobs age alike, so the key does not change with time."""
+    policy, spec = setting.policy, job.spec
+    aged_ms = job.submitted_ms - spec.priority * policy.ageing_ms
+    name = natural(job.id)
+    match policy.order:
+        case Order.FAIR | Order.FIFO:
+            if band_of(job, policy) == BACKGROUND:
+                # Who has had least goes on first: the others have shown that they take long.
+                return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
+            return (aged_ms, 0, 0, name, job.id)
+        case Order.SHORTEST:
+            duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
+            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, name, job.id)
+        case Order.LEAST_ATTAINED:
+            return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)

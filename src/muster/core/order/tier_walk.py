@@ -1,0 +1,174 @@
+"""The jobs of one tier in the order in which they are served: guarantees, fair share, then each team's own order.
+
+The walk takes into account what it has itself started: a team that was just served steps back behind its siblings.
+"""
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heapreplace
+
+from muster.core.order.queueing import JobClass, OrderKey
+from muster.core.order.quota import Ledger, own_jobs
+from muster.model.ids import JobId, TeamPath
+from muster.model.team import ancestors
+
+
+class _Leaf:
+    """The classes of one team in one tier, by their heads."""
+
+    __slots__ = ("cursor", "heap", "path")
+
+    def __init__(self, path: TeamPath) -> None:
+        self.path = path
+        self.heap: list[tuple[OrderKey, int, JobClass]] = []
+        self.cursor: dict[int, int] = {}
+
+    def peek(self) -> JobClass:
+        return self.heap[0][2]
+
+    def advance(self) -> None:
+        """The head job of the first class is settled: the class goes on with its next job."""
+        group = self.heap[0][2]
+        position = self.cursor.get(group.order, 0) + 1
+        self.cursor[group.order] = position
+        if position < len(group.jobs):
+            heapreplace(self.heap, (group.jobs[position], group.order, group))
+        else:
+            heappop(self.heap)
+
+    def drop(self) -> tuple[JobId, ...]:
+        """No job of the first class can start in this cycle; returns those that were still to come."""
+        group = heappop(self.heap)[2]
+        position = self.cursor.get(group.order, 0)
+        return group.ids[position:] if position else group.ids
+
+
+class _WalkBranch:
+    """Teams that compete with each other, the one to serve next on top."""
+
+    __slots__ = ("heap", "path")
+
+    def __init__(self, path: TeamPath) -> None:
+        self.path = path
+        self.heap: list[tuple[bool, int, TeamPath, _WalkBranch | _Leaf]] = []
+
+
+class TierWalk:
+    """Hands out the jobs of one tier in order, taking into account what the walk itself has started."""
+
+    def __init__(
+        self,
+        classes: list[JobClass],
+        ledger: Ledger,
+        by_team: bool,
+        now_ms: int,
+        is_hopeless: Callable[[JobClass], bool] = lambda _: False,
+    ) -> None:
+        self._ledger = ledger
+        self._is_hopeless = is_hopeless
+        """Says of a class, before it is handed out, that none of it can start: it is skipped."""
+        self.skipped: list[tuple[JobClass, tuple[JobId, ...]]] = []
+        self._now_ms = now_ms
+        self._fair = by_team
+        self._root = _WalkBranch(TeamPath(""))
+        leaves = self._leaves = dict[TeamPath, _Leaf]()
+        above = {outer: None for group in classes for outer in ancestors(group.team)[1:]} if self._fair else {}
+        for group in classes:
+            path = TeamPath("")
+            if self._fair:
+                # Only a team whose sub-teams wait as well needs a place of its own among them.
+                path = own_jobs(group.team) if group.team in above else group.team
+            leaf = leaves.get(path)
+            if leaf is None:
+                leaf = leaves[path] = _Leaf(path)
+            leaf.heap.append((group.head, group.order, group))
+        for leaf in leaves.values():
+            heapify(leaf.heap)
+        if self._fair:
+            self._grow(leaves)
+        else:
+            self._root.heap = [self._entry(leaf) for leaf in leaves.values()]
+
+    def _grow(self, leaves: dict[TeamPath, _Leaf]) -> None:
+        """Build the part of the team tree that has waiting jobs, and order it."""
+        branches: dict[TeamPath, _WalkBranch] = {TeamPath(""): self._root}
+        for path, leaf in leaves.items():
+            child: _WalkBranch | _Leaf = leaf
+            outer = TeamPath(path.rpartition("/")[0])
+            while True:
+                known = branches.get(outer)
+                branch = known or _WalkBranch(outer)
+                branches[outer] = branch
+                branch.heap.append((False, 0, child.path, child))
+                if known is not None:
+                    break
+                child, outer = branch, TeamPath(outer.rpartition("/")[0])
+        for path in sorted(branches, key=lambda path: (-path.count("/"), path == "", path)):
+            branch = branches[path]
+            branch.heap = [self._entry(entry[3]) for entry in branch.heap]
+            heapify(branch.heap)
+
+    def _entry(self, child: _WalkBranch | _Leaf) -> tuple[bool, int, TeamPath, _WalkBranch | _Leaf]:
+        """How a team compares with its siblings: below its guarantee first, then by share."""
+        if not self._fair:
+            return (False, 0, child.path, child)
+        group = _first(child)
+        borrows = not any(self._ledger.within_guarantee(child.path, choice.demand) for choice in group.gang.choices)
+        return (borrows, self._ledger.share(child.path, self._now_ms), child.path, child)
+
+    def _path_to_leaf(self) -> tuple[list[_WalkBranch], _Leaf]:
+        branch = self._root
+        path = [branch]
+        while True:
+            child = branch.heap[0][3]
+            if isinstance(child, _Leaf):
+                return path, child
+            branch = child
+            path.append(branch)
+
+    def peek(self) -> tuple[JobClass, JobId] | None:
+        """The class to serve next and the job of it that is first in line; None when all were considered."""
+        if not self._root.heap:
+            return None
+        _, leaf = self._path_to_leaf()
+        return leaf.peek(), leaf.heap[0][0][-1]
+
+    def advance(self) -> None:
+        """The job handed out was settled (and perhaps charged): go on."""
+        path, leaf = self._path_to_leaf()
+        leaf.advance()
+        self._update(path, leaf)
+
+    def rest(self) -> list[tuple[JobClass, tuple[JobId, ...]]]:
+        """All classes with their jobs that were not settled, in no order that matters; the walk is over."""
+        return [
+            (group, group.ids[position:] if (position := leaf.cursor.get(group.order, 0)) else group.ids)
+            for leaf in self._leaves.values()
+            for _, _, group in leaf.heap
+        ]
+
+    def drop(self) -> tuple[JobId, ...]:
+        """The class handed out cannot start in this cycle: go on without it. Returns its jobs still to come."""
+        path, leaf = self._path_to_leaf()
+        dropped = leaf.drop()
+        self._update(path, leaf)
+        return dropped
+
+    def _update(self, path: list[_WalkBranch], leaf: _Leaf) -> None:
+        """Re-order every branch on the way up; each child on the way is on top of its branch."""
+        while leaf.heap and self._is_hopeless(leaf.peek()):
+            group = leaf.peek()
+            self.skipped.append((group, leaf.drop()))
+        child: _WalkBranch | _Leaf = leaf
+        for branch in reversed(path):
+            if child.heap:
+                heapreplace(branch.heap, self._entry(child))
+            else:
+                heappop(branch.heap)
+            child = branch
+
+
+def _first(child: _WalkBranch | _Leaf) -> JobClass:
+    """The class that a team would be served with next."""
+    while isinstance(child, _WalkBranch):
+        child = child.heap[0][3]
+    return child.peek()

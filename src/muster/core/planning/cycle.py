@@ -1,0 +1,377 @@
+"""One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
+
+from collections.abc import Iterator
+
+from muster.core.order.queueing import BACKGROUND, FeasibilityKey, JobClass
+from muster.core.order.tier_walk import TierWalk
+from muster.core.planning.consolidation import consolidate
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.gpu_swaps import change_places
+from muster.core.planning.last_resort import take_back
+from muster.core.planning.placing import fits, place
+from muster.core.planning.preemption import Preemption
+from muster.core.planning.promise_renewal import promises_by_tier, renew_guaranteed, renew_promises
+from muster.core.planning.promises import earliest
+from muster.core.planning.reference_shapes import reference_shapes
+from muster.core.planning.resizing import grow
+from muster.core.planning.upgrading import upgrade, upgrade_late
+from muster.core.planning.victim_pruning import prune_victims
+from muster.core.planning.waking import wake_ms
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId
+from muster.model.job import WaitingJob
+from muster.model.limits import PROMISES, STARVING_PER_CYCLE
+from muster.model.plan import Basis, Plan, ReasonCode
+
+
+def plan(snapshot: Snapshot, now_ms: int) -> Plan:
+    """Decide one cycle. The snapshot is read, never changed."""
+    snapshot.capacity.states.measure_by(reference_shapes(snapshot))
+    draft = PlanDraft(snapshot, now_ms)
+    broken: dict[JobId, str] = {}
+    preemption = Preemption(draft, broken)
+    promised = promises_by_tier(draft)
+    kept, lost = renew_guaranteed(draft, promised)
+    broken |= lost
+    for tier in range(len(draft.setting.tiers)):
+        groups = snapshot.queue.of_tier(tier)
+        if tier in promised:
+            broken |= renew_promises(draft, tier, promised[tier], kept.get(tier, []))
+        if groups and not _TierCycle(draft, preemption, tier, broken).run(groups):
+            _stop_behind(draft, tier + 1)
+            break
+    prune_victims(draft, preemption)
+    for job_id in preemption.unpromised:
+        group, job = snapshot.queue.class_of[job_id], snapshot.queue.jobs[job_id]
+        if not _promise_earliest(draft, group, job, broken.get(job_id, "")):
+            draft.block([(group, (job_id,))], ReasonCode.CAPACITY)
+    _promise_starving(draft, broken)
+    consolidate(draft, preemption)
+    upgrade(draft)
+    if draft.policy.elastic:
+        grow(draft)
+    return Plan(
+        version=snapshot.version,
+        now_ms=now_ms,
+        starts=draft.starts(),
+        evictions=tuple(draft.evictions.values()),
+        resizes=tuple(draft.resizes.values()),
+        promises=tuple([promise.terms for promise in draft.promises.values()]),
+        blocked=tuple(draft.blocked),
+        wake_ms=wake_ms(draft),
+    )
+
+
+class _TierCycle:
+    """Walks the jobs of one tier in order."""
+
+    def __init__(self, draft: PlanDraft, preemption: Preemption, tier: int, broken: dict[JobId, str]) -> None:
+        self._draft = draft
+        self._preemption = preemption
+        self._tier = tier
+        self._broken = broken
+        kept = sum(
+            1 for promise in draft.promises.values() if promise.tier == tier and promise.terms.basis is Basis.LIMITS
+        )
+        self._holds_left = max(0, draft.policy.hold_depth - kept)
+        self._dead: dict[FeasibilityKey, bool] = {}
+        """Gangs that cannot start in this tier and cycle and that nobody below can make room
+        for. Capacity only shrinks within a cycle, so dead stays dead."""
+        self._alive: dict[FeasibilityKey, bool] = {}
+        """Gangs that fitted, or could be made to fit, when first asked."""
+        self._passed_by: dict[JobId, bool] = {}
+        """Jobs that can do nothing, of classes that are decided one by one: those that relax, because age decides how
+        far a job may spread, and those in which somebody has lost a promise and is due another."""
+        queue = draft.snapshot.queue
+        self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
+
+    def run(self, groups: list[JobClass]) -> bool:
+        """Decide every job of the tier, band by band; false when the policy lets nothing pass a job that is blocked."""
+        bands: dict[int, list[JobClass]] = {}
+        for group in groups:
+            bands.setdefault(group.band, []).append(group)
+        waiting = sorted(bands)
+        for band in waiting:
+            if band == BACKGROUND:
+                upgrade_late(self._draft, self._tier)
+            if not self._run_band(band, bands[band]):
+                behind = [group for later in waiting if later > band for group in bands[later]]
+                self._draft.block([(group, group.ids) for group in behind], ReasonCode.HELD_BY_OTHERS)
+                return False
+        return True
+
+    def _run_band(self, band: int, groups: list[JobClass]) -> bool:
+        """Decide the jobs of one band.
+
+        While promises are left to be made the whole queue is walked in order; after that only what can still move.
+        """
+        settled: dict[int, bool] = {}
+        if band == BACKGROUND and self._draft.policy.backfill:
+            groups = self._that_leave_the_reserve(groups, settled)
+        if self._holds_left > 0 or not self._draft.policy.backfill:
+            walk = self._walk(groups)
+            while (following := walk.peek()) is not None:
+                if not self._decide(walk, *following, settled):
+                    self._stop(walk)
+                    return False
+                if self._holds_left <= 0 and self._draft.policy.backfill:
+                    break
+            self._pass_over(walk.skipped, settled)
+            if following is None:
+                return True
+        walk = self._walk(self._that_can_move(band, settled))
+        while (following := walk.peek()) is not None:
+            self._decide(walk, *following, settled)
+        self._pass_over(walk.skipped, settled)
+        return True
+
+    def _that_leave_the_reserve(self, groups: list[JobClass], settled: dict[int, bool]) -> list[JobClass]:
+        """Those that gave way and would not take the last free GPUs; the others are recorded as blocked, all at once.
+
+        On a full cluster that is nearly the whole queue. What is free only shrinks within a cycle.
+        """
+        left_milli = self._beyond_the_reserve_milli()
+        reserved = [group for group in groups if group.gpu_milli > left_milli and self._has_no_say(group)]
+        for group in reserved:
+            settled[group.order] = True
+        self._draft.block([(group, group.ids) for group in reserved], ReasonCode.HELD_BY_OTHERS)
+        return [group for group in groups if group.order not in settled]
+
+    def _has_no_say(self, group: JobClass) -> bool:
+        """True when no job of a class was promised anything: then whether it can start is all there is to decide."""
+        return not self._draft.has_decided(group) and group.order not in self._must_see
+
+    def _walk(self, groups: list[JobClass]) -> TierWalk:
+        draft = self._draft
+        return TierWalk(groups, draft.projected, draft.policy.weighs_teams, draft.now_ms, self._is_dead)
+
+    def _decide(self, walk: TierWalk, group: JobClass, job_id: JobId, settled: dict[int, bool]) -> bool:
+        """Decide one job: start it, make room for it, promise it a start, or let its class wait.
+
+        False when nothing may pass it.
+        """
+        draft = self._draft
+        if job_id in draft.promises or job_id in draft.begun or job_id in self._passed_by:
+            if job_id in draft.promises:
+                self._better(group, job_id)
+            walk.advance()
+            return True
+        job = draft.snapshot.queue.jobs[job_id]
+        code, detail = self._start(group, job)
+        if code is None or self._make_room(group, job, code) or self._promise(group, job, code):
+            walk.advance()
+        elif group.relaxes or group.order in self._must_see:
+            self._passed_by[job_id] = True
+            draft.block([(group, (job_id,))], code, detail)
+            walk.advance()
+        else:
+            if code is ReasonCode.CAPACITY and not self._preemption.spares_somebody(group):
+                self._dead[group.feasibility_key] = True
+            settled[group.order] = True
+            draft.block([(group, walk.drop())], code, detail)
+        return code is None or code is ReasonCode.NEVER_FITS or draft.policy.backfill
+
+    def _pass_over(self, skipped: list[tuple[JobClass, tuple[JobId, ...]]], settled: dict[int, bool]) -> None:
+        """Record what stopped the classes that were not even handed out."""
+        for group, _ in skipped:
+            settled[group.order] = True
+        self._draft.block(skipped, ReasonCode.CAPACITY)
+
+    def _that_can_move(self, band: int, settled: dict[int, bool]) -> list[JobClass]:
+        """The classes for which something can still be done; the jobs of all others are recorded as blocked.
+
+        Most of a long queue is passed over here, a whole fortune at a time.
+        """
+        alive: list[JobClass] = []
+        for feasibility_key, groups in self._draft.snapshot.queue.by_feasibility(self._tier, band):
+            self._look_for_life(groups[0])
+            fresh = [group for group in groups if group.order not in settled] if settled else groups
+            if feasibility_key in self._alive:
+                alive += fresh
+                continue
+            moving = {group.order: group for group in self._living(fresh)}
+            alive += moving.values()
+            stuck = [group for group in fresh if group.order not in moving] if moving else fresh
+            self._draft.block([(group, group.ids) for group in stuck], ReasonCode.CAPACITY)
+        return alive
+
+    def _look_for_life(self, group: JobClass) -> None:
+        """Find out, once for all classes that share a fortune, whether their gang fits or could be made to fit."""
+        if group.feasibility_key in self._alive or group.feasibility_key in self._dead:
+            return
+        capacity, gang = self._draft.horizons.until(self._draft.now_ms + group.limit_ms), group.gang
+        alive = any(fits(capacity, gang, choice, gang.widest) for choice in gang.choices)
+        if alive or not self._preemption.is_hopeless(group):
+            self._alive[group.feasibility_key] = True
+        else:
+            self._dead[group.feasibility_key] = True
+
+    def _is_dead(self, group: JobClass) -> bool:
+        """True when an equal gang failed in every way this one could try: starting, making room, being promised.
+
+        This is what makes a queue of thousands cheap, so it decides from a few look-ups.
+        """
+        return group.feasibility_key in self._dead and not self._living([group])
+
+    def _living(self, groups: list[JobClass]) -> list[JobClass]:
+        """Those of some classes of one dead fortune that can try more than their equals could."""
+        if not groups or groups[0].relaxes:
+            return groups
+        must_see, living = self._must_see, list[JobClass]()
+        if must_see:
+            living = [group for group in groups if group.order in must_see]
+            groups = [group for group in groups if group.order not in must_see]
+        return living + self._preemption.hopeful(groups) if groups and groups[0].may_preempt else living
+
+    def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
+        """Start the gang if it fits, or have it change places with one on faster GPUs; else what stopped it."""
+        draft = self._draft
+        end_ms = draft.now_ms + group.limit_ms
+        widest = draft.widest(group.gang, job.spec, job.submitted_ms)
+        code, detail = ReasonCode.CAPACITY, ""
+        if not group.gang.choices:
+            code = ReasonCode.NEVER_FITS
+        if group.band == BACKGROUND and group.gpu_milli > self._beyond_the_reserve_milli():
+            return ReasonCode.HELD_BY_OTHERS, ""
+        first = draft.surviving_nodes(job)
+        for number, choice in enumerate(group.gang.choices):
+            breach = draft.ledger.breach(group.team, choice.demand)
+            if breach is not None:
+                code, detail = ReasonCode.QUOTA_LIMIT, breach.team
+                continue
+            # Between the two questions to quota: it is the cheaper one, and what lacks GPUs may ask others to leave.
+            if draft.known_to_fail(group, number, widest, end_ms):
+                code, detail = ReasonCode.CAPACITY, ""
+                continue
+            promised = draft.breaks_quota_promise(group.team, choice, end_ms)
+            if promised is not None:
+                code, detail = ReasonCode.HELD_BY_OTHERS, promised
+                continue
+            seating = place(draft.horizons.until(end_ms), group.gang, choice, widest, first)
+            if seating is not None:
+                if not change_places(draft, self._preemption, group, job, number, widest):
+                    draft.begin(job, group.gang, choice, seating)
+                return None, ""
+            code, detail = ReasonCode.CAPACITY, ""
+            draft.remember_failure(group, number, widest, end_ms)
+        return code, detail
+
+    def _beyond_the_reserve_milli(self) -> int:
+        """What is free for jobs that gave way: they leave the last GPUs to whoever comes."""
+        draft = self._draft
+        return draft.free.free_milli[0][0] - draft.setting.turn_reserve_milli
+
+    def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
+        """Ask others to leave; of no use to a job that only quota stops."""
+        if code is not ReasonCode.CAPACITY:
+            return False
+        draft, widest = self._draft, self._draft.widest(group.gang, job.spec, job.submitted_ms)
+        made_room = self._preemption.make_room(group, job, widest)
+        return made_room or take_back(draft, self._preemption, group, job, widest)
+
+    def _better(self, group: JobClass, job_id: JobId) -> None:
+        """Let a job that was promised a start have it sooner in the place of others, or leave its promise as it is.
+
+        When the promise was made nobody may have run long enough to be asked. Those whose turn is over are asked only
+        for who would otherwise wait longer than a turn.
+        """
+        draft = self._draft
+        promise = draft.promises[job_id]
+        start_ms = promise.terms.start_ms
+        if promise.terms.basis is not Basis.LIMITS or start_ms <= draft.now_ms:
+            return
+        next_turns_ms = _next_turns_ms(draft)
+        job = draft.snapshot.queue.jobs[job_id]
+        widest = draft.widest(group.gang, job.spec, job.submitted_ms)
+        in_turn = next_turns_ms is not None and start_ms > next_turns_ms
+        if not in_turn and not self._preemption.may_ask(group):
+            return
+        if promise.terms.moved_because:
+            self._broken[job_id] = promise.terms.moved_because
+        draft.retract(job_id)
+        made_room = self._preemption.make_room(group, job, widest, before_ms=start_ms, in_turn=in_turn)
+        if not made_room and not take_back(draft, self._preemption, group, job, widest, start_ms):
+            draft.restore(promise)
+
+    def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
+        """Promise a start to the first blocked jobs of the tier, and to any whose promise was broken."""
+        draft = self._draft
+        had_one = job.id in self._broken
+        if not had_one and (self._holds_left <= 0 or code not in (ReasonCode.CAPACITY, ReasonCode.HELD_BY_OTHERS)):
+            return False
+        if not had_one and group.band == BACKGROUND:
+            return False
+        if not _promise_earliest(draft, group, job, self._broken.get(job.id, ""), before_ms=_next_turns_ms(draft)):
+            return False
+        self._holds_left -= 0 if had_one else 1
+        return True
+
+    def _stop(self, walk: TierWalk) -> None:
+        """The policy has no backfill: whoever is behind waits for the one in front."""
+        self._draft.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
+
+
+def _stop_behind(draft: PlanDraft, first: int) -> None:
+    """Lower tiers wait for the blocked job of a higher one, too, when the policy has no backfill."""
+    for tier in range(first, len(draft.setting.tiers)):
+        groups = draft.snapshot.queue.of_tier(tier)
+        draft.block([(group, group.ids) for group in groups], ReasonCode.HELD_BY_OTHERS)
+
+
+def _next_turns_ms(draft: PlanDraft) -> int | None:
+    """By when everybody who runs now will have had his turn, so that a later promise would only keep GPUs idle.
+
+    None where nobody who runs can resume: those never give way.
+    """
+    turn_ms = draft.snapshot.turn_ms
+    someone_gives_way = draft.policy.takes_turns and bool(draft.snapshot.turns)
+    return draft.now_ms + turn_ms if turn_ms is not None and someone_gives_way else None
+
+
+def _promise_earliest(
+    draft: PlanDraft, group: JobClass, job: WaitingJob, moved_because: str, before_ms: int | None = None
+) -> bool:
+    """Promise the earliest start there is; false when there is none to be promised or no more may be made."""
+    if len(draft.promises) >= PROMISES:
+        return False
+    opening = earliest(draft, job, group.gang, group.limit_ms, before_ms)
+    if opening is None:
+        return False
+    draft.promise(
+        job.id,
+        group.team,
+        group.tier,
+        group.limit_ms,
+        opening.choice,
+        opening.seating,
+        opening.start_ms,
+        Basis.LIMITS,
+        moved_because,
+    )
+    return True
+
+
+def _promise_starving(draft: PlanDraft, broken: dict[JobId, str]) -> None:
+    """Whoever has waited longer than the starvation limit has a promise, whatever the depth.
+
+    A bounded number at a time: the next cycle goes on, unless none of these could be promised anything.
+    """
+    if not draft.policy.backfill:
+        return
+    promised = 0
+    for tried, job_id in enumerate(_starving_without_promise(draft)):
+        if tried >= STARVING_PER_CYCLE:
+            draft.has_more_to_do = draft.has_more_to_do or (promised > 0 and len(draft.promises) < PROMISES)
+            return
+        group, job = draft.snapshot.queue.class_of[job_id], draft.snapshot.queue.jobs[job_id]
+        promised += _promise_earliest(draft, group, job, broken.get(job_id, ""), before_ms=_next_turns_ms(draft))
+
+
+def _starving_without_promise(draft: PlanDraft) -> Iterator[JobId]:
+    """Jobs that have waited longer than the starvation limit and that nothing was decided for, oldest first."""
+    queue = draft.snapshot.queue
+    for submitted_ms, _, job_id in queue.by_age:
+        if draft.now_ms - submitted_ms < draft.policy.starvation_limit_ms:
+            return
+        if job_id not in draft.promises and job_id not in draft.begun and queue.class_of[job_id].band != BACKGROUND:
+            yield job_id

@@ -1,0 +1,328 @@
+"""The working surface of one cycle: what is free, used and promised as the plan grows, and the plan so far.
+
+Everything here is a fork of the snapshot or belongs to the plan; the snapshot itself is only read.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import ItemsView, Iterable, Iterator
+
+from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.footprint import demand_of_running
+from muster.core.cluster.gang import Choice, Demand, Gang
+from muster.core.order.queueing import JobClass
+from muster.core.planning.horizons import Horizons
+from muster.core.planning.placing import Seating
+from muster.core.planning.quota_forecast import PromisedQuota, QuotaForecast, Room
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import OVERDUE_MARGIN_MS
+from muster.model.plan import Basis, Blocked, Eviction, Promise, ReasonCode, Resize, Start, Why
+from muster.model.spec import JobSpec
+
+
+class PlannedPromise:
+    """A hold that stands in this cycle, with what is needed to keep it."""
+
+    def __init__(
+        self, *, terms: Promise, tier: int, team: TeamPath, footprint: Footprint, choice: Choice, end_ms: int
+    ) -> None:
+        self.terms = terms
+        self.tier = tier
+        self.team = team
+        self.footprint = footprint
+        self.choice = choice
+        self.end_ms = end_ms
+        """When its job is gone at the latest, should it start as promised."""
+
+
+class Begun:
+    """A job that this plan starts; it may still grow before the plan is done."""
+
+    def __init__(self, *, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating, end_ms: int) -> None:
+        self.job = job
+        self.gang = gang
+        self.choice = choice
+        self.seating = seating
+        self.end_ms = end_ms
+
+
+class PlanDraft:
+    """What one cycle works on."""
+
+    def __init__(self, snapshot: Snapshot, now_ms: int) -> None:
+        self.snapshot = snapshot
+        self.setting = snapshot.setting
+        self.policy = snapshot.setting.policy
+        self.now_ms = now_ms
+        self.ledger = snapshot.ledger.fork()
+        """Who uses what at this moment: what limits are checked against."""
+        self.projected = snapshot.ledger.fork()
+        """Who will use what once those told to leave are gone: what guarantees and shares are judged by."""
+        self.horizons = Horizons(snapshot.capacity.fork())
+        self.promises: dict[JobId, PlannedPromise] = {}
+        self._promised_on: dict[int, dict[JobId, tuple[PlannedPromise, NodeUse]]] = {}
+        self.promised_quota = PromisedQuota()
+        self.begun: dict[JobId, Begun] = {}
+        self.evictions: dict[JobId, Eviction] = {}
+        self.told: dict[TeamPath, int] = {}
+        """How many jobs of each team this plan tells to leave before their time."""
+        self.borrowers: dict[JobId, None] = {}
+        """Jobs that this plan tells to leave and that may be stopped only because their team borrows."""
+        self.leaving: dict[JobId, int] = {}
+        """Jobs that this plan tells to leave, and by when."""
+        self.resizes: dict[JobId, Resize] = {}
+        self.blocked: list[Blocked] = []
+        self.ends = self._ends()
+        for job_id in snapshot.departing:
+            self.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=-1)
+        self.quota_forecast = QuotaForecast(self.ledger, self.ends, snapshot.shares)
+        self.preemptors = 0
+        self.has_more_to_do = False
+        """True when a bound on the effort of one cycle left something undone."""
+        self._decided_in: dict[int, None] = {}
+        """Classes of which some job starts or has a promise."""
+        self._failed: dict[tuple[int, int, int], int] = {}
+
+    def _ends(self) -> list[tuple[int, JobId]]:
+        """When every running job is gone at the latest, soonest first; those that are overdue are given a while."""
+        known, running = self.snapshot.ends, self.snapshot.running
+        overdue = bisect_left(known, (self.now_ms + 1, ""))
+        if not overdue:
+            return known.copy()
+        return sorted([(self.end_ms(running[job_id]), job_id) for _, job_id in known[:overdue]] + known[overdue:])
+
+    @property
+    def free(self) -> Capacity:
+        """What nobody uses now, promised or not."""
+        return self.horizons.free
+
+    def end_ms(self, job: RunningJob) -> int:
+        """When a running job is gone at the latest."""
+        leaving_by_ms = self.leaving.get(job.id, job.leaving_by_ms)
+        if leaving_by_ms is not None:
+            return max(leaving_by_ms, self.now_ms + 1)
+        end_ms = job.started_ms + self.setting.limit_ms(job.spec)
+        return end_ms if end_ms > self.now_ms else self.now_ms + OVERDUE_MARGIN_MS
+
+    def widest(self, gang: Gang, spec: JobSpec, submitted_ms: int) -> int:
+        """How far a gang may spread now: a soft wish holds until it relaxes."""
+        return gang.level_at(self.now_ms, spec.topology.relaxes_ms(submitted_ms))
+
+    def surviving_nodes(self, job: WaitingJob) -> tuple[int, ...]:
+        """Where the job's surviving workers ran, as node numbers."""
+        index_of = self.setting.tree.index_of
+        return tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
+
+    def gone_ms(self, footprint: Footprint) -> int:
+        """When everybody has left these nodes who was told to leave or to give up workers."""
+        times = [self.now_ms]
+        for use in footprint:
+            for job_id, _ in self.snapshot.uses_on(use.node):
+                job = self.snapshot.running[job_id]
+                if job_id in self.leaving or job.leaving_by_ms is not None:
+                    times.append(self.end_ms(job))
+                elif job_id in self.resizes:
+                    times.append(self.now_ms + self.setting.grace_ms(job.spec))
+        return max(times)
+
+    def begin(self, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating) -> None:
+        """Start a gang in this plan."""
+        end_ms = self.now_ms + self.setting.limit_ms(job.spec)
+        self.begun[job.id] = Begun(job=job, gang=gang, choice=choice, seating=seating, end_ms=end_ms)
+        self._decide(job.id)
+        self.horizons.take(seating.footprint)
+        self.charge(job.spec.team, choice.demand, end_ms)
+        insort(self.ends, (end_ms, job.id))
+
+    def charge(self, team: TeamPath, demand: Demand, end_ms: int) -> None:
+        """Count GPUs against a team from now until `end_ms`, in the present and at every promised start."""
+        self.ledger.charge(team, demand)
+        self.projected.charge(team, demand)
+        self.promised_quota.use(self.ledger.chain(team), demand, self.now_ms, end_ms)
+        self.quota_forecast.add(end_ms, team, demand)
+
+    def evict(self, eviction: Eviction) -> None:
+        """Tell a running job to save itself and leave."""
+        job = self.snapshot.running[eviction.job]
+        self.ends.remove((self.end_ms(job), job.id))
+        self.evictions[job.id] = eviction
+        if eviction.why is not Why.PROMISE:
+            self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
+        self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
+        self.projected.charge(job.spec.team, self.snapshot.demands[job.id], sign=-1)
+        insort(self.ends, (self.end_ms(job), job.id))
+
+    def pardon(self, job_id: JobId) -> None:
+        """Take an eviction or a shrink of this plan back."""
+        job = self.snapshot.running[job_id]
+        if job_id in self.evictions:
+            self.ends.remove((self.end_ms(job), job_id))
+            del self.evictions[job_id]
+            self.borrowers.pop(job_id, None)
+            self.told[job.spec.team] -= 1
+            del self.leaving[job_id]
+            self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
+            insort(self.ends, (self.end_ms(job), job_id))
+        else:
+            kept = demand_of_running(job.spec, self.resizes.pop(job_id).workers, self.setting.tree)
+            self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
+            self.projected.charge(job.spec.team, kept, sign=-1)
+
+    def promise(
+        self,
+        job_id: JobId,
+        team: TeamPath,
+        tier: int,
+        limit_ms: int,
+        choice: Choice,
+        seating: Seating,
+        start_ms: int,
+        basis: Basis,
+        moved_because: str = "",
+    ) -> None:
+        """Promise a gang that it starts on exactly these GPUs."""
+        terms = Promise(
+            job=job_id,
+            start_ms=start_ms,
+            workers=seating.workers,
+            made_ms=self.now_ms,
+            basis=basis,
+            moved_because=moved_because,
+        )
+        self.keep(terms, team, tier, limit_ms, choice, seating.footprint)
+
+    def keep(
+        self, terms: Promise, team: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
+    ) -> PlannedPromise:
+        """Let a promise stand: nobody of its tier or below may get in its way any more."""
+        end_ms = max(terms.start_ms, self.now_ms) + limit_ms
+        room = self._room_after(terms.start_ms, team, choice.demand)
+        self.promised_quota.use(self.ledger.chain(team), choice.demand, terms.start_ms, end_ms)
+        self.promised_quota.promise(terms.job, terms.start_ms, room)
+        self.quota_forecast.promise(terms.job, team, choice.demand, terms.start_ms, end_ms)
+        promise = self.promises[terms.job] = PlannedPromise(
+            terms=terms,
+            tier=tier,
+            team=team,
+            footprint=footprint,
+            choice=choice,
+            end_ms=end_ms,
+        )
+        self._decide(terms.job)
+        self.horizons.reserve(footprint, terms.start_ms)
+        for use in footprint:
+            self._promised_on.setdefault(use.node, {})[terms.job] = (promise, use)
+        if terms.basis is Basis.DEPARTURES:
+            self.projected.charge(team, choice.demand)
+        return promise
+
+    def restore(self, promise: PlannedPromise) -> None:
+        """Let a promise that was retracted stand again."""
+        limit_ms = promise.end_ms - max(promise.terms.start_ms, self.now_ms)
+        self.keep(promise.terms, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)
+
+    def retract(self, job_id: JobId) -> PlannedPromise:
+        """Take a promise back: its job starts, or gets a better one."""
+        promise = self.promises.pop(job_id)
+        self.promised_quota.retract(job_id)
+        self.promised_quota.use(
+            self.ledger.chain(promise.team),
+            promise.choice.demand,
+            promise.terms.start_ms,
+            promise.end_ms,
+            sign=-1,
+        )
+        self.quota_forecast.retract(job_id)
+        self.horizons.lift(promise.footprint, promise.terms.start_ms)
+        for use in promise.footprint:
+            del self._promised_on[use.node][job_id]
+        if promise.terms.basis is Basis.DEPARTURES:
+            self.projected.charge(promise.team, promise.choice.demand, sign=-1)
+        return promise
+
+    def _room_after(self, start_ms: int, team: TeamPath, demand: Demand) -> Room:
+        """What the limits above a team leave at a promised start once the promised job runs."""
+        wanted = dict(demand)
+        return {
+            (path, gpu_type): milli - wanted.get(gpu_type, 0)
+            for (path, gpu_type), milli in self.room_at(start_ms, team).items()
+        }
+
+    def room_at(self, start_ms: int, team: TeamPath) -> Room:
+        """What the limits above a team leave at a later time, by the limits of running jobs and other promises."""
+        return self.quota_forecast.room(team, start_ms)
+
+    def footprint(self, job_id: JobId) -> Footprint:
+        """What a job that occupies GPUs now uses."""
+        begun = self.begun.get(job_id)
+        return begun.seating.footprint if begun is not None else self.snapshot.footprints[job_id]
+
+    def quota_refusal(self, team: TeamPath, choice: Choice, end_ms: int) -> tuple[ReasonCode, str] | None:
+        """Why quota does not allow a start now: a team's limit, or what a job was promised; None when it does."""
+        breach = self.ledger.breach(team, choice.demand)
+        if breach is not None:
+            return ReasonCode.QUOTA_LIMIT, breach.team
+        promised = self.breaks_quota_promise(team, choice, end_ms)
+        return None if promised is None else (ReasonCode.HELD_BY_OTHERS, promised)
+
+    def breaks_quota_promise(self, team: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
+        """The promised job that this start would keep from its quota at its time, if any."""
+        return self.promised_quota.broken_by(self.ledger.chain(team), choice.demand, self.now_ms, end_ms)
+
+    def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
+        """What is still used on a node at a later time, by running jobs and by those this plan starts."""
+        running, ends_ms = self.snapshot.running, self.snapshot.end_ms
+        for job_id, use in self.snapshot.uses_on(node):
+            end_ms = ends_ms[job_id]
+            if end_ms <= self.now_ms or job_id in self.leaving:
+                end_ms = self.end_ms(running[job_id])
+            if end_ms > after_ms:
+                yield use
+        for begun in self.begun.values():
+            if begun.end_ms > after_ms:
+                yield from (use for use in begun.seating.footprint if use.node == node)
+
+    def promised_on(self, node: int) -> ItemsView[JobId, tuple[PlannedPromise, NodeUse]]:
+        """What is promised on one node, and to whom."""
+        return self._promised_on.get(node, {}).items()
+
+    def known_to_fail(self, group: JobClass, choice: int, level: int, end_ms: int) -> bool:
+        """True when an equal gang that would be gone no later did not fit in this cycle."""
+        known = self._failed.get((group.gang_number, choice, level))
+        return known is not None and end_ms >= known
+
+    def remember_failure(self, group: JobClass, choice: int, level: int, end_ms: int) -> None:
+        """Capacity only shrinks within a cycle, so what does not fit now will not fit later in it."""
+        key = (group.gang_number, choice, level)
+        self._failed[key] = min(end_ms, self._failed.get(key, end_ms))
+
+    def block(self, parts: Iterable[tuple[JobClass, tuple[JobId, ...]]], code: ReasonCode, detail: str = "") -> None:
+        """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
+        stopped = []
+        for group, jobs in parts:
+            undecided = self._undecided(jobs) if self.has_decided(group) else jobs
+            if undecided:
+                stopped.append(undecided)
+        if stopped:
+            self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail, is_stuck=True))
+
+    def has_decided(self, group: JobClass) -> bool:
+        """True when some job of a class starts or has a promise, as far as the plan goes."""
+        return group.order in self._decided_in
+
+    def _undecided(self, jobs: tuple[JobId, ...]) -> tuple[JobId, ...]:
+        begun, promises = self.begun, self.promises
+        # Asked for all of them at once first: whoever comes behind a job that was just started is undecided.
+        if begun.keys().isdisjoint(jobs) and promises.keys().isdisjoint(jobs):
+            return jobs
+        return tuple([job_id for job_id in jobs if job_id not in begun and job_id not in promises])
+
+    def _decide(self, job_id: JobId) -> None:
+        group = self.snapshot.queue.class_of.get(job_id)
+        if group is not None:
+            self._decided_in[group.order] = None
+
+    def starts(self) -> tuple[Start, ...]:
+        """The gangs that start, in the order in which they were decided."""
+        return tuple([Start(job=job_id, workers=begun.seating.workers) for job_id, begun in self.begun.items()])

@@ -1,0 +1,48 @@
+"""A job that would begin on slow GPUs gets those of one that is ahead of what it is due on fast ones.
+
+The other can go on where it would have begun, and has run longer than most jobs ever do: what is a restart to it may
+be hours to the one that comes. Slow is what is slower than a share of the cluster would be.
+"""
+
+from muster.core.order.pace import usual_speed_milli
+from muster.core.order.queueing import JobClass
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.preemption import Preemption
+from muster.model.job import WaitingJob
+from muster.model.resources import GPU_MILLI
+
+
+def change_places(
+    draft: PlanDraft, preemption: Preemption, group: JobClass, job: WaitingJob, number: int, widest: int
+) -> bool:
+    """Find faster GPUs for a gang that could begin in the way `number`; true when it was promised some.
+
+    It must get on by more than it waits for them, and save more GPU time than the others lose.
+    """
+    choices = group.gang.choices
+    slow = choices[number]
+    if choices[0].speed_milli <= slow.speed_milli:
+        return False
+    usual_milli = usual_speed_milli(group.gang, draft.setting)
+    if slow.speed_milli >= usual_milli or not preemption.may_change_places(group):
+        return False
+    work = _expected_run_ms(draft, job) * usual_milli
+    for faster, fast in enumerate(choices[:number]):
+        if fast.speed_milli <= slow.speed_milli:
+            continue
+        saved_ms = work // slow.speed_milli - work // fast.speed_milli
+        sacrifice = preemption.of_those_ahead(group, faster, fast, widest, before_ms=draft.now_ms + saved_ms)
+        if sacrifice is not None and saved_ms * group.gpu_milli // GPU_MILLI > sacrifice.cost:
+            preemption.carry_out(group, job, fast, sacrifice)
+            preemption.changing[job.id] = None
+            return True
+    return False
+
+
+def _expected_run_ms(draft: PlanDraft, job: WaitingJob) -> int:
+    """How long the job will run at its usual speed: as it says, as half of those like it do, or for a turn."""
+    if job.spec.expected_duration_ms is not None:
+        return job.spec.expected_duration_ms
+    snapshot = draft.snapshot
+    learnt_ms = snapshot.run_times.quantile_ms(job.spec, 500)
+    return learnt_ms if learnt_ms is not None else snapshot.turn_ms or 0

@@ -1,0 +1,264 @@
+"""What was promised before: kept, started when its time or its luck has come, or given up with a reason."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from muster.core.cluster.capacity import Footprint
+from muster.core.cluster.gang import Choice, Gang, running_gang
+from muster.core.order.quota import Ledger
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.promises import is_free_for, still_holds
+from muster.core.planning.victims import victim_of
+from muster.model.ids import JobId, NodeName, natural
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import OVERDUE_MARGIN_MS
+from muster.model.plan import Eviction, Promise, Why
+from muster.model.records import evolve
+
+
+class Renewed(NamedTuple):
+    """A promise of an earlier cycle with what it was made for."""
+
+    terms: Promise
+    job: WaitingJob | RunningJob
+    gang: Gang
+    choice: Choice
+    footprint: Footprint
+
+
+def promises_by_tier(draft: PlanDraft) -> dict[int, list[Promise]]:
+    """What was promised before to jobs that still wait for it, oldest promise first."""
+    found: dict[int, list[Promise]] = {}
+    for terms in sorted(draft.snapshot.promises.values(), key=_oldest_first):
+        job = _holder(draft, terms.job)
+        if job is not None:
+            found.setdefault(draft.setting.tier_rank[job.spec.tier], []).append(terms)
+    return found
+
+
+def _oldest_first(terms: Promise) -> tuple[int, int, str]:
+    return terms.made_ms, terms.start_ms, natural(terms.job)
+
+
+def renew_guaranteed(
+    draft: PlanDraft, promised: dict[int, list[Promise]]
+) -> tuple[dict[int, list[Renewed]], dict[JobId, str]]:
+    """Let the promises stand that are inside a guarantee, before any tier is decided, and take them off the lists.
+
+    A job of a higher tier may move a promise. It may not when the promise is what a team is guaranteed: otherwise
+    whoever sends one urgent job after another would keep the team from ever getting back what it is owed.
+    """
+    kept: dict[int, list[Renewed]] = {}
+    broken: dict[JobId, str] = {}
+    queue, tiers = draft.snapshot.queue, range(len(draft.setting.tiers))
+    most_urgent = next((tier for tier in tiers if queue.of_tier(tier)), len(tiers))
+    ledger = draft.projected.fork()
+    for tier in sorted(promised) if _guarantees_count(draft) else ():
+        owed = [terms for terms in promised[tier] if tier > most_urgent and _is_owed(draft, ledger, terms)]
+        promised[tier] = [terms for terms in promised[tier] if terms not in owed]
+        kept[tier], lost = _keep(draft, tier, owed)
+        broken |= lost
+        # Now, so that whoever is decided before its tier counts on it from this moment on.
+        _postpone_overdue(draft, kept[tier])
+    return kept, broken
+
+
+def _guarantees_count(draft: PlanDraft) -> bool:
+    """True where a team can get its guarantee back by having others leave, and something may pass a blocked job."""
+    return draft.policy.preemption and draft.policy.backfill and draft.projected.guarantees_anything
+
+
+def _is_owed(draft: PlanDraft, ledger: Ledger, terms: Promise) -> bool:
+    """True when a team would be inside its guarantee with this promise and those counted before; counts it then."""
+    job = _holder(draft, terms.job)
+    entry = _entry(draft, terms, job) if isinstance(job, WaitingJob) else None
+    if entry is None:
+        return False
+    team, demand = entry.job.spec.team, entry.choice.demand
+    is_owed = any(ledger.within_guarantee(each, demand) for each in ledger.chain(team))
+    if is_owed:
+        ledger.charge(team, demand)
+    return is_owed
+
+
+def renew_promises(
+    draft: PlanDraft, tier: int, promised: list[Promise], kept: Sequence[Renewed] = ()
+) -> dict[JobId, str]:
+    """Let every promise of a tier stand that can, and start those, and those that are `kept` already, that can start.
+
+    Returns the promises that cannot be kept, with the reason their jobs are told.
+    """
+    standing, broken = _keep(draft, tier, promised)
+    _start_promised(draft, [*kept, *standing])
+    _postpone_overdue(draft, [*kept, *standing])
+    return broken
+
+
+def _keep(draft: PlanDraft, tier: int, promised: list[Promise]) -> tuple[list[Renewed], dict[JobId, str]]:
+    broken: dict[JobId, str] = {}
+    kept: list[Renewed] = []
+    for terms in promised:
+        job = _holder(draft, terms.job)
+        entry = None if job is None else _entry(draft, terms, job)
+        if entry is None:
+            broken[terms.job] = "a node it was promised is gone"
+            continue
+        lasting = _lasting(draft, entry)
+        if lasting is None:
+            broken[terms.job] = _why_broken(draft, terms)
+            continue
+        kept.append(lasting)
+        spec = entry.job.spec
+        draft.keep(lasting.terms, spec.team, tier, draft.setting.limit_ms(spec), lasting.choice, lasting.footprint)
+    return kept, broken
+
+
+def _holder(draft: PlanDraft, job_id: JobId) -> WaitingJob | RunningJob | None:
+    """The job a promise was made to: one that waits, or one that is being moved and has not left yet."""
+    waiting = draft.snapshot.queue.jobs.get(job_id)
+    if waiting is not None:
+        return waiting if job_id in draft.snapshot.queue.class_of else None
+    running = draft.snapshot.running.get(job_id)
+    return running if running is not None and running.leaving_by_ms is not None else None
+
+
+def _entry(draft: PlanDraft, terms: Promise, job: WaitingJob | RunningJob) -> Renewed | None:
+    """The promise with its gang; None when a node of it no longer exists or no longer suits the job."""
+    gang = (
+        running_gang(job, draft.setting) if isinstance(job, RunningJob) else draft.snapshot.queue.class_of[job.id].gang
+    )
+    footprint = draft.snapshot.held(terms, job.spec)
+    choices = gang.choices_on(terms.workers, draft.setting.tree) if footprint is not None else []
+    if footprint is None or not choices:
+        return None
+    return Renewed(terms, job, gang, choices[0], footprint)
+
+
+def _lasting(draft: PlanDraft, entry: Renewed) -> Renewed | None:
+    """The promise as it can be kept: unchanged, or a moment later when somebody outstays his time on its GPUs."""
+    spec = entry.job.spec
+    limit_ms = draft.setting.limit_ms(spec)
+    for start_ms in (entry.terms.start_ms, _soon(draft, entry)):
+        terms = entry.terms if start_ms == entry.terms.start_ms else _moved(entry.terms, start_ms)
+        end_ms = max(start_ms, draft.now_ms) + limit_ms
+        if still_holds(draft, terms, entry.footprint, entry.choice, spec.team, end_ms):
+            if start_ms != entry.terms.start_ms:
+                _send_away_overdue(draft, entry)
+            return entry._replace(terms=terms)
+        if entry.terms.start_ms > draft.now_ms + OVERDUE_MARGIN_MS:
+            return None
+    return None
+
+
+def _soon(draft: PlanDraft, entry: Renewed) -> int:
+    """When everybody who should be gone from the promised GPUs will be."""
+    overdue_ms = [
+        draft.end_ms(draft.snapshot.running[job_id])
+        for use in entry.footprint
+        for job_id, _ in draft.snapshot.uses_on(use.node)
+        if _is_overdue(draft, draft.snapshot.running[job_id])
+    ]
+    return max(overdue_ms, default=draft.now_ms + OVERDUE_MARGIN_MS)
+
+
+def _is_overdue(draft: PlanDraft, job: RunningJob) -> bool:
+    """True when a job has outstayed its limit, or its grace period."""
+    if job.leaving_by_ms is not None:
+        return True
+    return job.started_ms + draft.setting.limit_ms(job.spec) <= draft.now_ms
+
+
+def _moved(terms: Promise, start_ms: int) -> Promise:
+    return evolve(terms, start_ms=start_ms, moved_because="a job outstays its time on the promised GPUs")
+
+
+def _send_away_overdue(draft: PlanDraft, entry: Renewed) -> None:
+    """Tell jobs past their maximum duration to leave the promised GPUs."""
+    for use in entry.footprint:
+        promised = dict(use.devices)
+        for job_id, other in draft.snapshot.uses_on(use.node):
+            if promised and not any(device in promised for device, _ in other.devices):
+                continue
+            job = draft.snapshot.running[job_id]
+            if job.leaving_by_ms is None and job_id not in draft.evictions and _is_overdue(draft, job):
+                lost = victim_of(draft, job, Why.PROMISE).lost_gpu_ms
+                draft.evict(Eviction(job=job_id, for_job=entry.terms.job, why=Why.PROMISE, lost_gpu_ms=lost))
+
+
+def _why_broken(draft: PlanDraft, terms: Promise) -> str:
+    lost = [node for node in terms.nodes if not _takes_work(draft, node)]
+    if lost:
+        return f"node {lost[0]} no longer takes work"
+    return "a more urgent job, an older promise or a changed quota needs what it was promised"
+
+
+def _takes_work(draft: PlanDraft, name: NodeName) -> bool:
+    tree = draft.setting.tree
+    return tree.nodes[tree.index_of[name]].state.takes_work
+
+
+def _start_promised(draft: PlanDraft, kept: list[Renewed]) -> None:
+    """Start every promised gang that can start now: on its own GPUs if they are free, or anywhere it fits."""
+    hopeless: dict[int, bool] = {}
+    for entry in kept:
+        job = entry.job
+        if not isinstance(job, WaitingJob) or draft.ledger.breach(job.spec.team, entry.choice.demand) is not None:
+            continue
+        own_free = draft.free.holds(entry.footprint)
+        number = draft.snapshot.queue.class_of[job.id].gang_number
+        if not own_free:
+            if number not in hopeless:
+                hopeless[number] = not any(
+                    fits(draft.free, entry.gang, choice, entry.gang.widest) for choice in entry.gang.choices
+                )
+            if hopeless[number]:
+                continue
+        _start_if_possible(draft, entry, job)
+
+
+def _start_if_possible(draft: PlanDraft, entry: Renewed, job: WaitingJob) -> None:
+    """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
+    end_ms = draft.now_ms + draft.setting.limit_ms(job.spec)
+    widest = draft.widest(entry.gang, job.spec, job.submitted_ms)
+    found: tuple[Choice, Seating] | None
+    if (
+        draft.free.holds(entry.footprint)
+        and is_free_for(draft, job.id, entry.footprint, draft.now_ms, end_ms)
+        and draft.setting.tree.are_together(widest, [use.node for use in entry.footprint])
+    ):
+        found = entry.choice, Seating(entry.terms.workers, entry.footprint)
+    else:
+        found = _elsewhere(draft, entry, widest, end_ms)
+    if found is None:
+        return
+    choice, seating = found
+    promise = draft.retract(job.id)
+    if draft.quota_refusal(job.spec.team, choice, end_ms) is None:
+        draft.begin(job, entry.gang, choice, seating)
+    else:
+        draft.restore(promise)
+
+
+def _elsewhere(draft: PlanDraft, entry: Renewed, widest: int, end_ms: int) -> tuple[Choice, Seating] | None:
+    """Any seats for the gang, those of its own promise among them; where that was put off, also on other GPUs."""
+    put_off = entry.terms.moved_because or entry.terms.start_ms < draft.now_ms
+    ways = dict.fromkeys((entry.choice, *entry.gang.choices)) if put_off else (entry.choice,)
+    capacity = draft.horizons.until(end_ms)
+    mark = capacity.mark()
+    if draft.horizons.reserves(entry.terms.start_ms, end_ms):
+        capacity.give(entry.footprint)
+    seatings = [(choice, place(capacity, entry.gang, choice, widest)) for choice in ways]
+    capacity.rollback(mark)
+    return next(((choice, seating) for choice, seating in seatings if seating is not None), None)
+
+
+def _postpone_overdue(draft: PlanDraft, kept: list[Renewed]) -> None:
+    """A promise whose time has come and that cannot start stands as due now, and is tried again at every change."""
+    for entry in kept:
+        promise = draft.promises.get(entry.terms.job)
+        if promise is not None and promise.terms.start_ms < draft.now_ms:
+            draft.retract(entry.terms.job)
+            terms = evolve(promise.terms, start_ms=draft.now_ms, moved_because="it could not start at its time")
+            limit_ms = draft.setting.limit_ms(entry.job.spec)
+            draft.keep(terms, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)

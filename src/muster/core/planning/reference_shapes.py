@@ -1,0 +1,65 @@
+"""By what harm is measured: the workers that wait now, and always whole nodes and their halves.
+
+Shares are rounded, so that one job more or less does not change the measure and everything remembered by it.
+"""
+
+from functools import lru_cache
+
+from muster.core.cluster.states import ReferenceShape
+from muster.core.snapshot import Snapshot
+from muster.model.ids import GpuType
+from muster.model.policy import Packing
+from muster.model.resources import GPU_MILLI
+
+_Want = tuple[int, GpuType | None, int, int]
+"""What a worker asks for: GPUs, their type if only one will do, CPUs and memory."""
+
+POPULAR = 12
+"""How many of the most frequent workers count."""
+
+GRAIN = 16
+"""Popularity is rounded to this fraction of the queue."""
+
+STANDING_WEIGHT = 2
+"""Of the sizes that always count, so that an empty queue does not make the scheduler careless."""
+
+
+def reference_shapes(snapshot: Snapshot) -> list[ReferenceShape]:
+    """What the cluster would like to be able to place, now and in general.
+
+    Nothing, where nodes are to be filled by best fit: when nothing is harmed, that is what decides.
+    """
+    if snapshot.setting.policy.packing is Packing.BEST_FIT:
+        return []
+    marks = _standing(snapshot.setting.tree.largest_node_gpus)
+    asked: dict[_Want, int] = {}
+    total = 0
+    for gang, count in snapshot.queue.gang_counts():
+        if not gang.choices:
+            continue
+        ask = gang.choices[0].asks[0]
+        if ask.gpu_milli:
+            only_type = ask.gpu_type if len(gang.choices) == 1 else None
+            key: _Want = (ask.gpu_milli, only_type, ask.cpu_milli, ask.memory_bytes)
+            asked[key] = asked.get(key, 0) + count
+            total += count
+    weighed = [(-weight, _in_words(key), key) for key, count in asked.items() if (weight := count * GRAIN // total)]
+    weighed.sort()
+    return [*marks, *[ReferenceShape(*key, -weight) for weight, _, key in weighed[:POPULAR]]]
+
+
+@lru_cache(maxsize=1_000)
+def _in_words(want: _Want) -> str:
+    """What orders wants of one weight: a type may be missing, and words can be compared all the same."""
+    return str(want)
+
+
+@lru_cache(maxsize=16)
+def _standing(largest: int) -> tuple[ReferenceShape, ...]:
+    """Powers of two up to the largest node, and the largest node itself."""
+    sizes = []
+    size = 1
+    while size < largest:
+        sizes.append(size)
+        size *= 2
+    return tuple(ReferenceShape(each * GPU_MILLI, None, 0, 0, STANDING_WEIGHT) for each in (*sizes, largest) if largest)

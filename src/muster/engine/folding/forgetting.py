@@ -1,0 +1,52 @@
+"""Jobs that have ended leave the state: what it takes to go on depends on what is alive."""
+
+from collections.abc import Iterable
+
+from muster.engine.folding.state import State
+from muster.model.ids import JobId
+from muster.model.spec import JobSpec
+
+
+def forget(state: State, ended: Iterable[JobId]) -> tuple[JobId, ...]:
+    """Let go of jobs that have ended, and of arrays with their last task; those that are still asked for are returned.
+
+    No part of folding: the same events fold to the same state for those that are alive, whenever this is done. What
+    others waited for from these jobs has been settled by events of its own.
+    """
+    pinned = frozenset(kill.job for kills in state.lost.values() for kill in kills)
+    kept = []
+    for job in ended:
+        record = state.jobs.get(job)
+        if record is None:
+            continue
+        array = record.array_parent
+        jobs = (job,) if array is None else state.arrays[array].tasks
+        if not pinned.isdisjoint(jobs):
+            kept.append(job)
+        elif array is None:
+            _forget_submission(state, job, record.spec, jobs)
+        elif state.arrays[array].progress().state.is_final:
+            _forget_submission(state, array, state.array_specs[array], jobs)
+    return tuple(kept)
+
+
+def ended_jobs(state: State) -> tuple[JobId, ...]:
+    """Everything that has ended and is still in the state."""
+    return tuple(job.id for job in state.jobs.values() if job.state.is_final)
+
+
+def _forget_submission(state: State, submitted: JobId, spec: JobSpec, jobs: tuple[JobId, ...]) -> None:
+    for job in jobs:
+        del state.jobs[job]
+        state.dependents.pop(job, None)
+    state.dependents.pop(submitted, None)
+    state.arrays.pop(submitted, None)
+    state.array_specs.pop(submitted, None)
+    for dependency in spec.depends_on:
+        waiting = state.dependents.get(dependency.job, {})
+        waiting.pop(submitted, None)
+        if not waiting:
+            state.dependents.pop(dependency.job, None)
+    key = state.key_of.pop(submitted, None)
+    if key is not None:
+        del state.keys[key]

@@ -1,0 +1,217 @@
+"""What the log says of nodes, folded: whether each can be reached, and what it runs."""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from muster.core.lifecycle import desired_commands, occupied, unknown_workers
+from muster.engine.folding.state import NOTHING, Outcome, State, move_all
+from muster.model.events import (
+    ENGINE,
+    CheckpointSaved,
+    GangAdopted,
+    GangKillOrdered,
+    GangsFound,
+    JobEvent,
+    NodeChanged,
+    NodeEvent,
+    NodeLost,
+    NodeReturned,
+    NodeUnreachable,
+    StartFailed,
+    WorkersExited,
+)
+from muster.model.ids import NodeName
+from muster.model.instructions import KillWorkers
+from muster.model.job import Job, JobState
+from muster.model.node import Node, NodeState
+from muster.model.quarantine import FoundGang, SeenJob
+from muster.model.records import evolve
+
+
+def fold_node_event(state: State, event: NodeEvent) -> Outcome:
+    """Take in what became of a node."""
+    match event:
+        case NodeChanged():
+            return _hear_of_node(state, event, _as_configured(state, event))
+        case NodeUnreachable():
+            return _lose_contact(state, event)
+        case NodeReturned():
+            return _regain_contact(state, event)
+        case NodeLost():
+            return _lose_node(state, event)
+        case GangsFound():
+            return _take_stock(state, event)
+        case _:
+            assert_never(event)
+
+
+def _take_stock(state: State, event: GangsFound) -> Outcome:
+    """Compare what a node runs with what the records say, and quarantine the rest."""
+    parts = (_unknown_part(state, gang, event.node) for gang in event.gangs)
+    unknown = tuple(part for part in parts if part.workers)
+    jobs = [gang.job for gang in (*state.quarantine.on(event.node), *event.gangs)]
+    concerned = dict.fromkeys((*jobs, *(each.job for each in event.seen)))
+    moves = move_all(state, event, [job for job in concerned if job in state.jobs]).moves
+    is_news = state.quarantine.put(event.node, unknown)
+    if is_news:
+        _plan_without_quarantine(state, (event.node,))
+    # What was sent to a node that had heard more than is known here was refused: it is sent again above that.
+    raised = (move.after for move in moves if move.before is None or move.before.generation < move.after.generation)
+    commands = tuple(command for job in raised for command in desired_commands(job, event.at_ms))
+    return Outcome(moves, commands, is_change=is_news or bool(moves))
+
+
+def _unknown_part(state: State, gang: FoundGang, node: NodeName) -> FoundGang:
+    job = state.jobs.get(gang.job)
+    return gang if job is None else evolve(gang, workers=unknown_workers(job, gang, node))
+
+
+def release(state: State, event: WorkersExited | StartFailed, outcome: Outcome) -> Outcome:
+    """Take workers that have ended out of quarantine, if they were in it."""
+    nodes = state.quarantine.release(event.job, event.attempt, frozenset(event.ranks))
+    _plan_without_quarantine(state, nodes)
+    return Outcome(outcome.moves, outcome.commands) if nodes else outcome
+
+
+def adopt(state: State, event: GangAdopted) -> Outcome:
+    """Take a gang out of quarantine, and let its job go on with it."""
+    ranks = frozenset(worker.rank for worker in event.workers)
+    _plan_without_quarantine(state, state.quarantine.release(event.job, event.attempt, ranks))
+    return move_all(state, event, state.addressed(event.job))
+
+
+def doom(state: State, event: GangKillOrdered) -> Outcome:
+    """Have what is in quarantine of a job ended, now and whenever a node is back that may not have heard."""
+    nodes = state.quarantine.doom(event.job)
+    kills = tuple(kill for node in nodes for kill in state.quarantine.kills(node, state.jobs))
+    return Outcome(commands=kills) if kills else NOTHING
+
+
+def _plan_without_quarantine(state: State, nodes: Iterable[NodeName]) -> None:
+    for node in nodes:
+        if node in state.nodes:
+            state.snapshot.change_node(state.quarantine.planned(state.nodes[node]))
+
+
+def _lose_contact(state: State, event: NodeUnreachable) -> Outcome:
+    node = state.nodes.get(event.node)
+    if node is None or node.state is NodeState.DOWN:
+        return NOTHING
+    return _hear_of_node(state, event, evolve(node, state=NodeState.DOWN))
+
+
+def _regain_contact(state: State, event: NodeReturned) -> Outcome:
+    node = state.nodes.get(event.node)
+    if node is None or node.state is not NodeState.DOWN:
+        return NOTHING
+    back = NodeState.DRAINED if node.name in state.set_aside else NodeState.READY
+    return _hear_of_node(state, event, evolve(node, state=back))
+
+
+def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeReturned, node: Node) -> Outcome:
+    """Put the node as it is now in the place of what was known, with what that means for the jobs on it."""
+    before = state.nodes.get(node.name)
+    if not _change_node(state, node).is_change:
+        return NOTHING
+    state.node_notes[node.name] = event.because
+    was_down, is_down = before is not None and before.state is NodeState.DOWN, node.state is NodeState.DOWN
+    if is_down and not was_down:
+        # What it was running at an earlier loss was killed when it came back.
+        state.lost.pop(node.name, None)
+        _count_fault(state, node.name)
+    if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down):
+        return Outcome()
+    moves = move_all(state, event, state.jobs_on(node.name)).moves
+    commands = state.commands_on(node.name, event.at_ms) if was_down and not is_down else ()
+    return Outcome(moves, commands)
+
+
+def _as_configured(state: State, event: NodeChanged) -> Node:
+    """The node as it was reported, unless somebody set it aside: a node that is only back stays drained."""
+    node = event.node
+    if event.by not in ("", ENGINE):
+        if node.state in (NodeState.DRAINING, NodeState.DRAINED):
+            state.set_aside[node.name] = event.by
+        else:
+            state.set_aside.pop(node.name, None)
+    elif node.state is NodeState.READY and node.name in state.set_aside:
+        return evolve(node, state=NodeState.DRAINED)
+    return node
+
+
+def _change_node(state: State, node: Node) -> Outcome:
+    if state.nodes.get(node.name) == node:
+        return NOTHING
+    state.nodes[node.name] = node
+    if node.state is NodeState.DRAINING:
+        state.draining[node.name] = None
+    else:
+        state.draining.pop(node.name, None)
+    state.snapshot.change_node(state.quarantine.planned(node))
+    if state.starvation is not None:
+        state.starvation.resize(state.snapshot.setting.gpu_milli, state.now_ms)
+    return Outcome()
+
+
+def _lose_node(state: State, event: NodeLost) -> Outcome:
+    node = state.nodes.get(event.node)
+    if node is None:
+        return NOTHING
+    is_news = _change_node(state, evolve(node, state=NodeState.DOWN)).is_change
+    strays = [gang.job for gang in state.quarantine.on(event.node) if gang.job in state.jobs]
+    outcome = move_all(state, event, sorted({*state.jobs_on(event.node), *strays}))
+    is_emptied = state.quarantine.put(event.node, ())
+    if is_emptied:
+        _plan_without_quarantine(state, (event.node,))
+    sent = (instruction for move in outcome.moves for instruction in move.instructions)
+    kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
+    is_change = is_news or outcome.is_change or is_emptied
+    if is_change:
+        state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
+        state.node_notes[event.node] = event.because
+    if is_news:
+        _count_fault(state, event.node)
+    return Outcome(moves=outcome.moves, is_change=is_change)
+
+
+def blame_nodes(state: State, event: StartFailed, outcome: Outcome) -> None:
+    """Count starts that failed against their nodes."""
+    for move in outcome.moves:
+        seated = occupied(move.before or move.after)
+        for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
+            _count_fault(state, node)
+
+
+def _count_fault(state: State, node: NodeName) -> None:
+    state.node_faults[node] = state.node_faults.get(node, 0) + 1
+
+
+def forgive_nodes(state: State, event: JobEvent, outcome: Outcome) -> None:
+    """Forget the faults of nodes on which work went well."""
+    for move in outcome.moves if state.node_faults else ():
+        if isinstance(event, CheckpointSaved) or move.after.state is JobState.SUCCEEDED:
+            for worker in occupied(move.before or move.after):
+                state.node_faults.pop(worker.node, None)
+
+
+def with_findings(node: Node, known: Node | None) -> Node:
+    """The node as configured, with what was found out about it since."""
+    if known is None:
+        return node
+    is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
+    bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
+    return evolve(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
+
+
+def of_interest(event: GangsFound, state: State) -> GangsFound:
+    """What a node runs, without what it has merely heard of and what is known here as well."""
+    known = ((each, state.jobs.get(each.job)) for each in event.seen)
+    return evolve(event, seen=tuple(each for each, job in known if job is not None and _is_behind(job, each)))
+
+
+def _is_behind(job: Job, seen: SeenJob) -> bool:
+    """True when a node has heard more of a job than its record knows."""
+    if job.state.is_final:
+        return False
+    has_other_ranks = job.state.holds_resources and seen.attempt == job.attempt and seen.next_rank > job.next_rank
+    return has_other_ranks or seen.attempt > job.attempt or seen.generation > job.generation

@@ -1,0 +1,155 @@
+"""Keeps the scheduling snapshot in step with the record of one job."""
+
+from typing import Final
+
+from muster.core.lifecycle.waiting import awaits_gpus
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId
+from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
+
+LEAVER = "/leaving"
+"""How the ids of workers end that an elastic job gave up and that are still leaving."""
+
+_SUCCEEDED: Final = JobState.SUCCEEDED
+_CHECKPOINTING: Final = JobState.CHECKPOINTING
+"""Looked up once: every event asks for them."""
+
+
+def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
+    """Edit the snapshot so that it shows the job as it is after a change, and nothing else."""
+    was_waiting, is_waiting = before is not None and awaits_gpus(before), awaits_gpus(after)
+    if was_waiting and is_waiting:
+        _mirror_waiting(snapshot, after)
+        return
+    if was_waiting and not after.state.holds_resources:
+        snapshot.dequeue(after.id)
+    if before is not None:
+        _mirror_gpus(snapshot, before, after, at_ms)
+    if is_waiting:
+        predicted_ms = snapshot.predicted_ms(after.spec, after.attained_gpu_ms)
+        snapshot.enqueue(_waiting_entry(after, predicted_ms))
+
+
+def _mirror_waiting(snapshot: Snapshot, job: Job) -> None:
+    """A prediction stands as long as the job waits: what is learnt meanwhile does not move it to and fro."""
+    known = snapshot.queue.jobs[job.id]
+    entry = _waiting_entry(job, known.predicted_ms)
+    if known != entry:
+        snapshot.dequeue(job.id)
+        snapshot.enqueue(entry)
+
+
+def _waiting_entry(job: Job, predicted_ms: int | None) -> WaitingJob:
+    """The job as planning sees it while it waits."""
+    return WaitingJob(
+        id=job.id,
+        spec=job.spec,
+        submitted_ms=job.submitted_ms,
+        requeued=job.requeued,
+        attained_gpu_ms=job.attained_gpu_ms,
+        predicted_ms=predicted_ms,
+        starved=job.starved,
+        held=job.held,
+        unmet=job.unmet,
+        preferred_nodes=job.preferred_nodes,
+        user=job.user,
+    )
+
+
+def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> None:
+    """Show who occupies which GPUs, and charge the team for the time that came to be counted."""
+    if after.attained_gpu_ms > before.attained_gpu_ms:
+        snapshot.charge(after.spec.team, after.attained_gpu_ms - before.attained_gpu_ms, at_ms)
+    match before.state.holds_resources, after.state.holds_resources:
+        case False, True:
+            snapshot.start(_running_entry(after, at_ms))
+        case True, False:
+            snapshot.finish(after.id)
+            if after.state is _SUCCEEDED:
+                snapshot.learn(after.spec, after.attained_gpu_ms)
+            _mirror_given_up(snapshot, before, after)
+        case True, True:
+            _mirror_running(snapshot, before, after)
+        case _:
+            pass
+    if after.state is _CHECKPOINTING and before.state is not _CHECKPOINTING:
+        snapshot.preempted(after.spec.team, at_ms)
+
+
+def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
+    if before.workers != after.workers:
+        snapshot.resize(after.id, after.workers)
+    _mirror_given_up(snapshot, before, after)
+    if after.spec is not before.spec:
+        snapshot.respecify(after.id, after.spec)
+    if after.spec.elastic_role is not None and _can_resize(before) != _can_resize(after):
+        snapshot.resizable(after.id, _can_resize(after))
+    if after.checkpointed_ms is not None and after.checkpointed_ms != before.checkpointed_ms:
+        snapshot.checkpointed(after.id, after.checkpointed_ms)
+    if after.deadline_ms is not None and after.deadline_ms != before.deadline_ms:
+        snapshot.leaving(after.id, after.deadline_ms)
+
+
+def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
+    """Show workers that an elastic job gave up as somebody of their own who is leaving.
+
+    They hold their GPUs until they are gone, and planning must neither ask for them again nor take them for a part of
+    the gang.
+    """
+    was, now = _given_up(before), _given_up(after)
+    if was == now:
+        gone_ms = _gone_ms(after)
+        if now and gone_ms is not None and gone_ms != _gone_ms(before):
+            snapshot.leaving(_leaver_id(after), gone_ms)
+        return
+    if was:
+        snapshot.finish(_leaver_id(before))
+    if now:
+        snapshot.start(
+            RunningJob(
+                id=_leaver_id(after),
+                spec=after.spec,
+                started_ms=after.started_ms or 0,
+                workers=now,
+                leaving_by_ms=_gone_ms(after),
+                submitted_ms=after.submitted_ms,
+                user=after.user,
+            )
+        )
+
+
+def _given_up(job: Job) -> Placement:
+    return job.leaving if job.state.holds_resources else ()
+
+
+def _gone_ms(job: Job) -> int | None:
+    """When workers that were given up are killed: by themselves, or with the whole job once that was told to leave."""
+    return job.deadline_ms if job.leaving_by_ms is None else job.leaving_by_ms
+
+
+def _can_resize(job: Job) -> bool:
+    """True when the controller of the job would follow an order to change its size."""
+    return not job.leaving and not job.exited_ranks
+
+
+def _leaver_id(job: Job) -> JobId:
+    return JobId(f"{job.id}{LEAVER}")
+
+
+def is_leaver(job: JobId) -> bool:
+    """True for workers that an elastic job gave up and that run in the snapshot as somebody of their own."""
+    return job.endswith(LEAVER)
+
+
+def _running_entry(job: Job, at_ms: int) -> RunningJob:
+    return RunningJob(
+        id=job.id,
+        spec=job.spec,
+        started_ms=at_ms,
+        workers=job.workers,
+        checkpointed_ms=job.checkpointed_ms,
+        submitted_ms=job.submitted_ms,
+        attained_gpu_ms=job.attained_gpu_ms,
+        starved=job.starved,
+        user=job.user,
+    )

@@ -1,0 +1,180 @@
+"""What the log says, folded: every job, array and node, and the scheduling snapshot in step with them.
+
+Only `folding.fold` changes a `State`. The same log always folds to the same state.
+"""
+
+from collections.abc import Iterable
+
+from muster.core.lifecycle import desired_commands, desired_kill, occupied, transition
+from muster.core.lifecycle.arrays import ArrayTally
+from muster.core.snapshot import Snapshot
+from muster.engine.folding.projection import mirror
+from muster.engine.folding.quarantine import Quarantine
+from muster.engine.starvation_watch import StarvationWatch
+from muster.model.array import ArrayRecord
+from muster.model.errors import InvalidInput
+from muster.model.events import JobEvent, NodeEvent
+from muster.model.ids import JobId, NodeName
+from muster.model.instructions import Command, Instruction, KillWorkers
+from muster.model.job import Job, JobState
+from muster.model.node import Node, NodeState
+from muster.model.scenario import Rules, Scenario
+from muster.model.spec import Dependency, JobSpec
+
+
+class Move:
+    """What one event did to one job. Plain, as is `Outcome`: one of each is made for every event."""
+
+    __slots__ = ("after", "before", "instructions")
+
+    def __init__(self, before: Job | None, after: Job, instructions: tuple[Instruction, ...] = ()) -> None:
+        self.before = before
+        """None when the job is new."""
+        self.after = after
+        self.instructions = instructions
+
+    @property
+    def has_ended(self) -> bool:
+        """True when this was the job's end."""
+        return self.after.state.is_final and self.before is not None and not self.before.state.is_final
+
+
+class Outcome:
+    """What one event did to the state."""
+
+    __slots__ = ("commands", "is_change", "moves")
+
+    def __init__(
+        self, moves: tuple[Move, ...] = (), commands: tuple[Command, ...] = (), *, is_change: bool = True
+    ) -> None:
+        self.moves = moves
+        """Jobs that it changed, in order."""
+        self.commands = commands
+        """What must be sent besides what its moves ask for."""
+        self.is_change = is_change
+        """False when the event was stale or said nothing new: it need not be remembered."""
+
+
+NOTHING = Outcome(is_change=False)
+
+
+class State:
+    """Everything the engine knows. Read it freely; only `fold` may change it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        if scenario.running or scenario.waiting:
+            raise InvalidInput("an engine starts from a cluster and its rules; jobs come to it by its log")
+        self.snapshot = Snapshot.of(scenario)
+        if scenario.turn_ms is None:
+            # Where nothing has ended yet, somebody who comes must not wait for weeks for the first who came.
+            self.snapshot.turn_ms = self.snapshot.run_times.turn_ms()
+        self.version = 0
+        """How many events were folded."""
+        self.now_ms = scenario.now_ms
+        """When the last of them happened."""
+        self.jobs: dict[JobId, Job] = {}
+        self.nodes: dict[NodeName, Node] = {node.name: node for node in scenario.cluster.nodes}
+        self.draining = draining_among(scenario.cluster.nodes)
+        """Nodes that are drained once nothing runs there any more."""
+        self.arrays: dict[JobId, ArrayTally] = {}
+        self.array_specs: dict[JobId, JobSpec] = {}
+        self.occupying: dict[JobId, None] = {}
+        """Jobs that have GPUs."""
+        self.dependents: dict[JobId, dict[JobId, tuple[Dependency, ...]]] = {}
+        """For each job or array, who depends on it and how."""
+        self.node_faults: dict[NodeName, int] = {}
+        """Faults in a row on each node, for its health; work that went well there forgives them."""
+        self.set_aside: dict[NodeName, str] = {}
+        """Nodes that somebody drained, and who."""
+        self.node_notes: dict[NodeName, str] = {}
+        """Why each node is in the state it is in, as far as somebody said."""
+        self.starvation = new_starvation_watch(self.snapshot) if scenario.policy.takes_turns else None
+        """Watches jobs that gave way; None when the policy lets nobody ask for that."""
+        self.configured: Rules | None = None
+        """The rules that the configuration asked for last; others may have changed them since."""
+        self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
+        """What was running on each node when it was last lost."""
+        self.quarantine = Quarantine()
+        self.submissions = 0
+        self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
+        """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
+        self.key_of: dict[JobId, tuple[str, str]] = {}
+        """The same the other way round."""
+
+    def state_of(self, job: JobId) -> JobState | None:
+        """The state of a job, or of an array as a whole; None when there is no such thing."""
+        if job in self.arrays:
+            return self.arrays[job].progress().state
+        return self.jobs[job].state if job in self.jobs else None
+
+    def array_record(self, array: JobId) -> ArrayRecord:
+        """All tasks of an array together, as they are now."""
+        tally = self.arrays[array]
+        return tally.record(self.array_specs[array], self.jobs[tally.tasks[0]])
+
+    def is_taken(self, job: JobId) -> bool:
+        """True for the name of a job that is known, or that runs somewhere and is not."""
+        return self.state_of(job) is not None or any(True for _ in self.quarantine.of(job))
+
+    def addressed(self, job: JobId) -> tuple[JobId, ...]:
+        """The jobs that an event for `job` is for: itself, every task if it is an array, none if it is unknown."""
+        if job in self.arrays:
+            return self.arrays[job].tasks
+        return (job,) if job in self.jobs else ()
+
+    def commands_on(self, node: NodeName, now_ms: int) -> tuple[Command, ...]:
+        """What a node that could not be reached is to hear when it is back: it may know less than is thought."""
+        strays = (gang.job for gang in self.quarantine.on(node) if gang.job in self.jobs)
+        jobs = (self.jobs[job] for job in dict.fromkeys((*self.jobs_on(node), *strays)))
+        standing = (command for job in jobs for command in desired_commands(job, now_ms))
+        return (*self.kills_on(node), *self.quarantine.kills(node, self.jobs), *standing)
+
+    def kills_on(self, node: NodeName) -> tuple[KillWorkers, ...]:
+        """Kills of what a lost node was running, for when it may not have heard of them."""
+        kills = (desired_kill(self.jobs[kill.job], kill) for kill in self.lost.get(node, ()))
+        return tuple(kill for kill in kills if kill is not None)
+
+    def jobs_on(self, node: NodeName) -> tuple[JobId, ...]:
+        """The jobs that have a worker on a node, by id."""
+        found = (job for job in self.occupying if any(worker.node == node for worker in occupied(self.jobs[job])))
+        return tuple(sorted(found))
+
+
+def move_all(state: State, event: JobEvent | NodeEvent, jobs: Iterable[JobId]) -> Outcome:
+    """Take an event to each of these jobs."""
+    moves = []
+    for job in jobs:
+        before = state.jobs[job]
+        after, instructions = transition(before, event)
+        if after is not before and after != before:
+            move = Move(before, after, instructions)
+            place(state, move, event.at_ms)
+            moves.append(move)
+    return Outcome(tuple(moves)) if moves else NOTHING
+
+
+def place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None) -> None:
+    """Put the job's new record in the place of the old one, everywhere; `tally` is of an array that is new."""
+    after = move.after
+    state.jobs[after.id] = after
+    if after.state.holds_resources:
+        state.occupying[after.id] = None
+    else:
+        state.occupying.pop(after.id, None)
+    if after.array_parent is not None:
+        array = state.arrays[after.array_parent] if tally is None else tally
+        array.move(move.before, after)
+    mirror(state.snapshot, move.before, after, at_ms)
+    if state.starvation is not None:
+        for job in state.starvation.follow(move.before, after, at_ms):
+            state.starvation.note(state.jobs[job], at_ms)
+
+
+def draining_among(nodes: Iterable[Node]) -> dict[NodeName, None]:
+    """The nodes that are drained once nothing runs there any more."""
+    return {node.name: None for node in nodes if node.state is NodeState.DRAINING}
+
+
+def new_starvation_watch(snapshot: Snapshot) -> StarvationWatch:
+    """One that has watched nobody yet."""
+    return StarvationWatch(snapshot.setting.gpu_milli, snapshot.entitlements)

@@ -1,0 +1,299 @@
+"""A job's story in sentences: what happened to it, and what that made of it.
+
+Says nothing that only those may know who see other teams: whom a job left for is not named. What came too late, and
+what only concerns the machinery, is left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from muster.engine.story.steps import StoryStep
+from muster.formats.text.ranges import node_ranges
+from muster.formats.text.units import duration_text, plain_number
+from muster.model.events import (
+    CheckpointSaved,
+    DependencyFailed,
+    DependencyMet,
+    Event,
+    EvictionOrdered,
+    GangAdopted,
+    GangsFound,
+    JobCancelRequested,
+    JobHeld,
+    JobReleased,
+    JobStarted,
+    JobStarved,
+    JobSubmitted,
+    JobUpdated,
+    NodeChanged,
+    NodeLost,
+    NodeUnreachable,
+    ResizeOrdered,
+    StartFailed,
+    TimerFired,
+    TurnCame,
+    WorkersExited,
+)
+from muster.model.instructions import KillWorkers
+from muster.model.job import FINAL_STATES, Cause, Job, JobState, Placement
+from muster.model.node import NodeState
+from muster.model.plan import Why
+from muster.model.records import Record, evolve
+from muster.model.spec import JobChanges, JobSpec
+
+SAVED: Final = "saved itself"
+
+FAILURES_TOLD: Final = 20
+"""Of the tasks of an array that failed; the others are counted."""
+
+_BECAUSE: Final = {
+    Why.TIER: "a job of a higher tier needs its GPUs",
+    Why.RECLAIM: "a team takes back what it is guaranteed",
+    Why.PROMISE: "its time is over and its GPUs are promised to another job",
+    Why.CONSOLIDATION: "it moves to where it is less in the way, or faster",
+    Why.TURN: "it has had its turn",
+}
+_ENDED: Final = {
+    JobState.SUCCEEDED: "it has succeeded",
+    JobState.FAILED: "it has failed",
+    JobState.CANCELLED: "it is cancelled",
+    JobState.TIMED_OUT: "it has timed out",
+}
+
+
+class Sentence(Record, frozen=True, kw_only=True):
+    """One thing that happened to a job, in words."""
+
+    at_ms: int
+    event: str
+    """What kind of event it was."""
+    state: JobState | None
+    """Of the job, afterwards; None in the story of an array, whose tasks each have their own."""
+    text: str
+    times: int = 1
+    """How often it happened without anything else in between; the moment is that of the last time."""
+
+
+def told(turns: Iterable[StoryStep]) -> tuple[Sentence, ...]:
+    """The story, oldest first. Saving itself again and again is one sentence."""
+    sentences: list[Sentence] = []
+    for turn in turns:
+        text = _sentence(turn)
+        if not text:
+            continue
+        kind, state = type(turn.event).__name__, turn.after.state
+        sentence = Sentence(at_ms=turn.event.at_ms, event=kind, state=state, text=text)
+        if text == SAVED and sentences and sentences[-1].text == SAVED:
+            sentences[-1] = evolve(sentence, times=sentences[-1].times + 1)
+        else:
+            sentences.append(sentence)
+    return tuple(sentences)
+
+
+def told_of_array(events: Iterable[Event], tasks: Sequence[Job]) -> tuple[Sentence, ...]:
+    """The story of an array: what was said to all of its tasks, the first start, failures, and the end of the last."""
+    said = [_sentence_to_all(event, tasks) for event in events]
+    return tuple(sorted([*(each for each in said if each.text), *_milestones(tasks)], key=lambda each: each.at_ms))
+
+
+def _sentence_to_all(event: Event, tasks: Sequence[Job]) -> Sentence:
+    if isinstance(event, JobSubmitted):
+        text = f"submitted{_by(event.by)}: {_count(len(tasks), 'task')}, each {_asked(event.spec)}"
+    else:
+        text = _requested(event)
+    return Sentence(at_ms=event.at_ms, event=type(event).__name__, state=None, text=text)
+
+
+def _milestones(tasks: Sequence[Job]) -> list[Sentence]:
+    """What the records of its tasks tell: their own events are told in their own stories."""
+    found: list[Sentence] = []
+    starts = sorted((task.first_started_ms, task.id) for task in tasks if task.first_started_ms is not None)
+    if starts:
+        found.append(_milestone(starts[0][0], JobStarted, f"{starts[0][1]} is the first task that starts"))
+    ends = sorted((task.ended_ms, task.array_index or 0, task) for task in tasks if task.ended_ms is not None)
+    failed = [task for _, _, task in ends if task.state in (JobState.FAILED, JobState.TIMED_OUT)]
+    found += [
+        _milestone(task.ended_ms or 0, WorkersExited, f"{task.id}: {_ended(task)}") for task in failed[:FAILURES_TOLD]
+    ]
+    if len(failed) > FAILURES_TOLD:
+        rest = _count(len(failed) - FAILURES_TOLD, "more task")
+        found.append(_milestone(failed[-1].ended_ms or 0, WorkersExited, f"{rest} failed until now"))
+    if len(ends) == len(tasks):
+        counts = Counter(task.state for task in tasks)
+        summed = ", ".join(f"{counts[state]} {state.replace('_', ' ')}" for state in FINAL_STATES if counts[state])
+        found.append(_milestone(ends[-1][0], WorkersExited, f"all tasks have ended: {summed}"))
+    return found
+
+
+def _milestone(at_ms: int, kind: type[Event], text: str) -> Sentence:
+    return Sentence(at_ms=at_ms, event=kind.__name__, state=None, text=text)
+
+
+def _sentence(turn: StoryStep) -> str:
+    """What happened and what came of it; empty when it is not worth telling."""
+    before, after, event = turn.before, turn.after, turn.event
+    if before is None:
+        return f"{_born(after)}: {_waiting(after)}"
+    if after == before:
+        return ""
+    outcome = _outcome(before, after)
+    happened = _kills(turn) or _requested(event) or _decided(event, before, after) or _reported(event, before, after)
+    return f"{happened}: {outcome}" if happened and outcome else happened or outcome
+
+
+def _born(job: Job) -> str:
+    task = f" as a task of {job.array_parent}" if job.array_parent is not None else ""
+    return f"submitted{_by(job.user)}{task}, {_asked(job.spec)}"
+
+
+def _asked(spec: JobSpec) -> str:
+    workers = _count(sum(role.workers_min for role in spec.roles), "worker")
+    return f"tier {spec.tier}, {workers} with {_gpus(spec.gang_gpu_milli)}"
+
+
+def _requested(event: Event) -> str:
+    """What somebody asked for."""
+    match event:
+        case JobUpdated(changes=changes, by=by):
+            return f"changed{_by(by)}: {_changes(changes)}"
+        case JobHeld(by=by):
+            return f"held{_by(by)}"
+        case JobReleased(by=by):
+            return f"released{_by(by)}"
+        case JobCancelRequested(by=by):
+            return f"cancelled{_by(by)}"
+        case _:
+            return ""
+
+
+def _decided(event: Event, before: Job, after: Job) -> str:
+    """What the engine concluded, and what a plan said."""
+    match event:
+        case DependencyMet(dependency=dependency):
+            return f"{dependency} ended as it had to"
+        case DependencyFailed(dependency=dependency):
+            return f"{dependency} did not end as it had to, so this job can never run"
+        case TurnCame():
+            return "its turn in the array came"
+        case JobStarved():
+            return "it has waited too long after it gave way, and may now ask others to give way"
+        case JobStarted(workers=workers):
+            again = f", attempt {after.attempt}" if after.attempt > 1 else ""
+            return f"starts on {_seats(workers)}{again}"
+        case GangAdopted(workers=workers, by=by):
+            return f"goes on with what was found running on {_seats(workers)}, let in{_by(by)}"
+        case EvictionOrdered(why=why):
+            return f"told to leave, because {_BECAUSE[why]}"
+        case ResizeOrdered():
+            return f"goes on with {_count(len(after.workers), 'worker')} instead of {len(before.workers)}"
+        case _:
+            return ""
+
+
+def _reported(event: Event, before: Job, after: Job) -> str:
+    """What nodes said."""
+    match event:
+        case WorkersExited() if after.state is JobState.SUCCEEDED:
+            return "all workers ended well"
+        case WorkersExited():
+            return _exit(event) if after.state is not before.state else ""
+        case StartFailed(message=message):
+            return f"could not be started{f' ({message})' if message else ''}"
+        case CheckpointSaved():
+            return SAVED
+        case NodeLost(node=node, because=because):
+            return f"node {node} was lost{f' ({because})' if because else ''}"
+        case NodeUnreachable(node=node, because=because):
+            return f"node {node} cannot be reached{f' ({because})' if because else ''}"
+        case NodeChanged(node=node):
+            return f"node {node.name} is down" if node.state is NodeState.DOWN else f"a GPU of node {node.name} is bad"
+        case GangsFound(node=name):
+            return f"node {name} runs workers of it that were not known"
+        case _:
+            return ""
+
+
+def _exit(event: WorkersExited) -> str:
+    who = _count(len(event.ranks), "worker")
+    if event.oom:
+        return f"{who} ran out of memory"
+    if event.timed_out:
+        return "its maximum duration was over"
+    return "its workers have left" if event.told else f"{who} exited with code {event.exit_code}"
+
+
+def _kills(turn: StoryStep) -> str:
+    """What a timer has done: whoever did not leave in time is killed."""
+    is_kill = isinstance(turn.event, TimerFired) and any(isinstance(each, KillWorkers) for each in turn.instructions)
+    return "workers that had not left in time were killed" if is_kill else ""
+
+
+def _outcome(before: Job, after: Job) -> str:
+    """What became of the job; empty when it is what it was."""
+    state = after.state
+    if state is before.state or state is JobState.STARTING:
+        return ""
+    if state is JobState.RUNNING:
+        return f"all {_count(len(after.workers), 'worker')} run" if len(after.workers) > 1 else "it runs"
+    if state.is_final:
+        return _ended(after)
+    if state is JobState.CHECKPOINTING:
+        return "it saves itself and leaves"
+    if state is JobState.STOPPING:
+        if after.cause is Cause.TIMEOUT:
+            return "its maximum duration is over, and it is told to end"
+        return "the others are told to end" if after.exited_ranks else "its workers are told to end"
+    if not before.state.holds_resources:
+        return _waiting(after)
+    retry = f", retry {after.retries_used} of {after.spec.retry.limit}" * (after.retries_used > before.retries_used)
+    why = " after it gave way" * (after.cause is Cause.PREEMPTED)
+    return _waiting(after) if state is not JobState.QUEUED else f"it waits in the queue again{why}{retry}"
+
+
+def _ended(job: Job) -> str:
+    code = f" with exit code {job.exit_code}" if job.exit_code and job.state is JobState.FAILED else ""
+    if job.state is JobState.FAILED and job.cause is not None and job.cause.is_infrastructure:
+        return "it has failed: the nodes failed it too often in a row"
+    return f"{_ENDED[job.state]}{code}"
+
+
+def _waiting(job: Job) -> str:
+    """What a job waits for that has no GPUs."""
+    if job.state is JobState.QUEUED:
+        return "it waits in the queue"
+    if job.state is JobState.HELD:
+        return "it waits until somebody releases it"
+    if job.unmet:
+        return f"it waits for {', '.join(job.unmet)}"
+    if job.awaits_turn:
+        return "it waits for its turn in the array"
+    is_paused = job.not_before_ms is not None
+    return "it is tried again after a pause" if is_paused else "it waits until it is known what runs of it"
+
+
+def _changes(changes: JobChanges) -> str:
+    limit_ms = changes.max_duration_ms
+    said = (
+        ("priority", changes.priority),
+        ("tier", changes.tier),
+        ("maximum duration", None if limit_ms is None else duration_text(limit_ms)),
+        ("tags", None if changes.tags is None else " ".join(f"{key}={value}" for key, value in changes.tags)),
+    )
+    return ", ".join(f"{name} {value}" for name, value in said if value is not None)
+
+
+def _seats(workers: Placement) -> str:
+    return f"{node_ranges(worker.node for worker in workers)} with {_gpus(sum(each.gpu_milli for each in workers))}"
+
+
+def _gpus(milli: int) -> str:
+    return "no GPU" if not milli else "1 GPU" if milli == 1000 else f"{plain_number(milli)} GPUs"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _by(who: str) -> str:
+    return f" by {who}" if who else ""

@@ -1,0 +1,144 @@
+"""`muster.toml` -> what `muster up` is to serve, and by which rules.
+
+The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario; `server` says where and how to listen,
+`local` how this machine is used. Whatever is left out is as without a file, but that teams may not what they are not
+allowed: the highest tier, and jobs that are not preemptible.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator
+
+from muster.formats.parts.kinds import Text, text
+from muster.formats.parts.wire import Wire, read_part
+from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.scenarios.references import read_references, team_at
+from muster.formats.text.document import Document, Problems, read_settings
+from muster.formats.text.units import BadValue, shown
+from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
+from muster.model.closed_rules import beyond_those_above, closed
+from muster.model.errors import InvalidInput
+from muster.model.scenario import Rules
+
+_HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
+_RULES = ("teams", "tiers", "pools", "policy")
+
+
+def host_name(value: object) -> str:
+    """A name that people write into a browser, without port and scheme; `*` is any."""
+    name = text(value).lower()
+    if not name or len(name) > HOST_CHARS or not _HOST_NAME.fullmatch(name):
+        raise BadValue(f"{shown(value)} is not the name of a host", "such as muster.example.org, without a port")
+    return name
+
+
+HostName = Annotated[str, PlainValidator(host_name)]
+
+
+class ServerWire(Wire):
+    """Where and how to listen, and where to keep things."""
+
+    host: Text | None = None
+    port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    database: Text | None = None
+    tls_certificate: Text | None = None
+    tls_key: Text | None = None
+    insecure_bind: bool = False
+    allowed_hosts: Annotated[list[HostName], Field(max_length=ALLOWED_HOSTS)] = Field(default_factory=list)
+    metrics: Literal["loopback", "token", "open"] = "loopback"
+
+
+class LocalWire(Wire):
+    """How this machine is used."""
+
+    nodes: Text | None = None
+
+
+class ServerFileWire(Wire):
+    """A whole configuration file as it is written."""
+
+    server: ServerWire = ServerWire()
+    local: LocalWire = LocalWire()
+    teams: Any = None
+    tiers: Any = None
+    pools: Any = None
+    policy: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """What a configuration file asks for; None where it does not say."""
+
+    host: str | None = None
+    port: int | None = None
+    database: str | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    insecure_bind: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that the server answers to besides its own."""
+    metrics: str = "loopback"
+    """Who may read the figures without a token."""
+    nodes: str | None = None
+    rules: Rules | None = None
+
+
+def read_server_file(source: str | Path) -> ServerSettings:
+    """The settings in a file: TOML, or YAML by its suffix."""
+    path = Path(source)
+    document = read_settings(path)
+    problems = Problems(document)
+    wire = read_part(ServerFileWire, document.value, problems, ())
+    if wire is not None and wire.local.nodes is not None:
+        _check_nodes(wire.local.nodes, problems)
+    if wire is not None and (wire.server.tls_certificate is None) != (wire.server.tls_key is None):
+        problems.add(("server",), "tls_certificate and tls_key belong together", "give both or neither")
+    rules = _rules(document, problems)
+    problems.stop_if_any()
+    assert wire is not None  # It is missing only after a problem was noted.
+    folder = path.resolve().parent
+    return ServerSettings(
+        host=wire.server.host,
+        port=wire.server.port,
+        database=wire.server.database,
+        tls_certificate=_beside(folder, wire.server.tls_certificate),
+        tls_key=_beside(folder, wire.server.tls_key),
+        insecure_bind=wire.server.insecure_bind,
+        allowed_hosts=tuple(wire.server.allowed_hosts),
+        metrics=wire.server.metrics,
+        nodes=wire.local.nodes,
+        rules=rules,
+    )
+
+
+def _rules(document: Document, problems: Problems) -> Rules | None:
+    """The rules, if the file has any."""
+    parts = document.value if isinstance(document.value, dict) else {}
+    named = {key: parts[key] for key in _RULES if parts.get(key) is not None}
+    if not named:
+        return None
+    references = read_references(named, problems)
+    rules = closed(
+        Rules(teams=references.teams, tiers=references.tiers, pools=references.pools, policy=references.policy)
+    )
+    for team in rules.teams:
+        if (beyond := beyond_those_above(team, rules.teams)) is not None:
+            problems.add(
+                (*team_at(team.path), beyond[0]), beyond[1], "give the team above it as much, or this one less"
+            )
+    return rules
+
+
+def _check_nodes(size: str, problems: Problems) -> None:
+    try:
+        cluster_from_text(size)
+    except InvalidInput as error:
+        problems.add(("local", "nodes"), str(error))
+
+
+def _beside(folder: Path, name: str | None) -> Path | None:
+    """A file that the configuration names is looked for beside it."""
+    return None if name is None else folder / name

@@ -1,0 +1,6 @@
+"""Workloads to replay.
+
+trace_file           a trace file <-> `Trace`, plain or packed
+trace_csv trace_swf  CSV, and the Standard Workload Format
+lines cells          the lines of a file, and one cell of a line
+"""

@@ -1,0 +1,110 @@
+"""Axes and layouts that all charts share: lengths of time on a log scale, days of the trace, per cent."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from muster.sim.report.figures.wording import DAY_S, HOUR_S, MINUTE_S, decimal_text
+
+SHORTEST_S = 1.0
+"""A log scale has no place for zero: what is shorter is drawn here."""
+
+_TICKS_S = (
+    (1, "1 s"),
+    (MINUTE_S, "1 min"),
+    (HOUR_S, "1 h"),
+    (DAY_S, "1 d"),
+    (10, "10 s"),
+    (10 * MINUTE_S, "10 min"),
+    (6 * HOUR_S, "6 h"),
+    (7 * DAY_S, "7 d"),
+    (30 * DAY_S, "30 d"),
+    (180 * DAY_S, "180 d"),
+    (1_800 * DAY_S, "1,800 d"),
+    *((count * MINUTE_S, f"{count} min") for count in (30, 2, 5, 20)),
+    *((count * HOUR_S, f"{count} h") for count in (2, 12, 3, 4)),
+    *((count * DAY_S, f"{count} d") for count in (3, 2, 14, 60)),
+)
+"""In the order of their weight: where there is no room for all, the page leaves out the last ones."""
+_LEAST_SPAN = 0.7
+"""In powers of ten: wide enough for two ticks, wherever it is."""
+
+
+def drawn_s(seconds: float) -> float:
+    """Where a length of time is drawn on a log scale, to four figures."""
+    return float(f"{max(SHORTEST_S, seconds):.4g}")
+
+
+def layout(**parts: Any) -> dict[str, Any]:
+    """What every chart has in common, and what one has of its own."""
+    common = {
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": "var(--text)"},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 64, "r": 16, "t": 8, "b": 52},
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": "var(--raised)",
+            "bordercolor": "var(--rule)",
+            "font": {"color": "var(--text)"},
+        },
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "var(--muted)", "activecolor": "var(--text)"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 13}},
+        "hovermode": "closest",
+    }
+    return common | parts
+
+
+def axis(title: str = "", **parts: Any) -> dict[str, Any]:
+    """A plain axis with quiet lines."""
+    common = {
+        "title": {"text": title, "font": {"size": 13}, "standoff": 10},
+        "gridcolor": "var(--grid)",
+        "linecolor": "var(--rule)",
+        "zeroline": False,
+        "tickangle": 0,
+        "automargin": True,
+    }
+    return common | parts
+
+
+def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[str, Any]:
+    """A log axis of lengths of time that holds all the values."""
+    drawn = [drawn_s(each) for each in values_s] or [SHORTEST_S, HOUR_S]
+    low, high = math.log10(min(drawn)), math.log10(max(drawn))
+    room = max(0.05, (high - low) * 0.03, (_LEAST_SPAN - (high - low)) / 2)
+    return axis(
+        title,
+        type="log",
+        range=[round(low - room, 3), round(high + room, 3)],
+        tickvals=[value for value, _ in _TICKS_S],
+        ticktext=[text for _, text in _TICKS_S],
+        **parts,
+    )
+
+
+def day_axis(days: float, **parts: Any) -> dict[str, Any]:
+    """An axis of so many days since the trace began."""
+    bounds = [0, round(days, 4) or 1]
+    return axis("Days since the trace began", range=bounds, nticks=8, hoverformat=".2f", **parts)
+
+
+def percent_axis(title: str, **parts: Any) -> dict[str, Any]:
+    """An axis of shares of one."""
+    return axis(title, tickformat=".0%", **parts)
+
+
+def row_axis(names: Sequence[str], **parts: Any) -> dict[str, Any]:
+    """Names from top to bottom at whole numbers, so that things can be drawn between them."""
+    return axis(
+        tickvals=list(range(len(names))),
+        ticktext=list(names),
+        range=[len(names) - 0.5, -0.5],
+        showgrid=False,
+        **parts,
+    )
+
+
+def day_text(days: float) -> str:
+    """A moment of the trace."""
+    return f"day {decimal_text(days)}"

@@ -1,0 +1,120 @@
+"""One policy as the report knows it: its replay, how it is called and drawn, and the sorted numbers of its jobs."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from muster.model.job import JobState
+from muster.model.resources import GPU_MILLI
+from muster.sim.outcome import JobOutcome, Replay
+from muster.sim.report.figures.wording import count_text
+
+SLOTS = ("muster", "fifo", "greedy", "easy", "sjf-oracle", "srsf-oracle", "las", "fair")
+"""The policies everybody has, each with a colour of its own in every report."""
+DASHES = ("solid", "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "dash")
+"""With the colour, for those who cannot tell colours apart."""
+MS_PER_S = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """One policy in the report."""
+
+    replay: Replay
+    label: str
+    slot: int
+    """Its place in the palette."""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    """The figures of `muster simulate -o json`, as far as they are known."""
+    rhos: Sequence[float] = ()
+    """Finish-time fairness of the jobs that finished, sorted."""
+
+    @property
+    def colour(self) -> str:
+        """A name from the style sheet, which knows light and dark."""
+        return f"var(--policy-{self.slot})"
+
+    @property
+    def dash(self) -> str:
+        """How its lines are drawn."""
+        return DASHES[self.slot]
+
+    def figure(self, *path: str) -> float | None:
+        """A figure of its summary; None when that has none by this name."""
+        value: Any = self.summary
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return float(value) if isinstance(value, int | float) else None
+
+    def tells(self, *path: str) -> bool:
+        """True if its summary has a figure by this name, whether or not there was anything to measure."""
+        *inner, last = path
+        value: Any = self.summary
+        for name in inner:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return isinstance(value, Mapping) and last in value
+
+    @property
+    def outcomes(self) -> tuple[JobOutcome, ...]:
+        """Every job, in the order of the trace."""
+        return self.replay.outcomes
+
+    @cached_property
+    def completions_s(self) -> list[float]:
+        """Sorted, of the jobs that finished."""
+        return completions_s(self.outcomes)
+
+    @cached_property
+    def waits_s(self) -> list[float]:
+        """First waits, sorted, of the jobs that started."""
+        return waits_s(self.outcomes)
+
+
+def completion_s(outcome: JobOutcome) -> float | None:
+    """Submission to end in seconds; None of a job that did not finish, however it ended."""
+    completion_ms = outcome.completion_ms
+    return completion_ms / MS_PER_S if completion_ms is not None and outcome.state is JobState.SUCCEEDED else None
+
+
+def completions_s(outcomes: Iterable[JobOutcome]) -> list[float]:
+    """Submission to end in seconds, sorted, of the jobs that finished."""
+    return sorted(length for length in map(completion_s, outcomes) if length is not None)
+
+
+def waits_s(outcomes: Iterable[JobOutcome]) -> list[float]:
+    """Submission to first start in seconds, sorted, of the jobs that started."""
+    return sorted(each.first_wait_ms / MS_PER_S for each in outcomes if each.first_wait_ms is not None)
+
+
+def labels(replays: Sequence[Replay]) -> list[str]:
+    """A distinct name for each: the policy, with the size of the cluster or a number where that is not enough."""
+    policies = Counter(each.policy for each in replays)
+    sized = [
+        each.policy
+        if policies[each.policy] == 1
+        else f"{each.policy}, {count_text(each.capacity_milli // GPU_MILLI)} GPUs"
+        for each in replays
+    ]
+    return distinct(sized)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, with a number where one was there before."""
+    met: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        met[name] += 1
+        numbered.append(name if met[name] == 1 else f"{name} ({met[name]})")
+    return numbered
+
+
+def slots(names: Sequence[str]) -> list[int]:
+    """A place in the palette for each: a known policy has its own, others take what is free, then all over again."""
+    free = [slot for slot, name in enumerate(SLOTS) if name not in names]
+    spare = iter(free + list(range(len(SLOTS))) * len(names))
+    return [
+        SLOTS.index(name) if name in SLOTS and name not in names[:place] else next(spare)
+        for place, name in enumerate(names)
+    ]

@@ -1,0 +1,70 @@
+"""A terminal that several people may look at and type to."""
+
+import contextlib
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Callable
+
+from muster.model.node_limits import PUMP_BYTES, TERMINAL_REPLAY_BYTES
+
+View = Callable[[bytes | None], None]
+"""Shows more of the terminal to somebody; None means that there is no more."""
+
+ROWS, COLUMNS = 24, 80
+"""Until somebody who looks says how large their window is."""
+
+
+class PseudoTerminal:
+    """One end of a terminal; a worker sits at the other."""
+
+    def __init__(self) -> None:
+        self.ends = os.openpty()
+        """This side and the worker's; the latter is for whoever starts the worker to close."""
+        self.master, slave = self.ends
+        self.device = os.ttyname(slave)
+        os.set_blocking(self.master, False)
+        self.resize(ROWS, COLUMNS)
+        self._seen = bytearray()
+        self._views: dict[int, View] = {}
+        self._typed = bytearray()
+
+    def attach(self, viewer: int, view: View) -> None:
+        """Show somebody what was there last, and everything from now on."""
+        self._views[viewer] = view
+        if self._seen:
+            view(bytes(self._seen))
+
+    def detach(self, viewer: int) -> None:
+        """Show them nothing more."""
+        self._views.pop(viewer, None)
+
+    def show(self, data: bytes) -> None:
+        """The worker has printed this."""
+        self._seen += data
+        del self._seen[:-TERMINAL_REPLAY_BYTES]
+        for view in tuple(self._views.values()):
+            view(data)
+
+    def close(self) -> None:
+        """Tell everybody that it is over."""
+        for view in tuple(self._views.values()):
+            view(None)
+
+    def type(self, data: bytes) -> None:
+        """Somebody has typed this. What a worker that does not read cannot take is dropped, as by any terminal."""
+        self._typed += data[: PUMP_BYTES - len(self._typed)]
+        try:
+            written = os.write(self.master, self._typed)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            written = len(self._typed)
+        del self._typed[:written]
+
+    def resize(self, rows: int, columns: int) -> None:
+        """The window of somebody who looks is this large."""
+        size = struct.pack("HHHH", max(1, min(rows, 1000)), max(1, min(columns, 1000)), 0, 0)
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)

@@ -1,0 +1,147 @@
+"""The register's entries on disk, so that a supervisor's successor knows what it knew.
+
+Whatever was written survives the supervisor's death; what was `synced` survives the machine's. The file is written anew
+when it has grown, or when it may be damaged. A disk that is full makes it stale and not wrong: nothing is appended to
+a file that lacks something. It is tried again after a while, and meanwhile nothing that it lacks is said to anybody.
+"""
+
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+
+from muster.model.node_limits import SUPERVISOR_JOURNAL_BYTES
+from muster.worker.records.register import Entry, Register
+
+JOURNAL = "journal"
+"""Its name in the node's folder."""
+
+RETRY_MS = 1_000
+"""How often a file that could not be written is tried again: it is written as a whole, and a full disk stays full."""
+
+
+def recorded(path: Path) -> Register:
+    """What a journal says, for whoever only looks."""
+    register = Register()
+    _read_into(register, path)
+    return register
+
+
+def known_tokens(path: Path) -> frozenset[str]:
+    """The workers that a journal knows, alive or not; none where there is no such file."""
+    return recorded(path).tokens if path.is_file() else frozenset()
+
+
+def _read_into(register: Register, path: Path) -> tuple[int, ...]:
+    """Take every entry in; the numbers of the lines that were damaged."""
+    damaged = []
+    for number, line in enumerate(_lines(path), start=1):
+        try:
+            register.apply(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            damaged.append(number)
+    return tuple(damaged)
+
+
+class Journal:
+    """A register that is written down."""
+
+    def __init__(self, path: Path, *, grown_bytes: int = SUPERVISOR_JOURNAL_BYTES) -> None:
+        self.register = Register()
+        self._path = path
+        self._grown_bytes = grown_bytes
+        self._lines: list[bytes] = []
+        self._needs_sync = False
+        self._written = 0
+        self._file: int | None = None
+        self._failed_s = 0.0
+        """When it could not be written last, by a clock that nobody sets."""
+        self.unreadable = _read_into(self.register, path)
+        """The numbers of lines that were damaged, counted from 1. They are gone; what the others say is known."""
+        self._rewrite()
+
+    @property
+    def is_stale(self) -> bool:
+        """True while the disk does not take what happens."""
+        return self._file is None
+
+    def add(self, *entry: object, synced: bool = False) -> None:
+        """Take an entry in; it is on its way to disk with the next `flush`."""
+        self.register.apply(entry)
+        self._lines.append(_line(entry))
+        self._needs_sync = self._needs_sync or synced
+
+    def flush(self, *, at_once: bool = False) -> None:
+        """Write down everything so far; what has to survive the machine is on disk afterwards.
+
+        A stale journal is written when it is time to try again, or `at_once`, for what cannot wait.
+        """
+        if self._file is None:
+            if at_once or time.monotonic() >= self._failed_s + RETRY_MS / 1000:
+                self._rewrite()
+            return
+        if self._written > self._grown_bytes:
+            self._rewrite()
+            return
+        if not self._lines:
+            return
+        data = b"".join(self._lines)
+        try:
+            if os.write(self._file, data) != len(data):
+                raise OSError("written in part")
+            if self._needs_sync:
+                os.fdatasync(self._file)
+        except OSError:
+            self._close()
+            self._rewrite()  # a file that was cut off is replaced at once, if there is room
+            return
+        self._written += len(data)
+        self._lines, self._needs_sync = [], False
+
+    def close(self) -> None:
+        """Write down what is left."""
+        self.flush(at_once=True)
+        self._close()
+
+    def _rewrite(self) -> None:
+        """Put a file that has only what still matters in the place of the old one."""
+        self._lines, self._needs_sync = [], False
+        self._close()
+        try:
+            self._file = self._written_anew()
+        except OSError:
+            self._failed_s = time.monotonic()
+        else:
+            self._written = 0
+
+    def _written_anew(self) -> int:
+        """A new file in the place of the old one, open for what follows."""
+        fresh = self._path.with_suffix(".new")
+        with contextlib.ExitStack() as opened:
+            file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            opened.callback(os.close, file)
+            with open(file, "wb", closefd=False) as stream:
+                stream.writelines(_line(entry) for entry in self.register.entries())
+            os.fsync(file)
+            os.replace(fresh, self._path)
+            opened.pop_all()
+            return file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
+
+
+def _line(entry: Entry) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+
+
+def _lines(path: Path) -> list[bytes]:
+    """What was written; of a last line that was cut off nothing is known."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return text[: text.rfind(b"\n") + 1].split(b"\n")[:-1]

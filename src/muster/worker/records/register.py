@@ -1,0 +1,229 @@
+"""What is known of the jobs on this node, as a fold over entries that a journal keeps.
+
+Whoever reads the entries again knows the same: which processes there may be, how others ended, and which reports nobody
+has acknowledged. An entry is a list whose first item is its name:
+
+    boot    id                                    what follows is about processes of this boot
+    ruled   cluster epoch                         whose commands are heard: this database's, from this epoch on
+    fence   job attempt generation port           a command was heard; a newer attempt dooms the seats of the older
+    spec    job body                              what its present attempt runs
+    seat    job rank token folders                a process is about to be started
+    placed  job rank worker                       on which devices
+    alive   job rank pid start_ticks              it was
+    told    job rank                              it was told to leave
+    overdue job rank                              it was told by the supervisor, because its time was over
+    doomed  job attempt rank token folders pid start_ticks    left over from an older attempt
+    dwelt   token worker                          on which devices a doomed one is
+    gone    token                                 a doomed one has ended
+    report  number body                           something to be said; the end of a worker ends its seat
+    ended   job rank body                         the same, when it was heard long ago
+    acked   number                                everything up to here was heard
+    counted number                                reports were numbered up to here
+    forgot  job                                   nobody will ask again
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster.model.ids import JobId
+from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited
+
+Entry = Sequence[Any]
+Body = dict[str, Any]
+
+_ENDS = (WorkersExited.__name__, StartFailed.__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Seat:
+    """One worker of the present attempt, or a doomed one of an older."""
+
+    job: JobId
+    attempt: int
+    rank: int
+    token: str
+    folders: tuple[str, ...] = ()
+    """Its control groups."""
+    pid: int | None = None
+    start_ticks: int = 0
+    is_told: bool = False
+    worker: Body | None = None
+    """Where it was placed, as it was said."""
+    is_overdue: bool = False
+    """Its maximum duration was over, and it was told by the supervisor itself."""
+    end: Body | None = None
+    """The report of its end, for as long as somebody may ask again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RegisteredGang:
+    """The part of one job's gang that is on this node."""
+
+    job: JobId
+    attempt: int = 0
+    generation: int = 0
+    port: int = 0
+    """Where the whole gang meets."""
+    spec: Body | None = None
+    """What it runs, for a database that has forgotten; only while it runs."""
+    seats: dict[int, Seat] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing of it is alive or about to be."""
+        return all(seat.end is not None for seat in self.seats.values())
+
+
+class Register:
+    """The state of one node, changed by entries only."""
+
+    def __init__(self) -> None:
+        self.boot = ""
+        self.cluster, self.epoch = "", 0
+        """Which database governs this node, and the newest of its control planes."""
+        self.gangs: dict[JobId, RegisteredGang] = {}
+        self.doomed: dict[str, Seat] = {}
+        """By token: left over from older attempts, to be ended without a report."""
+        self.reports: dict[int, Body] = {}
+        """By number: not acknowledged yet."""
+        self.last_number = 0
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        """Of every worker that is known here, alive or not."""
+        return frozenset((*(seat.token for gang in self.gangs.values() for seat in gang.seats.values()), *self.doomed))
+
+    def apply(self, entry: Entry) -> None:
+        """Take one entry in. What a newer version wrote besides is passed over."""
+        match entry:
+            case ["boot", boot]:
+                self.boot = boot
+            case ["ruled", str(cluster), int(epoch)]:
+                self.cluster, self.epoch = cluster, epoch
+            case ["spec", job, body]:
+                self.gangs[job].spec = body
+            case ["fence", job, attempt, generation, port]:
+                self._fence(self.gangs.setdefault(job, RegisteredGang(job=job)), attempt, generation, port)
+            case ["report", number, body]:
+                self._report(number, body)
+            case ["acked", number]:
+                self._acknowledge(number)
+            case ["counted", number]:
+                self.last_number = max(self.last_number, number)
+            case ["forgot", job]:
+                self.gangs.pop(job, None)
+            case _:
+                self._apply_to_seat(entry)
+
+    def _apply_to_seat(self, entry: Entry) -> None:
+        match entry:
+            case ["seat", job, rank, token, folders]:
+                self._seat(job, rank, token, tuple(folders))
+            case ["alive", job, rank, pid, start_ticks]:
+                seat = self.gangs[job].seats[rank]
+                seat.pid, seat.start_ticks = pid, start_ticks
+            case ["told", job, rank]:
+                self.gangs[job].seats[rank].is_told = True
+            case ["placed", job, rank, worker]:
+                self.gangs[job].seats[rank].worker = worker
+            case ["overdue", job, rank]:
+                self.gangs[job].seats[rank].is_overdue = True
+            case ["ended", job, rank, body]:
+                self.gangs[job].seats[rank].end = body
+            case ["doomed", job, attempt, rank, token, folders, pid, start_ticks]:
+                seat = Seat(job=job, attempt=attempt, rank=rank, token=token, folders=tuple(folders))
+                seat.pid, seat.start_ticks = pid, start_ticks
+                self.doomed[token] = seat
+            case ["dwelt", token, worker]:
+                self.doomed[token].worker = worker
+            case ["gone", token]:
+                self.doomed.pop(token, None)
+            case _:
+                pass
+
+    def _seat(self, job: JobId, rank: int, token: str, folders: tuple[str, ...]) -> None:
+        gang = self.gangs.get(job)
+        if gang is None:
+            # Only after damage: nobody knows which attempt it was, but it must not go on.
+            self.doomed[token] = Seat(job=job, attempt=0, rank=rank, token=token, folders=folders)
+        else:
+            known = gang.seats.get(rank)
+            worker = None if known is None else known.worker
+            gang.seats[rank] = Seat(
+                job=job, attempt=gang.attempt, rank=rank, token=token, folders=folders, worker=worker
+            )
+
+    def _fence(self, gang: RegisteredGang, attempt: int, generation: int, port: int) -> None:
+        if attempt > gang.attempt:
+            self.doomed.update((seat.token, seat) for seat in gang.seats.values() if seat.end is None)
+            gang.seats, gang.spec = {}, None
+            gang.attempt = attempt
+        gang.generation = max(gang.generation, generation)
+        gang.port = port or gang.port
+
+    def _report(self, number: int, body: Body) -> None:
+        kind, job, attempt = body["type"], body["job"], body["attempt"]  # first: a damaged one changes nothing
+        self.last_number = max(self.last_number, number)
+        if kind == CheckpointSaved.__name__:
+            self._supersede(body)
+        self.reports[number] = body
+        gang = self.gangs.get(job)
+        if kind in _ENDS and gang is not None and gang.attempt == attempt:
+            for rank in body["ranks"]:
+                if rank in gang.seats:
+                    gang.seats[rank].end = body
+
+    def _supersede(self, body: Body) -> None:
+        """Of saves that nobody has heard of yet the last one is enough: a job may save itself for days unheard."""
+        place = (body["type"], body["job"], body["attempt"])
+        for number, other in tuple(self.reports.items()):
+            if (other["type"], other["job"], other["attempt"]) == place:
+                del self.reports[number]
+
+    def _acknowledge(self, number: int) -> None:
+        for heard in [each for each in self.reports if each <= number]:
+            del self.reports[heard]
+
+    def forgettable(self) -> list[JobId]:
+        """Jobs that are over, oldest first, once there are too many. Those with something unsaid are not among them."""
+        excess = len(self.gangs) - SUPERVISOR_ENDED_JOBS
+        if excess < SUPERVISOR_ENDED_JOBS // 10:  # some at a time: looking for them takes a walk over all
+            return []
+        unsaid = {body["job"] for body in self.reports.values()}
+        over = [job for job, gang in self.gangs.items() if gang.is_over and job not in unsaid]
+        return over[:excess]
+
+    def entries(self) -> Iterator[Entry]:
+        """The fewest entries that lead to this state."""
+        yield ["boot", self.boot]
+        yield ["ruled", self.cluster, self.epoch]
+        for seat in self.doomed.values():
+            place = [seat.job, seat.attempt, seat.rank, seat.token, list(seat.folders)]
+            yield ["doomed", *place, seat.pid, seat.start_ticks]
+            if seat.worker is not None:
+                yield ["dwelt", seat.token, seat.worker]
+        for gang in self.gangs.values():
+            yield ["fence", gang.job, gang.attempt, gang.generation, gang.port]
+            if gang.spec is not None and not gang.is_over:
+                yield ["spec", gang.job, gang.spec]
+            for seat in gang.seats.values():
+                yield from self._seat_entries(seat)
+        for number, body in self.reports.items():
+            yield ["report", number, body]
+        # Numbers go on counting, also when everything was acknowledged.
+        yield ["counted", self.last_number]
+
+    def _seat_entries(self, seat: Seat) -> Iterator[Entry]:
+        yield ["seat", seat.job, seat.rank, seat.token, list(seat.folders)]
+        if seat.worker is not None and seat.end is None:
+            yield ["placed", seat.job, seat.rank, seat.worker]
+        if seat.pid is not None:
+            yield ["alive", seat.job, seat.rank, seat.pid, seat.start_ticks]
+        if seat.is_told:
+            yield ["told", seat.job, seat.rank]
+        if seat.is_overdue:
+            yield ["overdue", seat.job, seat.rank]
+        if seat.end is not None:
+            yield ["ended", seat.job, seat.rank, seat.end]

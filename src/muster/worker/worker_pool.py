@@ -1,0 +1,386 @@
+"""The workers of one node: keeps the contract of a backend for them.
+
+Every command is noted before it is carried out, and what becomes of it is noted as a report. Nothing here knows who
+listens.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import assert_never
+
+from muster.model.ids import JobId
+from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
+from muster.model.job import Worker
+from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.processes import ProcessEntry, entry
+from muster.worker.held_starts import HeldStarts
+from muster.worker.launch.devices import conflict
+from muster.worker.launch.launch_spec import CannotStart, LaunchSpec, Meeting, Mistaken, NodeContext, equip
+from muster.worker.launch.runtime_folder import remove
+from muster.worker.loop import Loop
+from muster.worker.messages import WorkerReport, encoded, plain, worker_from
+from muster.worker.notices import Saved
+from muster.worker.output.budget import OutputBudget
+from muster.worker.processes.process_table import children, descendants, ended_children, everybody
+from muster.worker.processes.strays import badge
+from muster.worker.processes.trees import kill_together
+from muster.worker.records.journal import Journal
+from muster.worker.records.register import RegisteredGang, Seat
+from muster.worker.worker_process import WorkerContext, WorkerProcess
+
+STOPPED, KILLED = 143, 137
+"""Exit codes of workers that were stopped or killed before they had a process, as the signals would have given."""
+
+CANNOT_RUN = 126
+"""What a shell says of a command that is there and cannot be run."""
+
+
+class WorkerPool:
+    """Starts, stops and watches workers."""
+
+    def __init__(
+        self,
+        context: NodeContext,
+        journal: Journal,
+        loop: Loop,
+        *,
+        is_away: Callable[[], bool],
+        left: Callable[[], Iterable[Seat]] = tuple,
+    ) -> None:
+        """`left` are the workers that a predecessor left and that may be alive."""
+        self._context = context
+        self._journal = journal
+        self._register = journal.register
+        self._output = OutputBudget(context.home)
+        self._processes: dict[str, WorkerProcess] = {}
+        self._seats: dict[str, Seat] = {}
+        """By token: whom each process belongs to."""
+        self._by_pid: dict[int, WorkerProcess] = {}
+        self._noted: list[WorkerProcess] = []
+        """Those that are gone, with their exit records: until their ends are on disk a successor needs these."""
+        self._held = HeldStarts()
+        self._claimed: dict[JobId, None] = {}
+        """Jobs of which the present control plane has said anything: the others nobody looks after."""
+        self._left = left
+        self._may_have_strangers = False
+        """Set when a worker has ended, until no process of unknown worker is found."""
+        self._around = WorkerContext(
+            loop=loop,
+            mains=lambda: frozenset(self._by_pid),
+            is_away=lambda process: is_away() or self._seats[process.token].job not in self._claimed,
+            saved=self._saved,
+            overdue=self._overdue,
+            gone=self._gone,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no worker has a process."""
+        return not self._processes
+
+    def forget_claims(self) -> None:
+        """Another control plane is there: what it does not speak of is not its own."""
+        self._claimed.clear()
+
+    def obey(self, command: Command, meeting: Meeting) -> None:
+        """Carry a command out, unless it is older than what was heard of its job."""
+        gang = self._register.gangs.get(command.job)
+        if gang is not None and command.generation < gang.generation:
+            return
+        if gang is not None and command.attempt < gang.attempt:
+            self._deny_older(command)
+            return
+        gang = self._fence(gang, command, meeting)
+        self._claimed[command.job] = None
+        match command:
+            case StartWorkers():
+                if gang.spec is None and command.workers:
+                    self._journal.add("spec", command.job, plain(command.spec))
+                for worker in command.workers:
+                    self._start(gang, command, worker, meeting)
+            case SignalStop():
+                self._to_each(gang, command, lambda process: process.stop(command.grace_ms), unstarted=STOPPED)
+            case KillWorkers():
+                self._to_each(gang, command, WorkerProcess.kill, unstarted=KILLED)
+            case AskCheckpoint():
+                for process in self._of(gang):
+                    process.ask()
+            case _:
+                assert_never(command)
+
+    def reap(self) -> None:
+        """Look at every child that has ended, also at those that became children as orphans."""
+        for pid, status in ended_children():
+            process = self._by_pid.pop(pid, None)
+            if process is not None:
+                process.first_process_ended(status)
+        if self._may_have_strangers or not self._processes:
+            self._may_have_strangers = self._end_strangers()
+
+    def end_all(self) -> None:
+        """Kill everything; what waits to be started is not."""
+        for token, seat in self._seats.items():
+            if not seat.is_told and token not in self._register.doomed:
+                self._journal.add("told", seat.job, seat.rank)
+        self._held.drop_all()
+        for process in tuple(self._processes.values()):
+            process.kill()
+
+    def tidy_up(self) -> None:
+        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        gone, self._noted = self._noted, []
+        for process in gone:
+            process.tidy_up()
+
+    def left_is_gone(self, seat: Seat) -> None:
+        """What a predecessor left of this worker is gone: start what waited for it."""
+        if seat.job in self._register.gangs:
+            self._start_held(seat.job)
+
+    def terminal_of(self, job: JobId) -> WorkerProcess | None:
+        """The worker of a job to which somebody may type."""
+        gang = self._register.gangs.get(job)
+        here = [] if gang is None else self._of(gang)
+        return next((process for process in here if process.terminal is not None), None)
+
+    def report(self, event: WorkerReport, *, synced: bool = False) -> None:
+        """Note something that is to be said."""
+        self._journal.add("report", self._register.last_number + 1, encoded(event), synced=synced)
+
+    def _fence(self, gang: RegisteredGang | None, command: Command, meeting: Meeting) -> RegisteredGang:
+        """Note what was heard. A newer attempt dooms what is left of the older."""
+        is_newer = gang is not None and command.attempt > gang.attempt
+        self._journal.add("fence", command.job, command.attempt, command.generation, meeting.port)
+        if is_newer:
+            self._held.drop(command.job)
+            for seat in self._doomed(command.job):
+                process = self._processes.get(seat.token)
+                if process is not None:
+                    process.kill()
+                elif not self._is_left(seat.token):
+                    self._journal.add("gone", seat.token)
+        return self._register.gangs[command.job]
+
+    def _deny_older(self, command: Command) -> None:
+        """Say that an older attempt has no workers here: a control plane with an older database may ask for them.
+
+        What the newer attempt runs under the same ranks is not what it means.
+        """
+        doomed = frozenset(seat.rank for seat in self._doomed(command.job) if seat.attempt == command.attempt)
+        if gone := tuple(rank for rank in ranks_named(command) if rank not in doomed):
+            older = RegisteredGang(job=command.job, attempt=command.attempt, generation=command.generation)
+            self.report(self._failure(older, gone, "a newer attempt was heard of"))
+
+    def _doomed(self, job: JobId) -> list[Seat]:
+        return [seat for seat in self._register.doomed.values() if seat.job == job]
+
+    def _is_left(self, token: str) -> bool:
+        """True for a worker of a predecessor that may be alive."""
+        return any(seat.token == token for seat in self._left())
+
+    def _of(self, gang: RegisteredGang) -> list[WorkerProcess]:
+        tokens = (seat.token for seat in gang.seats.values())
+        return [self._processes[token] for token in tokens if token in self._processes]
+
+    def _start(self, gang: RegisteredGang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
+        """Start a worker, or say again what became of it."""
+        seat = gang.seats.get(worker.rank)
+        if seat is not None:
+            self._repeat(gang, seat)
+            if seat.token in self._processes:
+                self._processes[seat.token].limit(start.max_duration_ms)
+            elif self._held.has(start.job, worker.rank):
+                self._held.hold(start, worker, meeting)
+            return
+        token = f"{badge(self._context.home, self._context.node)}{os.urandom(8).hex()}"
+        self._journal.add("seat", start.job, worker.rank, token, [])
+        self._journal.add("placed", start.job, worker.rank, plain(worker))
+        if self._doomed(start.job):
+            self._held.hold(start, worker, meeting)
+        else:
+            self._launch(gang, start, worker, meeting)
+
+    def _launch(self, gang: RegisteredGang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
+        seat = gang.seats[worker.rank]
+        if problem := conflict(worker, self._living()):
+            self.report(self._failure(gang, (worker.rank,), problem))
+            return
+        try:
+            launch_spec = equip(start, worker, seat.token, meeting, self._context)
+            process = self._spawn(seat, launch_spec)
+        except Mistaken as problem:
+            self._end_mistaken(gang, seat, str(problem))
+            return
+        except CannotStart as problem:
+            self.report(self._failure(gang, (worker.rank,), str(problem)))
+            return
+        seat = gang.seats[worker.rank]
+        found = entry(process.pid)
+        self._journal.add("alive", seat.job, seat.rank, process.pid, 0 if found is None else found.start_ticks)
+        self._processes[seat.token] = self._by_pid[process.pid] = process
+        self._seats[seat.token] = seat
+        process.limit(start.max_duration_ms)
+        self.report(self._up(gang, seat))
+
+    def _living(self) -> Iterator[tuple[JobId, Worker]]:
+        """Every worker that has a process here or may have one, with its place, also of older attempts."""
+        for seat in (*self._seats.values(), *self._left()):
+            if seat.worker is not None:
+                yield seat.job, worker_from(seat.worker)
+
+    def _end_mistaken(self, gang: RegisteredGang, seat: Seat, problem: str) -> None:
+        """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""
+        log = self._output.segments(seat.job, seat.attempt, seat.rank)
+        log.write(f"muster: {problem}\n".encode())
+        log.close()
+        self.report(self._up(gang, seat))
+        self.report(self._exit(gang, seat, CANNOT_RUN), synced=True)
+
+    def _spawn(self, seat: Seat, launch_spec: LaunchSpec) -> WorkerProcess:
+        """Note that there is about to be a process, and make it: a successor finds it by its token."""
+        folders = [] if launch_spec.cgroup is None else launch_spec.cgroup.folders
+        self._journal.add("seat", seat.job, seat.rank, seat.token, list(folders))
+        self._journal.flush(at_once=True)
+        try:
+            if self._journal.is_stale:
+                raise CannotStart(f"node {self._context.node} cannot write its journal: is the disk full?")
+            log = self._output.segments(seat.job, seat.attempt, seat.rank)
+            return WorkerProcess(seat.token, launch_spec, log, self._around)
+        except (CannotStart, OSError, ValueError) as problem:
+            remove(launch_spec.folder)
+            if launch_spec.cgroup is not None:
+                launch_spec.cgroup.remove()
+            raise CannotStart(f"the worker cannot be started: {problem}") from None
+
+    def _to_each(
+        self,
+        gang: RegisteredGang,
+        command: SignalStop | KillWorkers,
+        act: Callable[[WorkerProcess], None],
+        *,
+        unstarted: int,
+    ) -> None:
+        """Act on the living, report the ended again, and say of those never seen that there are none."""
+        for rank in command.ranks:
+            seat = gang.seats.get(rank)
+            if seat is None:
+                continue
+            process = self._processes.get(seat.token)
+            if process is not None:
+                if not seat.is_told:
+                    self._journal.add("told", seat.job, seat.rank)
+                act(process)
+            elif seat.end is not None:
+                self._repeat(gang, seat)
+            elif not self._is_left(seat.token):
+                self._call_off(gang, seat, unstarted)
+        if unknown := tuple(rank for rank in command.ranks if rank not in gang.seats):
+            self.report(self._failure(gang, unknown, "never started"))
+
+    def _call_off(self, gang: RegisteredGang, seat: Seat, code: int) -> None:
+        """End a worker that waits to be started."""
+        self._held.drop(seat.job, seat.rank)
+        self._journal.add("told", seat.job, seat.rank)
+        self.report(self._exit(gang, seat, code), synced=True)
+
+    def _gone(self, process: WorkerProcess) -> None:
+        """A worker and all it started are gone: say so, or start what waited for it."""
+        del self._processes[process.token]
+        self._noted.append(process)
+        seat = self._seats.pop(process.token)
+        self._may_have_strangers = True
+        self._around.loop.after(0, self.reap)
+        if seat.token in self._register.doomed:
+            self._journal.add("gone", seat.token)
+            self._start_held(seat.job)
+            return
+        if process.is_told and not seat.is_told:  # by the supervisor itself
+            self._journal.add("told", seat.job, seat.rank)
+        gang = self._register.gangs[seat.job]
+        code = KILLED if process.exit_code is None else process.exit_code
+        self.report(self._exit(gang, seat, code, oom=process.oom), synced=True)
+        for job in self._register.forgettable():
+            self._journal.add("forgot", job)
+            self._claimed.pop(job, None)
+
+    def _start_held(self, job: JobId) -> None:
+        if self._doomed(job):
+            return
+        gang = self._register.gangs[job]
+        for start, worker, meeting in self._held.take(job):
+            self._launch(gang, start, worker, meeting)
+
+    def _saved(self, process: WorkerProcess, notice: Saved) -> None:
+        seat = self._seats[process.token]
+        if seat.token not in self._register.doomed:
+            self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
+
+    def _overdue(self, process: WorkerProcess) -> None:
+        """A worker is about to be ended for its maximum duration: noted first, so that a successor says so, too."""
+        seat = self._seats[process.token]
+        if seat.token not in self._register.doomed:
+            self._journal.add("told", seat.job, seat.rank)
+            self._journal.add("overdue", seat.job, seat.rank)
+
+    def _repeat(self, gang: RegisteredGang, seat: Seat) -> None:
+        """Say again what is known of a worker; of one that waits to be started nothing is."""
+        if seat.end is not None:
+            self._journal.add("report", self._register.last_number + 1, seat.end)
+        elif seat.token in self._processes:
+            self.report(self._up(gang, seat))
+
+    def _end_strangers(self) -> bool:
+        """Kill children of unknown worker that can be no living worker's: all that are older have ended.
+
+        A process is never older than the worker that started it. True while there are strangers left.
+        """
+        strangers = [found for pid in children() if pid not in self._by_pid and (found := self._stranger(pid))]
+        nobodys = [
+            found.pid
+            for found in strangers
+            if not any(seat.start_ticks <= found.start_ticks for seat in self._seats.values())
+        ]
+        if nobodys:
+            kill_together(lambda: descendants(nobodys, everybody()))
+        return bool(strangers)
+
+    def _stranger(self, pid: int) -> ProcessEntry | None:
+        """The process, if it lives and shows by nothing whose it is."""
+        found = entry(pid)
+        if found is None or not found.is_alive or any(process.owns(pid) for process in self._processes.values()):
+            return None
+        return found
+
+    def _up(self, gang: RegisteredGang, seat: Seat) -> WorkersStarted:
+        return WorkersStarted(
+            at_ms=now_ms(), job=seat.job, attempt=seat.attempt, generation=gang.generation, ranks=(seat.rank,)
+        )
+
+    def _exit(self, gang: RegisteredGang, seat: Seat, code: int, *, oom: bool = False) -> WorkersExited:
+        return WorkersExited(
+            at_ms=now_ms(),
+            job=seat.job,
+            attempt=seat.attempt,
+            generation=gang.generation,
+            ranks=(seat.rank,),
+            exit_code=code,
+            oom=oom,
+            told=seat.is_told,
+            timed_out=seat.is_overdue,
+        )
+
+    def _failure(self, gang: RegisteredGang, ranks: Iterable[int], message: str) -> StartFailed:
+        return StartFailed(
+            at_ms=now_ms(),
+            job=gang.job,
+            attempt=gang.attempt,
+            generation=gang.generation,
+            ranks=tuple(ranks),
+            message=message,
+        )
+
+
+def now_ms() -> int:
+    """The time of day."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,87 @@
+"""Checkpoints: what to resume from, how often to save, what to delete."""
+
+from math import sqrt
+
+import pytest
+
+from muster.core.lifecycle.checkpoints import (
+    Checkpoint,
+    FailureRecord,
+    best_interval_ms,
+    gang_mtbf_ms,
+    newest_complete,
+    save_interval_ms,
+    to_delete,
+)
+from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
+from muster.model.spec import CheckpointSpec
+
+SECOND_MS, HOUR_MS = 1_000, 3_600_000
+
+
+def at(step: int, *, complete: bool = True, in_use: bool = False) -> Checkpoint:
+    return Checkpoint(name=f"step-{step}", step=step, saved_ms=step, is_complete=complete, in_use=in_use)
+
+
+def names(*steps: int) -> list[str]:
+    return [f"step-{step}" for step in steps]
+
+
+def test_a_job_resumes_from_the_newest_complete_checkpoint() -> None:
+    newest = newest_complete([at(10), at(30, complete=False), at(20)])
+    assert newest is not None
+    assert newest.step == 20
+    assert newest_complete([at(30, complete=False)]) is None
+
+
+def test_the_newest_complete_ones_are_kept() -> None:
+    checkpoints = [at(step) for step in (4, 1, 3, 2)]
+    assert [each.name for each in to_delete(checkpoints, keep=2)] == names(1, 2)
+
+
+def test_the_last_one_is_kept_whatever_was_asked() -> None:
+    assert [each.name for each in to_delete([at(1), at(2)], keep=0)] == names(1)
+    assert to_delete([at(1, complete=False)], keep=0) == ()
+
+
+def test_one_in_use_is_kept() -> None:
+    assert to_delete([at(1, in_use=True), at(2)], keep=1) == ()
+    assert [each.name for each in to_delete([at(1, in_use=False), at(2)], keep=1)] == names(1)
+
+
+def test_an_incomplete_one_goes_only_when_a_newer_one_is_complete() -> None:
+    checkpoints = [at(1, complete=False), at(2), at(3, complete=False)]
+    assert [each.name for each in to_delete(checkpoints, keep=5)] == names(1)
+
+
+@pytest.mark.parametrize(("cost_s", "mtbf_h"), [(10, 24), (60, 24), (60, 3), (300, 2)])
+def test_the_best_interval_is_dalys(cost_s: int, mtbf_h: int) -> None:
+    cost, mtbf = cost_s * SECOND_MS, mtbf_h * HOUR_MS
+    ratio = cost / (2 * mtbf)
+    daly = sqrt(2 * cost * mtbf) * (1 + sqrt(ratio) / 3 + ratio / 9) - cost
+    assert abs(best_interval_ms(cost_ms=cost, mtbf_ms=mtbf) - daly) < 3
+
+
+def test_the_best_interval_stays_within_its_limits() -> None:
+    assert best_interval_ms(cost_ms=0, mtbf_ms=HOUR_MS) == CHECKPOINT_EVERY_MIN_MS
+    assert best_interval_ms(cost_ms=HOUR_MS, mtbf_ms=10**12) == CHECKPOINT_EVERY_MAX_MS
+    assert best_interval_ms(cost_ms=10 * HOUR_MS, mtbf_ms=HOUR_MS) == HOUR_MS
+
+
+def test_more_nodes_and_more_failures_mean_less_time_between_them() -> None:
+    assert gang_mtbf_ms(nodes=1, record=FailureRecord()) == NODE_MTBF_MS
+    assert gang_mtbf_ms(nodes=100, record=FailureRecord()) == NODE_MTBF_MS // 100
+    worse = FailureRecord(failures=9, node_ms=0)
+    assert gang_mtbf_ms(nodes=1, record=worse) == NODE_MTBF_MS // 10
+    assert gang_mtbf_ms(nodes=0, record=FailureRecord(node_ms=NODE_MTBF_MS)) == 2 * NODE_MTBF_MS
+
+
+def test_what_the_job_asks_for_comes_before_what_is_best() -> None:
+    spec = CheckpointSpec(path="x", every_ms=HOUR_MS)
+    assert save_interval_ms(spec, cost_ms=1, nodes=1, record=FailureRecord()) == HOUR_MS
+    hasty = CheckpointSpec(path="x", every_ms=1)
+    assert save_interval_ms(hasty, cost_ms=1, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MIN_MS
+    auto = CheckpointSpec(path="x")
+    assert save_interval_ms(auto, cost_ms=None, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MS
+    tuned = save_interval_ms(auto, cost_ms=10_000, nodes=2, record=FailureRecord())
+    assert tuned == best_interval_ms(cost_ms=10_000, mtbf_ms=NODE_MTBF_MS // 2)

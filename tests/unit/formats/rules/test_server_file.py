@@ -1,0 +1,125 @@
+"""`muster.toml`: what it may say, and what a user is told when it is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from muster.formats.rules.server_file import ServerSettings, read_server_file
+from muster.formats.text.document import InvalidDocument
+
+FULL = """
+[server]
+host = "0.0.0.0"
+port = 7000
+database = "postgresql://muster@db/muster"
+tls_certificate = "server.crt"
+tls_key = "/etc/muster/server.key"
+allowed_hosts = ["Muster.example.org", "10.0.0.7", "fd00::1"]
+metrics = "token"
+
+[local]
+nodes = "4x8"
+
+[teams.nlp]
+guaranteed = {h100 = 16}
+teams.eval = {weight = 2}
+
+[[tiers]]
+name = "urgent"
+preempts = true
+
+[[tiers]]
+name = "normal"
+
+[pools.main]
+tiers = ["urgent"]
+
+[policy]
+min_runtime = "1m"
+"""
+
+
+def written(folder: Path, text: str, name: str = "muster.toml") -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    settings = read_server_file(written(tmp_path, FULL))
+    assert (settings.host, settings.port, settings.nodes) == ("0.0.0.0", 7000, "4x8")
+    assert settings.database == "postgresql://muster@db/muster"
+    assert settings.tls_certificate == tmp_path / "server.crt"
+    assert settings.tls_key == Path("/etc/muster/server.key")
+    assert settings.allowed_hosts == ("muster.example.org", "10.0.0.7", "fd00::1")
+    assert settings.metrics == "token"
+    assert settings.rules is not None
+    assert [team.path for team in settings.rules.teams] == ["nlp", "nlp/eval"]
+    assert [tier.name for tier in settings.rules.tiers] == ["urgent", "normal"]
+    assert settings.rules.policy.min_runtime_ms == 60_000
+
+
+def test_teams_may_not_what_the_file_does_not_allow_them(tmp_path: Path) -> None:
+    settings = read_server_file(written(tmp_path, FULL))
+    assert settings.rules is not None
+    assert [(team.tiers, team.allow_unpreemptible) for team in settings.rules.teams] == [(("normal",), False)] * 2
+    text = FULL.replace("guaranteed =", 'tiers = ["urgent", "normal"]\nmax_priority = 60\nguaranteed =')
+    allowed = read_server_file(written(tmp_path, text)).rules
+    assert allowed is not None
+    assert [(team.tiers, team.max_priority) for team in allowed.teams] == [
+        (("urgent", "normal"), 60),
+        (("normal",), None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tiers", '["urgent"]', "teams.nlp.teams.eval.tiers: team 'nlp/eval' may use tier 'urgent'"),
+        ("tiers", '["gold"]', "teams.nlp.teams.eval.tiers: there is no tier 'gold'"),
+        ("allow_unpreemptible", "true", "teams.nlp.teams.eval.allow_unpreemptible: team 'nlp/eval' allows it"),
+        ("max_priority", "101", "teams.nlp.teams.eval.max_priority"),
+    ],
+)
+def test_a_team_is_given_no_more_than_those_above_it(tmp_path: Path, key: str, value: str, message: str) -> None:
+    text = FULL.replace("{weight = 2}", f"{{weight = 2, {key} = {value}}}")
+    with pytest.raises(InvalidDocument) as caught:
+        read_server_file(written(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path) -> None:
+    assert read_server_file(written(tmp_path, "")) == ServerSettings()
+
+
+def test_yaml_is_read_too(tmp_path: Path) -> None:
+    path = written(tmp_path, "local: {nodes: 2x4}\npolicy: {backfill: false}\n", "muster.yaml")
+    settings = read_server_file(path)
+    assert settings.nodes == "2x4"
+    assert settings.rules is not None
+    assert not settings.rules.policy.backfill
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[server]\nprot = 1", "server.prot: unknown key .*did you mean 'port'"),
+        ("[server]\nport = 70000", "server.port"),
+        ("[local]\nnodes = '4by8'", "local.nodes: .*nodes x GPUs"),
+        ("[server]\ntls_key = 'k'", "server: tls_certificate and tls_key belong together"),
+        ("[server]\nport = = 1", "not TOML: .*line 2"),
+        ("[policy]\norder = 'best'", "policy.order"),
+        ("[server]\nallowed_hosts = ['https://x.example']", r"server.allowed_hosts\[0\]: .*not the name of a host"),
+        ("[server]\nallowed_hosts = 'x.example'", "server.allowed_hosts: must be a list"),
+        ("[server]\nmetrics = 'public'", "server.metrics: must be one of loopback, token, open"),
+        ("[pools.main]\ntiers = ['nobody']", "there is no tier 'nobody'"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(InvalidDocument, match=problem):
+        read_server_file(written(tmp_path, text))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDocument, match="there is no such file"):
+        read_server_file(tmp_path / "muster.toml")

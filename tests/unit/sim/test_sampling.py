@@ -1,0 +1,70 @@
+from itertools import islice, pairwise
+from statistics import mean
+
+from muster.core.order.run_times import RunTimes
+from muster.estimates.sampling import Arrival, FutureSample
+from muster.model.policy import HOUR_MS
+from tests.builders import NOW_MS, a_job
+
+SPEC = a_job(gpus=1, hours=50)
+
+
+def learnt(*hours: int) -> RunTimes:
+    made = RunTimes()
+    for each in hours:
+        made.learn(SPEC, each * HOUR_MS)
+    return made
+
+
+def draws(run_times: RunTimes, *, ran_hours: int = 0, count: int = 1000) -> list[float]:
+    """One draw of each of so many futures."""
+    return [
+        FutureSample(run_times, f"future {number}").left_ms(SPEC, ran_hours * HOUR_MS) / HOUR_MS
+        for number in range(count)
+    ]
+
+
+def test_draws_are_run_times_that_were_seen_as_often_as_they_were() -> None:
+    found = draws(learnt(*range(1, 11)))
+    assert set(found) == set(range(1, 11))
+    assert 5 < mean(found) < 6
+
+
+def test_who_has_run_for_long_runs_as_much_longer_as_those_who_ran_longer_still() -> None:
+    found = draws(learnt(*[1] * 50, *range(11, 21)), ran_hours=10)
+    assert set(found) == set(range(1, 11))
+
+
+def test_nobody_is_certain_of_a_job_that_outlasted_all_others() -> None:
+    found = sorted(draws(learnt(*range(1, 11)), ran_hours=20))
+    assert 15 < found[500] < 25
+    assert 130 < found[900] < 230
+
+
+def test_jobs_of_a_kind_share_some_of_their_luck() -> None:
+    run_times = learnt(*range(1, 101))
+    pairs = [
+        (sample.left_ms(SPEC, 0), sample.left_ms(SPEC, 0))
+        for sample in (FutureSample(run_times, str(n)) for n in range(500))
+    ]
+    middle = 50 * HOUR_MS
+    agreeing = sum((one > middle) == (other > middle) for one, other in pairs)
+    assert 0.58 < agreeing / len(pairs) < 0.75
+
+
+def test_who_came_recently_comes_again_in_the_same_order_and_at_the_same_pace() -> None:
+    specs = [a_job(name, hours=50) for name in ("a", "b", "c", "d")]
+    recent = [Arrival(submitted_ms=NOW_MS - (4 - at) * HOUR_MS, spec=spec) for at, spec in enumerate(specs)]
+    found = list(islice(FutureSample(RunTimes(), "x").newcomers(recent, NOW_MS), 9))
+    first = specs.index(found[0].spec)
+    assert [job.spec.name for job in found] == ["abcd"[(first + n) % 4] for n in range(9)]
+    gaps = {later.submitted_ms - job.submitted_ms for job, later in pairwise(found)}
+    assert gaps == {HOUR_MS}
+    assert NOW_MS <= found[0].submitted_ms < NOW_MS + HOUR_MS
+    assert len({job.id for job in found}) == 9
+
+
+def test_nobody_comes_where_nobody_came() -> None:
+    assert list(FutureSample(RunTimes(), "x").newcomers((), NOW_MS)) == []
+    somebody = [Arrival(submitted_ms=NOW_MS - at * HOUR_MS, spec=a_job(hours=1)) for at in (2, 1)]
+    assert len(list(islice(FutureSample(RunTimes(), "x").newcomers(somebody, NOW_MS), 3))) == 3

@@ -1,0 +1,85 @@
+"""A folder in a place that everybody may write to is used only if it is really ours."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from muster.model.errors import Refused
+from muster.worker.launch import runtime_folder as module
+from muster.worker.launch.runtime_folder import claim, exit_record, give_back, remove, remove_all, runtime_folder
+
+
+def test_the_name_follows_from_the_home_and_outlives_a_move(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    named = runtime_folder(first)
+    assert named != runtime_folder(second)
+    assert named.parent == module.PARENT
+    first.rename(tmp_path / "third")
+    assert runtime_folder(tmp_path / "third") == named
+
+
+def test_a_folder_is_made_for_its_owner_alone_and_found_again(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    claim(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    claim(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_and_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "file").touch()
+    for name in ("link", "file"):
+        with pytest.raises(Refused, match=name):
+            claim(tmp_path / name)
+
+
+def test_what_another_user_has_made_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "folder"
+    claim(folder)
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(Refused, match="made by user"):
+        claim(folder)
+
+
+def test_everything_in_it_can_be_removed_and_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    place = tmp_path / "place"
+    (place / "worker" / "deep").mkdir(parents=True)
+    (place / "worker" / "deep" / "file").touch()
+    (place / "worker" / "link").symlink_to(kept)
+    (place / "other").symlink_to(kept)
+    remove_all(place)
+    assert not os.listdir(place)
+    assert (kept / "file").exists()
+    give_back(place)
+    assert not place.exists()
+    assert kept.exists()
+    remove(place)
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["exit-0", "notice"], 0),
+        (["exit-143"], 143),
+        (["notice"], None),
+        (["exit-256"], None),
+        (["exit--1"], None),
+        (["exit-"], None),
+        (["exit-x"], None),
+        (["exit-0", "exit-1"], None),
+    ],
+)
+def test_only_one_whole_exit_code_is_a_record(tmp_path: Path, names: list[str], code: int | None) -> None:
+    assert exit_record(tmp_path / "nowhere") is None
+    for name in names:
+        (tmp_path / name).touch()
+    assert exit_record(tmp_path) == code
