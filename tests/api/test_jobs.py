@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from muster.api.routes import jobs
 from muster.model.ids import JobId, NodeName
 from muster.model.policy import HOUR_MS
 from tests.api.world import FOREVER, World, eventually, job_file, played, submitted
@@ -174,6 +175,20 @@ def test_a_waiting_job_is_told_why_and_until_when() -> None:
         assert why["estimate"]["p50"] <= why["estimate"]["p90"]
         running = (await client.get(f"/v1/jobs/{first}/why")).json()
         assert (running["position"], running["reasons"], running["estimate"]) == (None, [], None)
+
+    played(scenario)
+
+
+def test_tasks_are_looked_up_a_few_at_a_time_and_a_page_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "TASKS_AT_ONCE", 2)
+    monkeypatch.setattr(jobs, "LOOKS_PER_PAGE", 2)
+
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        array = await submitted(client, array="0-5", held=True)
+        first = (await client.get("/v1/jobs", params={"array": array, "limit": 100})).json()
+        rest = (await client.get("/v1/jobs", params={"array": array, "limit": 100, "cursor": first["next"]})).json()
+        assert [each["id"] for each in (*first["items"], *rest["items"])] == [f"{array}.{n}" for n in range(6)]
+        assert (len(first["items"]), rest["next"]) == (4, None)
 
     played(scenario)
 

@@ -107,6 +107,20 @@ def test_a_page_looks_at_so_many_submissions_and_the_next_goes_on_there(
     assert ([job.id for job in page.jobs], page.next, pages) == (["job-3"], None, 3)
 
 
+def test_a_page_reads_only_so_much_of_long_records(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_archive, "PAGE_RECORD_BYTES", 10_000)
+    long = [evolve(a_record(f"job-{n}", n), spec=a_job("long", setup="#" * 6_000)) for n in range(1, 6)]
+    archive = keep((store.log, store.jobs), *long)
+    pages: list[list[str]] = []
+    before: int | None = None
+    while not pages or before is not None:
+        page = archive.page(ALL, limit=100, before=before)
+        pages, before = [*pages, [job.id for job in page.jobs]], page.next
+    assert pages == [["job-5", "job-4"], ["job-3", "job-2"], ["job-1"]]
+    monkeypatch.setattr(job_archive, "PAGE_RECORD_BYTES", 1)
+    assert [job.id for job in archive.page(ALL, limit=100).jobs] == ["job-5"]
+
+
 def test_what_has_ended_is_told_in_the_order_of_submission(logs: tuple[EventLog, Archive]) -> None:
     over = evolve(a_record("late", 9, state=JobState.FAILED), ended_ms=10)
     task = evolve(a_record("a.0", 4, array="a", state=JobState.SUCCEEDED), ended_ms=10)

@@ -253,6 +253,9 @@ ARCHIVE_QUESTIONS = 64
 ARCHIVE_S = 10.0
 """How long one of them waits for its answer."""
 
+PAGE_RECORD_BYTES = 1024 * 1024
+"""Of records that are read for one page of jobs. A hundred ordinary ones take a fifth; of jobs with the longest
+scripts two are as much, and a hundred would take as long as a thousand other requests."""
 JOBS_SCANNED = 20_000
 """Jobs looked at for one page of a listing: few may match, and the answer must still come quickly."""
 

@@ -215,7 +215,8 @@ class JobArchive(Protocol):
     def page(self, filters: JobFilter, *, limit: int, before: int | None = None) -> JobPage:
         """Jobs and arrays that the filter lets through, the newest first, out of the submissions before a number.
 
-        Looks at `JOBS_SCANNED` submissions at most: there may be fewer than `limit`, and still a next page.
+        Looks at `JOBS_SCANNED` submissions at most, and reads `PAGE_RECORD_BYTES` of records and one more: there may be
+        fewer than `limit`, and still a next page.
         """
         ...
 

@@ -13,7 +13,7 @@ from muster.access.principal import teams_with
 from muster.answers.jobs import Job, Why
 from muster.api.asking import visible
 from muster.api.gate import Caller, Needs
-from muster.api.lookups.job_list import PageRoom
+from muster.api.lookups.job_list import PageRoom, spec_chars
 from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
 from muster.api.rendering.explanations import why_body
@@ -29,6 +29,7 @@ from muster.live.feed import Published
 from muster.model import job as model
 from muster.model.access import covers
 from muster.model.array import ArrayRecord, JobRecord
+from muster.model.client_limits import PAGE_SPEC_CHARS
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import ESTIMATE_HORIZON_MS
 from muster.store.base import JobFilter
@@ -37,7 +38,10 @@ from muster.views.view import View
 router = APIRouter(tags=["jobs"])
 
 TASKS_AT_ONCE = 500
-"""Tasks of an ended array that are looked up together."""
+"""Tasks of an ended array that are looked up together; fewer where their job file is long."""
+
+LOOKS_PER_PAGE = 16
+"""How often tasks are looked up for one page. Where few of them match, the page ends early and has a `next`."""
 
 JobPath = Annotated[str, Path(min_length=1, max_length=ID_CHARS, description="Its id.", examples=["job-7"])]
 Sees = Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]
@@ -127,14 +131,16 @@ async def _tasks(caller: Caller, filters: JobFilters) -> Page[Job]:
     start = number_place("tasks", filters.cursor) or 0
     tasks = tasks_of(array) if isinstance(array, ArrayRecord) else ()
     room, items, now_ms = PageRoom(filters.limit), list[Job](), caller.deps.clock.now_ms()
-    for begin in range(start, len(tasks), TASKS_AT_ONCE):
-        found = await caller.services.records.find_all(tasks[begin : begin + TASKS_AT_ONCE])
-        for place, task in enumerate(tasks[begin : begin + TASKS_AT_ONCE], start=begin + 1):
+    at_once = min(TASKS_AT_ONCE, 1 + PAGE_SPEC_CHARS // max(spec_chars(array.spec), 1))
+    last = min(start + at_once * LOOKS_PER_PAGE, len(tasks))
+    for begin in range(start, last, at_once):
+        found = await caller.services.records.find_all(tasks[begin : begin + at_once])
+        for place, task in enumerate(tasks[begin : begin + at_once], start=begin + 1):
             if task in found and _agrees(found[task], filters):
                 items.append(job_body(found[task], now_ms))
                 if not room.take(found[task]):
                     return Page(items=items, next=cursor_of("tasks", place) if place < len(tasks) else None)
-    return Page(items=items, next=None)
+    return Page(items=items, next=cursor_of("tasks", last) if last < len(tasks) else None)
 
 
 def _wanted(caller: Caller, filters: JobFilters) -> Callable[[JobRecord], bool]:

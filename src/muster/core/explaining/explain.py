@@ -5,6 +5,7 @@ one obstacle taken away. Jobs that are alike share the answer, so ten thousand a
 classes.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.core.explaining.forecast import StartForecast
@@ -87,8 +88,8 @@ def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClas
         group = snapshot.queue.class_of[start.job]
         ledger.charge(group.team, group.gang.choices[0].demand)
     order: list[tuple[JobClass, JobId]] = []
-    for tier in range(len(snapshot.setting.tiers)):
-        walk = TierWalk(snapshot.queue.of_tier(tier), ledger, snapshot.setting.policy.weighs_teams, now_ms)
+    for groups in _by_tier_and_band(snapshot):
+        walk = TierWalk(groups, ledger, snapshot.setting.policy.weighs_teams, now_ms)
         while (following := walk.peek()) is not None:
             group, job_id = following
             if job_id not in started:
@@ -97,6 +98,14 @@ def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClas
                     ledger.charge(group.team, group.gang.choices[0].demand)
             walk.advance()
     return order
+
+
+def _by_tier_and_band(snapshot: Snapshot) -> Iterator[list[JobClass]]:
+    """The classes that compete with one another, in the order in which a cycle decides them."""
+    for tier in range(len(snapshot.setting.tiers)):
+        groups = snapshot.queue.of_tier(tier)
+        for band in sorted({group.band for group in groups}):
+            yield [group for group in groups if group.band == band]
 
 
 class _Explainer:

@@ -86,7 +86,8 @@ def _try_to_prune(draft: PlanDraft, preemption: Preemption, asked: _Asked) -> bo
         and any(use.node in nodes for use in other.footprint)
     ]
     others = [other for other in beside if _is_preemptors(draft, other)]
-    resting = [other for other in beside if not _is_preemptors(draft, other)]
+    # A running job that moves keeps its new place: its promise cannot be made again, as it does not wait.
+    resting = [other for other in beside if other.terms.basis is Basis.LIMITS]
     return _seat_anew(draft, preemption, asked, stays, [promise], resting) or (
         bool(others) and _seat_anew(draft, preemption, asked, stays, [promise, *others], resting)
     )

@@ -1,6 +1,7 @@
 """The newest record of every job, task and array, in a table that is written with the events it was folded from."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
@@ -12,7 +13,7 @@ from muster.model.errors import Corrupted
 from muster.model.events import Event, JobSubmitted
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import FINAL_STATES, Job
-from muster.model.limits import JOBS_SCANNED, STORE_PAGE_ROWS
+from muster.model.limits import JOBS_SCANNED, PAGE_RECORD_BYTES, STORE_PAGE_ROWS
 from muster.store.base import JobFilter, JobPage, KeyedRequest
 from muster.store.codec import decode_array, decode_job, encode
 from muster.store.sql.database import Database
@@ -38,11 +39,12 @@ class SqlJobArchive:
         with self._database.reading() as connection:
             last = _newest(connection) if before is None else before - 1
             oldest = max(last - JOBS_SCANNED + 1, 1)
-            asked = _filtered(select(table), filters).where(table.c.number.between(oldest, last))
-            rows = connection.execute(asked.order_by(table.c.number.desc()).limit(limit)).all()
-        found = tuple(map(self._record, rows))
-        following = found[-1].number if len(found) == limit else oldest
-        return JobPage(jobs=found, next=following if following > 1 else None)
+            sizes = connection.execute(_newest_first(_SIZES, filters, oldest, last).limit(limit)).all()
+            taken = _fitting(sizes)
+            rows = connection.execute(_newest_first(select(table), filters, taken[-1], last)).all() if taken else ()
+        is_full = len(taken) == limit or len(taken) < len(sizes)
+        following = taken[-1] if is_full else oldest
+        return JobPage(jobs=tuple(map(self._record, rows)), next=following if following > 1 else None)
 
     def find(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
         """The records of these, as far as there are any."""
@@ -107,6 +109,19 @@ def _row(job: JobRecord) -> dict[str, object]:
 
 def _sealed(names: Sequence[str], values: tuple[object, ...]) -> dict[str, object]:
     return dict(zip(names, (*values, seal(*values)), strict=True))
+
+
+_SIZES = select(table.c.number, func.length(table.c.body).label("bytes"))
+
+
+def _newest_first(asked: Select[Any], filters: JobFilter, oldest: int, last: int) -> Select[Any]:
+    return _filtered(asked, filters).where(table.c.number.between(oldest, last)).order_by(table.c.number.desc())
+
+
+def _fitting(sizes: Sequence[Row[Any]]) -> list[int]:
+    """The numbers of as many records as are read for one page. The first always is."""
+    read_bytes = accumulate((row.bytes for row in sizes), initial=0)
+    return [row.number for row, before in zip(sizes, read_bytes, strict=False) if before < PAGE_RECORD_BYTES]
 
 
 def _newest(connection: Connection) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.core.explaining.explain import explain
+from muster.core.explaining.explain import explain, explain_all
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, PoolName, TierName
@@ -372,3 +372,12 @@ def test_fragmented_names_cpus_when_gpus_are_free_beside_none() -> None:
     scenario = a_scenario(flat(1, cpus=16), running=running, waiting=[waits("w", a_job(gpus=1, cpus=8))])
     assert codes(scenario) == ["fragmented"]
     assert "CPUs" in message(scenario)
+
+
+def test_a_job_that_never_ran_is_in_front_of_one_that_was_preempted() -> None:
+    """Order keys of different bands cannot be compared: the cycle decides one band after another."""
+    preempted = evolve(waits("old", a_job(gpus=8)), attained_gpu_ms=HOUR_MS, requeued=True, submitted_ms=NOW_MS)
+    scenario = a_scenario(flat(1), running=[busy()], waiting=[preempted, waits("fresh", a_job(gpus=8))])
+    snapshot = Snapshot.of(scenario)
+    found = explain_all(snapshot, plan(snapshot, NOW_MS), NOW_MS)
+    assert {each.job: each.position for each in found} == {"fresh": 1, "old": 2}

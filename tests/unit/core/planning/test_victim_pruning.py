@@ -3,12 +3,13 @@
 from typing import Any
 
 from muster.checker import violations
+from muster.core.planning import plan
 from muster.model.ids import GpuType
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
-from tests.builders import a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
-from tests.unit.core.outcomes import evicted, planned, promised, resized
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, runs, waits
+from tests.unit.core.outcomes import evicted, planned, promised, resized, with_dues
 
 CLUSTER = a_cluster(a_node("n1", gpus=12), a_node("n2", gpus=8))
 FIRM = runs("firm", a_job(gpus=4, preemptible=False), [("n2", range(4, 8))])
@@ -91,3 +92,29 @@ def test_a_preemptor_is_seated_on_slower_gpus_if_that_spares_somebody() -> None:
     ]
     policy = Policy(throughput=((GpuType("k80"), 250),))
     assert evicted(a_scenario(cluster, running=running, waiting=waiting, policy=policy)) == [("b", "p2", "tier")]
+
+
+def test_a_running_job_that_moves_keeps_its_new_place_while_victims_are_pruned() -> None:
+    """Its promise is made in the same cycle, beside those of preemptors, and cannot be made again: it does not wait."""
+    fast = [a_node("a", gpu_type="h100", gpus=8), a_node("b", gpu_type="h100", gpus=12)]
+    cluster = a_cluster(*fast, a_node("s", gpu_type="k80", gpus=4))
+    low: dict[str, Any] = {"tier": "exploratory", "checkpoint": True}
+    high: dict[str, Any] = {"tier": "production", "gpu_type": "h100", "team": "c"}
+    since_ms = NOW_MS - 3 * HOUR_MS
+    small, large, two = a_job(gpus=4, team="b", **low), a_job(gpus=12, team="b", **low), a_job(gpus=2, team="a", **low)
+    running = [
+        runs("v1", small, [("a", range(4))], hours_ago=3, saved_hours_ago=0.1, submitted_ms=since_ms),
+        runs("v2", large, [("b", range(12))], hours_ago=3, saved_hours_ago=2, submitted_ms=since_ms),
+        runs("late", two, [("s", range(2))], hours_ago=5, saved_hours_ago=0, submitted_ms=NOW_MS - 30 * HOUR_MS),
+    ]
+    waiting = [
+        waits("p1", a_job(gpus=6, **high), hours_ago=2),
+        waits("p2", a_job(gpus=6, **high), hours_ago=1),
+        waits("back", a_job(gpus=1, team="b", **low), requeued=True, attained_gpu_ms=HOUR_MS),
+    ]
+    teams = (a_team("a"), a_team("b"), a_team("c"))
+    policy = Policy(throughput=((GpuType("k80"), 200),))
+    scenario = a_scenario(cluster, running=running, waiting=waiting, policy=policy, teams=teams)
+    made = plan(with_dues(scenario), NOW_MS)
+    assert {promise.job for promise in made.promises} == {"p1", "p2", "late"}
+    assert violations(scenario, made) == ()
