@@ -1,8 +1,7 @@
 """Why a job waits: all reasons at once, what would change each, its place in the queue and when it may start.
 
-Reasons are found by asking the same fit that planning asks, on the situation the plan leaves behind, each time with
-one obstacle taken away. Jobs that are alike share the answer, so ten thousand are explained at the price of their
-classes.
+Reasons are found with the same fit check that planning uses, on the post-plan state, each time with one obstacle taken
+away. Jobs that are alike share the answer, so ten thousand jobs cost no more to explain than their classes.
 """
 
 from collections.abc import Iterator
@@ -24,19 +23,19 @@ from muster.model.team import ANY_TYPE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Everything that can be said of one waiting job."""
+    """Everything that can be said about one waiting job."""
 
     job: JobId
     position: int
     """Its place in the queue, counted from 1 over all tiers."""
     reasons: tuple[Reason, ...]
     p50_ms: int | None
-    """When it starts, half of the time; None when that cannot be said."""
+    """It starts by then in half of all cases. None when that cannot be estimated."""
     p90_ms: int | None
 
 
 def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanation, ...]:
-    """Explain every job that the plan leaves waiting, in queue order; those that may not be considered come last."""
+    """Explain every job that the plan leaves waiting, in queue order; jobs that may not be considered come last."""
     explainer = _Explainer(snapshot, plan, now_ms)
     forecast = StartForecast(snapshot, plan)
     found: list[Explanation] = []
@@ -53,12 +52,12 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
 
 
 def explain(job_id: JobId, snapshot: Snapshot, plan: Plan, now_ms: int) -> Explanation | None:
-    """Explain one waiting job; None when the plan starts it or nothing of it is known."""
+    """Explain one waiting job; None when the plan starts it or the job is unknown."""
     return next((each for each in explain_all(snapshot, plan, now_ms) if each.job == job_id), None)
 
 
 def not_considered(job: WaitingJob) -> tuple[Reason, ...]:
-    """Why a job is not even looked at."""
+    """Why a job is not considered at all: it is held, or waits for other jobs."""
     reasons: list[Reason] = []
     if job.held:
         reasons.append(
@@ -81,7 +80,7 @@ def not_considered(job: WaitingJob) -> tuple[Reason, ...]:
 
 
 def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClass, JobId]]:
-    """Who would be served next if GPUs came free one gang at a time."""
+    """The order in which jobs would be served if GPUs came free one gang at a time. Bands do not count."""
     started = {start.job: None for start in plan.starts}
     ledger = snapshot.ledger.fork()
     for start in plan.starts:
@@ -161,7 +160,7 @@ class _Explainer:
         return known
 
     def _quota_reasons(self, group: JobClass) -> tuple[Reason, ...]:
-        """Limits that stop the class on every type it accepts; borrowing, when it has used up its guarantee."""
+        """Limits that stop the class on every type it accepts, or borrowing when its team has used up its guarantee."""
         ledger = self._post_plan.ledger
         breaches = [ledger.breach(group.team, choice.demand) for choice in group.gang.choices]
         found = [breach for breach in breaches if breach is not None]
@@ -185,7 +184,7 @@ class _Explainer:
         )
 
     def _behind(self, job: WaitingJob) -> Reason:
-        """What is left when the gang would fit: somebody in front of it must not be delayed."""
+        """The reason left when the gang would fit: a job in front of it must not be delayed."""
         ahead = self._blockers.get(job.id, "") or "jobs in front of it"
         if not self._snapshot.setting.policy.backfill:
             return Reason(
@@ -201,7 +200,7 @@ class _Explainer:
 
 
 def _addressed(reason: Reason, job: WaitingJob) -> Reason:
-    """A reason found for a gang, in the words of one of those who want it: pools admit tiers and teams."""
+    """A reason found for a gang, completed for one job that wants it: pools admit tiers and teams."""
     if reason.code is not ReasonCode.POOL:
         return reason
     return evolve(reason, message=f"{reason.message} tier {job.spec.tier} of team {job.spec.team}")

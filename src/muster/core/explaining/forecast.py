@@ -1,7 +1,7 @@
 """When a waiting job will start, roughly: half of the time by `p50`, nine times in ten by `p90`.
 
-GPUs are treated as a fluid per type: what runs gives its GPUs back over time (at its limit for p90, at its expected
-end for p50), and the queue drinks them in order. Never used for promises: those rest on limits alone.
+GPUs are treated as a fluid per type. Running jobs give their GPUs back over time (at their limit for p90, at their
+expected end for p50), and the queue takes them in order. Never used for promises, which rest on limits or departures.
 """
 
 from bisect import bisect_left
@@ -29,9 +29,9 @@ class Fluid:
         self._asked = 0
 
     def drink(self, milli: int) -> int:
-        """When this much more, behind everybody who asked before, will have come free.
+        """When this much more will have come free, after all that was asked for before.
 
-        Who asks did not start, so at least one more job has to end first.
+        The job that asks did not start, so at least one more job has to end first.
         """
         self._asked += milli
         missing = max(self._asked - self._free_milli, 1)
@@ -41,7 +41,7 @@ class Fluid:
         return self._beyond(missing)
 
     def _beyond(self, missing: int) -> int:
-        """After all that runs now has ended the cluster turns over at the pace at which it does now."""
+        """After all running jobs have ended, the cluster is assumed to turn over at its present pace."""
         last_ms = self._times[-1] if self._times else self._now_ms + HOUR_MS
         given = self._given[-1] if self._given else 0
         return last_ms + (missing - given) * (last_ms - self._now_ms) // self._total_milli
@@ -101,7 +101,7 @@ class StartForecast:
         return found
 
     def _end_ms(self, job: RunningJob, *, likely: bool) -> int:
-        """The end at the limit, or the expected end; without a hint half of what is left of the limit."""
+        """The end at the limit, or the expected end. Without a hint this is after half of what is left of the limit."""
         if job.leaving_by_ms is not None:
             return job.leaving_by_ms
         limit_ms = max(job.started_ms + self._snapshot.setting.limit_ms(job.spec), self._now_ms)

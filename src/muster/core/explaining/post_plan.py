@@ -1,6 +1,6 @@
-"""The situation a plan leaves behind, and why a gang does not fit into it.
+"""The state after a plan, and why a gang does not fit into it.
 
-Each reason is the answer to a question of the form "would it fit if …": everything here is a fit on some capacity.
+Each reason answers a question of the form "would it fit if …". Everything here is a fit check on some capacity.
 """
 
 from muster.core.admission import bare
@@ -23,7 +23,7 @@ from muster.model.spec import JobSpec, Parallelism, TopologySpec
 
 
 class PostPlan:
-    """What is free, promised and used once a plan is carried out."""
+    """What is free, promised and used right after a plan: jobs that it tells to leave still use their GPUs."""
 
     def __init__(self, snapshot: Snapshot, plan: Plan) -> None:
         self._snapshot = snapshot
@@ -51,7 +51,7 @@ class PostPlan:
         self._idle: Capacity | None = None
 
     def why_not(self, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
-        """All reasons why a gang does not fit now inside one domain of a level; none when it does."""
+        """All reasons why a gang does not fit now inside one domain of a level; empty when it does."""
         if not gang.choices:
             return (_never("no node has what it asks for"),)
         capacity = self._horizons.until(end_ms)
@@ -66,7 +66,7 @@ class PostPlan:
         return elsewhere if scattered else (*elsewhere, self._how_much(capacity, gang))
 
     def why_not_yet(self, promise: Promise, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
-        """The same for a job that has a promise: what is promised to itself is not in its way."""
+        """The same for a job that has a promise: its own promise is not in its way."""
         own = footprint_of(spec, promise.workers, self._setting.tree)
         self._horizons.lift(own, promise.start_ms)
         reasons = self.why_not(gang, spec, level, end_ms)
@@ -77,7 +77,10 @@ class PostPlan:
         return any(fits(capacity, gang, choice, level) for choice in gang.choices)
 
     def _where_else(self, capacity: Capacity, gang: Gang, spec: JobSpec, level: int) -> tuple[Reason, ...]:
-        """Obstacles that, taken away one at a time, would let the gang start now without breaking a promise."""
+        """Obstacles that, taken away one at a time, would let the gang start now without breaking a promise.
+
+        Node health is also named when the gang would not fit on the idle cluster as it is.
+        """
         found: list[Reason] = []
         if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(capacity, self._anywhere(spec), 0):
             found.append(self._topology(spec, level))
@@ -112,7 +115,7 @@ class PostPlan:
         return self._healthy
 
     def _if_idle(self) -> Capacity:
-        """Nothing running and nothing promised, in the present state of health."""
+        """Nothing running and nothing promised, with all nodes in their present state of health."""
         if self._idle is None:
             self._idle = Capacity.of(self._setting.tree, FreeStates(), self._setting.pools)
         return self._idle
@@ -162,7 +165,7 @@ class PostPlan:
         )
 
     def _how_much(self, capacity: Capacity, gang: Gang) -> Reason:
-        """Whether too few GPUs are free, or enough that do not lie together. It is known not to fit either way."""
+        """Whether too few GPUs are free, or enough that do not lie together. The gang is known not to fit."""
         shortages = []
         for at, choice in enumerate(gang.choices):
             amounts = dict(choice.demand)

@@ -1,27 +1,27 @@
-"""`plan(snapshot, now_ms) -> Plan`: what starts, what yields, what is promised, and why the rest waits.
+"""`plan(snapshot, now_ms) -> Plan`: what starts, what is evicted, what is promised, and why the rest waits.
 
     cycle                              one plan, tier by tier
     draft                              the plan while it is made: what is free, used and promised so far
 
 Where a gang goes:
 
-    placing reference_shapes           the domain and the nodes, by the harm to the shapes that wait
+    placing reference_shapes           the domain and nodes whose use harms waiting shapes least
 
 What is promised:
 
-    promises promise_renewal           the earliest start, and whether an older promise still stands
-    horizons quota_forecast            what is free for jobs that end in time: of GPUs and of quota
+    promises promise_renewal           the earliest start, and whether an older promise can be renewed
+    horizons quota_forecast            GPUs that are open to jobs that end in time, and quota at a later time
 
-Who makes room:
+Which jobs make room:
 
     preemption                         one pipeline for tiers, reclaim and turns
-    victims claims search              who could leave, what teams may take back, and the cheapest set of victims
-    departures                         what comes free without asking
-    turns fair_position                whose turn is over, and who is ahead of what it is due
+    victims claims search              possible victims, what teams may take back, and the cheapest set of victims
+    departures                         what comes free without another eviction
+    turns fair_position                which jobs have had their turn, and which are ahead of their fair share
     last_resort                        a guarantee taken back when nothing else is enough
-    victim_pruning                     victims that are not needed after all stay
+    victim_pruning                     victims that turn out not to be needed stay
 
-What is done with the rest:
+What else a plan does:
 
     consolidation upgrading gpu_swaps  jobs that can resume move
     resizing                           elastic jobs shrink and grow

@@ -1,14 +1,14 @@
-"""Planning for policies that preempt inside a tier: whoever has the better rank runs, others leave for it.
+"""Planning for policies that preempt inside a tier: the job with the better rank runs, others leave for it.
 
-Waiting jobs are taken tier by tier in the order of their ranks. One that fits starts. For one that does not, running
-jobs of its tier are told to leave whose rank is worse, the worst ones first, none without need; it is promised their
-GPUs for when they are gone. Everybody else waits for the next cycle, which comes when they have left. A job that was
-preempted may itself preempt: ranks decide, and nobody stops an equal, so that no two jobs ever take turns at one
-moment. Only jobs that can resume are stopped.
+Waiting jobs are taken tier by tier in the order of their ranks. A job that fits starts. For a job that does not fit,
+running jobs of its tier with a worse rank are told to leave, the worst first and no more than needed. The waiting job
+is promised their GPUs for when they are gone. All other jobs wait for the next cycle, which comes when the victims have
+left. A job that was preempted may itself preempt. Ranks decide, and no job stops another of equal rank, so two jobs
+cannot preempt each other at one moment. Only jobs that can resume are stopped.
 
-No promise rests on anything but departures, and none outlives the cycle: in the next one ranks decide again, and come
-to the same result as long as nobody better has come. Teams count only by their limits, which are judged before anybody
-has left.
+Promises rest on departures alone, and none binds the next cycle: there ranks decide again. The result is the same as
+long as no job with a better rank has come. Teams count only by their limits, which are checked before any victim has
+left.
 """
 
 from bisect import bisect_left
@@ -61,13 +61,13 @@ class _TierByRank:
         self._rank = rank
         self._tier = tier
         self._hopeless: dict[tuple[int, int, int], bool] = {}
-        """Gangs that could neither start nor make room, whatever their quota. The next one that is equal has a worse
-        rank: it may stop fewer jobs, and what those leave that are told to was open to the first one as well."""
+        """Gangs that could neither start nor make room although quota refused none of their choices. The next equal
+        gang has a worse rank: it may stop fewer jobs, and the GPUs of all victims were open to the first gang too."""
         self._departed: Capacity | None = None
         self._candidates: list[Candidate] | None = None
 
     def run(self, groups: list[JobClass]) -> list[int]:
-        """Decide every job of the tier; returns when one that runs falls behind one that goes on waiting."""
+        """Decide every job of the tier. Returns when running jobs will fall behind the first job that still waits."""
         queue = self._draft.snapshot.queue
         line = [(self._rank_of(job), job.submitted_ms, natural(job.id), job.id) for job in _jobs(queue.jobs, groups)]
         line.sort()
@@ -78,7 +78,7 @@ class _TierByRank:
             if reason is not None:
                 stopped.setdefault(reason, []).append(job_id)
                 first = where if first is None else first
-        # Their classes are not called stuck: the next of their kind may have a better rank, and is news.
+        # Their classes are not marked as stuck: the next job of a class may have a better rank and needs a new plan.
         for (code, detail), jobs in stopped.items():
             self._draft.blocked.append(Blocked(parts=(tuple(jobs),), code=code, detail=detail))
         return [] if first is None else self._fall_behind_ms(first)
@@ -87,7 +87,7 @@ class _TierByRank:
         return (-job.spec.priority, self._rank.waiting(job))
 
     def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
-        """Start a job or make room for it; else what stopped it."""
+        """Start a job or make room for it. Otherwise return what stopped it."""
         widest = self._draft.widest(group.gang, job.spec, job.submitted_ms)
         known = (group.gang_number, group.limit_ms, widest)
         if known in self._hopeless:
@@ -105,7 +105,7 @@ class _TierByRank:
         return None
 
     def _start(self, group: JobClass, job: WaitingJob, widest: int) -> tuple[ReasonCode, str] | None:
-        """Start the gang if it fits anywhere; else what stopped it. Lack of GPUs is told before lack of quota."""
+        """Start the gang if it fits. Otherwise return what stopped it: lack of GPUs comes before lack of quota."""
         draft = self._draft
         end_ms = draft.now_ms + group.limit_ms
         first = draft.surviving_nodes(job)
@@ -128,7 +128,7 @@ class _TierByRank:
         return ReasonCode.NEVER_FITS, ""
 
     def _room_for(self, group: JobClass, widest: int, where: JobRank) -> Room | None:
-        """The first way to serve the gang for which enough jobs leave, or are worse and can be told to."""
+        """Room for the first choice of the gang for which enough jobs leave anyway or have a worse rank."""
         draft = self._draft
         end_ms = draft.now_ms + group.limit_ms
         if not group.gpu_milli:
@@ -145,7 +145,7 @@ class _TierByRank:
         return None
 
     def _those_that_may_leave(self) -> list[Candidate]:
-        """The running jobs of the tier that may be stopped, worst rank first; of equals the one started last."""
+        """The running jobs of the tier that may be stopped, worst rank first, and among equals the one started last."""
         if self._candidates is None:
             draft, running_rank = self._draft, self._rank.running
             tier_rank, footprints = draft.setting.tier_rank, draft.snapshot.footprints
@@ -160,7 +160,7 @@ class _TierByRank:
         return self._candidates
 
     def _what_others_leave(self) -> Capacity:
-        """What is neither promised nor used by anybody who stays."""
+        """What is neither promised nor used by a job that stays."""
         if self._departed is None:
             draft = self._draft
             self._departed = draft.free.fork()
@@ -172,7 +172,7 @@ class _TierByRank:
         return self._departed
 
     def _make_room(self, group: JobClass, job: WaitingJob, room: Room) -> None:
-        """Tell the victims, and promise the gang its seats for when everybody who sits there is gone."""
+        """Tell the victims to leave, and promise the gang its seats for when all leaving jobs there are gone."""
         draft, departed = self._draft, self._what_others_leave()
         for victim in room.victims:
             lost = victim_of(draft, draft.snapshot.running[victim.job], Why.TURN).lost_gpu_ms
@@ -186,7 +186,7 @@ class _TierByRank:
         self._promise(group, job, room)
 
     def _promise(self, group: JobClass, job: WaitingJob, room: Room) -> None:
-        """Promise the seats, or let the promise stand that was made before."""
+        """Promise the seats, or renew the earlier promise if it is the same."""
         draft, seating = self._draft, room.seating
         start_ms = draft.gone_ms(seating.footprint)
         old = draft.snapshot.promises.get(job.id)
@@ -198,7 +198,7 @@ class _TierByRank:
             )
 
     def _fall_behind_ms(self, first: JobRank) -> list[int]:
-        """When running jobs that may be stopped come to have a worse rank than the first that waits."""
+        """When running jobs that may be stopped will get a worse rank than the first waiting job."""
         running = self._draft.snapshot.running
         found: list[int] = []
         for (priority, key), _, job_id, _ in self._those_that_may_leave():
@@ -215,7 +215,8 @@ def _jobs(jobs: dict[JobId, WaitingJob], groups: list[JobClass]) -> list[Waiting
 def _wakes_ms(draft: PlanDraft) -> list[int]:
     """When time alone may change the decision, whatever the ranks.
 
-    A promised start, a soft wish that relaxes, and a running job that has had its minimum run time while others wait.
+    That is at a promised start, when a soft topology preference relaxes, and when a running job has had its minimum run
+    time while others wait.
     """
     times = [*promised_starts(draft), *wishes_relax(draft)]
     return times + next_to_be_movable(draft) if draft.blocked else times

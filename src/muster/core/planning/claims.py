@@ -1,7 +1,7 @@
-"""What teams may take back: how much fits into their guarantee, who borrows it, and whom they have to leave alone.
+"""What teams may take back: how much fits into their guarantee, which jobs borrow it, which they must spare.
 
-All of it is derived from who will use what, and is asked for every class of a long queue: it is kept until a charge to
-the ledger changes that.
+All of it is derived from what each team will use, and is looked up for every class of a long queue. So it is kept until
+a charge to the ledger changes it.
 """
 
 from muster.core.cluster.gang import Choice, Demand
@@ -11,10 +11,10 @@ from muster.core.planning.victims import Claim, Roster
 from muster.model.ids import JobId, TeamPath
 
 NOBODY = 0
-"""The number of the claim on nobody, which also leaves nobody alone."""
+"""The number of the empty claim: it takes back from no job and has to spare no job."""
 
 Rights = tuple[int, ...]
-"""For every way to serve a gang the number of its team's claim."""
+"""The number of the team's claim for each choice of a gang."""
 
 
 class Claims:
@@ -33,15 +33,15 @@ class Claims:
         self._claimed: dict[tuple[TeamPath, tuple[TeamPath, ...]], int] = {}
         self._number_of: dict[Claim, int] = {Claim(): NOBODY}
         self._claims = [Claim()]
-        """Numbers outlast charges: what was found out about a claim holds for all who have the same."""
+        """Numbers outlast charges: what was found out about a claim holds for every team with the same one."""
 
     @property
     def has_roster(self) -> bool:
-        """True once somebody needed to know who may be stopped."""
+        """True once a caller needed to know which jobs may be stopped."""
         return self._roster is not None
 
     def call_roll(self) -> Roster:
-        """Find out who may be stopped, unless that is known."""
+        """Find out which jobs may be stopped, unless that is known."""
         if self._roster is None:
             self._roster = Roster(self._draft)
         return self._roster
@@ -52,19 +52,19 @@ class Claims:
         return self._roster if self._roster is not None else self.call_roll()
 
     def strike_off(self, job_id: JobId) -> None:
-        """Somebody was told to leave or to shrink: he cannot be asked again."""
+        """A job was told to leave or to shrink: it cannot be told again."""
         if self._roster is not None:
             self._roster.leave(job_id)
 
     def _keep_up(self) -> None:
-        """Forget what the last charge made doubtful."""
+        """Forget what was derived before the last charge."""
         if self._epoch != self._ledger.epoch:
             self._epoch = self._ledger.epoch
             for derived in (self._headroom, self._entitled, self._numbers, self._rights, self._claimed):
                 derived.clear()
 
     def claimants(self, groups: list[JobClass]) -> list[tuple[JobClass, Rights]]:
-        """Those classes whose team is inside its guarantee, with the rights that their equals may not have."""
+        """The classes whose team would stay inside its guarantee, with the rights that this gives them."""
         self._keep_up()
         headroom, known = self._headroom, self._rights
         found: list[tuple[JobClass, Rights]] = []
@@ -99,14 +99,14 @@ class Claims:
         return known
 
     def entitled(self, group: JobClass, choice: Choice) -> tuple[TeamPath, ...]:
-        """The class's team and those above it that would stay inside their guarantee with this gang."""
+        """The class's team and the teams above it that would stay inside their guarantee with this gang."""
         if not self._ledger.guarantees_anything:
             return ()
         self._keep_up()
         return self._entitled_teams(group.team, choice.demand)
 
     def would_borrow(self, team: TeamPath, demand: Demand, lender: TeamPath, entitled: tuple[TeamPath, ...]) -> bool:
-        """True when a team would use with this gang what the lender may take back."""
+        """True when a team with this gang would use what the lender may take back."""
         branches = self._ledger.branches(lender, team)
         return (
             branches is not None and branches[0] in entitled and not self._ledger.within_guarantee(branches[1], demand)
@@ -117,7 +117,7 @@ class Claims:
         return self._claims[number]
 
     def _entitled_teams(self, team: TeamPath, demand: Demand) -> tuple[TeamPath, ...]:
-        """The team and those above it that would stay inside their guarantee with this gang."""
+        """The team and the teams above it that would stay inside their guarantee with this gang."""
         key = (team, demand)
         known = self._entitled.get(key)
         if known is None:

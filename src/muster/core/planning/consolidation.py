@@ -18,11 +18,11 @@ from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
 
 Moves = list[tuple[Victim, Choice, Seating]]
-"""Who moves, and where to."""
+"""Which jobs move, and where to."""
 
 
 def consolidate(draft: PlanDraft, preemption: Preemption) -> None:
-    """Try to move jobs for the most urgent gang that was promised a start by limits only. One move a cycle."""
+    """Move jobs for the most urgent gang whose promise rests on limits and for which moves pay. One gang per cycle."""
     if not draft.policy.consolidation:
         return
     for promise in sorted(draft.promises.values(), key=lambda promise: (promise.tier, natural(promise.terms.job))):
@@ -49,7 +49,7 @@ def _enough(capacity: Capacity, group: JobClass, promise: PlannedPromise) -> boo
 
 
 def _move_for(draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass) -> bool:
-    """Look for moves that pay; carry them out if there are any."""
+    """Look for moves that pay, and put them into the plan if there are any."""
     job_id = promise.terms.job
     draft.retract(job_id)
     found = None
@@ -122,12 +122,12 @@ def _pays(draft: PlanDraft, promise: PlannedPromise, sacrifice: Sacrifice) -> bo
 
 
 def _gone_ms(draft: PlanDraft, sacrifice: Sacrifice) -> int:
-    """When everybody who moves has left."""
+    """When all jobs that move have left."""
     return draft.now_ms + max(draft.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
 
 
 def _new_places(draft: PlanDraft, sacrifice: Sacrifice) -> Moves | None:
-    """Seats for every moved job beside the gang, largest first; None when one of them would be left without."""
+    """Seats for every moved job beside the gang, the most expensive job first. None when one of them finds no seats."""
     scratch = draft.horizons.closed
     mark = scratch.mark()
     for victim in sacrifice.victims:

@@ -1,4 +1,4 @@
-"""One cycle's decisions, tier by tier: keep promises, start what fits, make room, promise the rest."""
+"""One cycle's decisions, tier by tier: renew promises, start what fits, make room, promise starts."""
 
 from collections.abc import Iterator
 
@@ -75,18 +75,18 @@ class _TierCycle:
         )
         self._holds_left = max(0, draft.policy.hold_depth - kept)
         self._dead: dict[FeasibilityKey, bool] = {}
-        """Gangs that cannot start in this tier and cycle and that nobody below can make room
-        for. Capacity only shrinks within a cycle, so dead stays dead."""
+        """Gangs that cannot start in this tier and cycle, and for which no running job can make room. Capacity only
+        shrinks within a cycle unless a promise moves, so a dead gang stays dead."""
         self._alive: dict[FeasibilityKey, bool] = {}
-        """Gangs that fitted, or could be made to fit, when first asked."""
+        """Gangs that fitted, or could be made to fit, when they were first checked."""
         self._passed_by: dict[JobId, bool] = {}
-        """Jobs that can do nothing, of classes that are decided one by one: those that relax, because age decides how
-        far a job may spread, and those in which somebody has lost a promise and is due another."""
+        """Jobs that can do nothing, in classes that are decided job by job. These are classes that relax, because the
+        age of a job decides how far it may spread, and classes in which a job lost its promise and gets another."""
         queue = draft.snapshot.queue
         self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
 
     def run(self, groups: list[JobClass]) -> bool:
-        """Decide every job of the tier, band by band; false when the policy lets nothing pass a job that is blocked."""
+        """Decide every job of the tier, band by band. False when a job is blocked and the policy has no backfill."""
         bands: dict[int, list[JobClass]] = {}
         for group in groups:
             bands.setdefault(group.band, []).append(group)
@@ -103,7 +103,8 @@ class _TierCycle:
     def _run_band(self, band: int, groups: list[JobClass]) -> bool:
         """Decide the jobs of one band.
 
-        While promises are left to be made the whole queue is walked in order; after that only what can still move.
+        While promises may still be made, the whole band is walked in order. After that only classes that can still
+        move are walked.
         """
         settled: dict[int, bool] = {}
         if band == BACKGROUND and self._draft.policy.backfill:
@@ -126,9 +127,10 @@ class _TierCycle:
         return True
 
     def _that_leave_the_reserve(self, groups: list[JobClass], settled: dict[int, bool]) -> list[JobClass]:
-        """Those that gave way and would not take the last free GPUs; the others are recorded as blocked, all at once.
+        """The background classes that leave the reserve alone. The others are recorded as blocked in one step.
 
-        On a full cluster that is nearly the whole queue. What is free only shrinks within a cycle.
+        On a full cluster the others are nearly the whole queue. What is free only shrinks within a cycle. Classes with
+        a job that starts, has a promise or lost one are kept.
         """
         left_milli = self._beyond_the_reserve_milli()
         reserved = [group for group in groups if group.gpu_milli > left_milli and self._has_no_say(group)]
@@ -138,7 +140,7 @@ class _TierCycle:
         return [group for group in groups if group.order not in settled]
 
     def _has_no_say(self, group: JobClass) -> bool:
-        """True when no job of a class was promised anything: then whether it can start is all there is to decide."""
+        """True when no job of a class starts, has a promise or lost one: then only its start is left to decide."""
         return not self._draft.has_decided(group) and group.order not in self._must_see
 
     def _walk(self, groups: list[JobClass]) -> TierWalk:
@@ -148,7 +150,7 @@ class _TierCycle:
     def _decide(self, walk: TierWalk, group: JobClass, job_id: JobId, settled: dict[int, bool]) -> bool:
         """Decide one job: start it, make room for it, promise it a start, or let its class wait.
 
-        False when nothing may pass it.
+        False when no job behind it may pass it.
         """
         draft = self._draft
         if job_id in draft.promises or job_id in draft.begun or job_id in self._passed_by:
@@ -172,7 +174,7 @@ class _TierCycle:
         return code is None or code is ReasonCode.NEVER_FITS or draft.policy.backfill
 
     def _pass_over(self, skipped: list[tuple[JobClass, tuple[JobId, ...]]], settled: dict[int, bool]) -> None:
-        """Record what stopped the classes that were not even handed out."""
+        """Record the classes that the walk skipped as blocked by lack of capacity."""
         for group, _ in skipped:
             settled[group.order] = True
         self._draft.block(skipped, ReasonCode.CAPACITY)
@@ -180,7 +182,7 @@ class _TierCycle:
     def _that_can_move(self, band: int, settled: dict[int, bool]) -> list[JobClass]:
         """The classes for which something can still be done; the jobs of all others are recorded as blocked.
 
-        Most of a long queue is passed over here, a whole fortune at a time.
+        Most of a long queue is passed over here, all classes of one feasibility key at a time.
         """
         alive: list[JobClass] = []
         for feasibility_key, groups in self._draft.snapshot.queue.by_feasibility(self._tier, band):
@@ -196,7 +198,7 @@ class _TierCycle:
         return alive
 
     def _look_for_life(self, group: JobClass) -> None:
-        """Find out, once for all classes that share a fortune, whether their gang fits or could be made to fit."""
+        """Find out, once for all classes of one feasibility key, whether their gang fits or could be made to fit."""
         if group.feasibility_key in self._alive or group.feasibility_key in self._dead:
             return
         capacity, gang = self._draft.horizons.until(self._draft.now_ms + group.limit_ms), group.gang
@@ -214,7 +216,7 @@ class _TierCycle:
         return group.feasibility_key in self._dead and not self._living([group])
 
     def _living(self, groups: list[JobClass]) -> list[JobClass]:
-        """Those of some classes of one dead fortune that can try more than their equals could."""
+        """Of classes with one dead feasibility key, those that can try more than the gang that failed."""
         if not groups or groups[0].relaxes:
             return groups
         must_see, living = self._must_see, list[JobClass]()
@@ -224,7 +226,7 @@ class _TierCycle:
         return living + self._preemption.hopeful(groups) if groups and groups[0].may_preempt else living
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
-        """Start the gang if it fits, or have it change places with one on faster GPUs; else what stopped it."""
+        """Start the gang if it fits, or swap it with a job on faster GPUs. Otherwise return what stopped it."""
         draft = self._draft
         end_ms = draft.now_ms + group.limit_ms
         widest = draft.widest(group.gang, job.spec, job.submitted_ms)
@@ -239,7 +241,7 @@ class _TierCycle:
             if breach is not None:
                 code, detail = ReasonCode.QUOTA_LIMIT, breach.team
                 continue
-            # Between the two questions to quota: it is the cheaper one, and what lacks GPUs may ask others to leave.
+            # Between the two quota checks: this is cheaper than the second, and a job that lacks GPUs may preempt.
             if draft.known_to_fail(group, number, widest, end_ms):
                 code, detail = ReasonCode.CAPACITY, ""
                 continue
@@ -257,12 +259,12 @@ class _TierCycle:
         return code, detail
 
     def _beyond_the_reserve_milli(self) -> int:
-        """What is free for jobs that gave way: they leave the last GPUs to whoever comes."""
+        """What is free for background jobs: they leave the last GPUs to jobs of the other bands."""
         draft = self._draft
         return draft.free.free_milli[0][0] - draft.setting.turn_reserve_milli
 
     def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
-        """Ask others to leave; of no use to a job that only quota stops."""
+        """Make other jobs leave. That does not help a job that only quota stops."""
         if code is not ReasonCode.CAPACITY:
             return False
         draft, widest = self._draft, self._draft.widest(group.gang, job.spec, job.submitted_ms)
@@ -270,10 +272,10 @@ class _TierCycle:
         return made_room or take_back(draft, self._preemption, group, job, widest)
 
     def _better(self, group: JobClass, job_id: JobId) -> None:
-        """Let a job that was promised a start have it sooner in the place of others, or leave its promise as it is.
+        """Give a promised job an earlier start by preempting others, or leave its promise as it is.
 
-        When the promise was made nobody may have run long enough to be asked. Those whose turn is over are asked only
-        for who would otherwise wait longer than a turn.
+        When the promise was made, perhaps no job had run long enough to be preempted. Jobs whose turn is over are
+        preempted only for a job that would otherwise wait longer than a turn.
         """
         draft = self._draft
         promise = draft.promises[job_id]
@@ -294,7 +296,7 @@ class _TierCycle:
             draft.restore(promise)
 
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
-        """Promise a start to the first blocked jobs of the tier, and to any whose promise was broken."""
+        """Promise a start to the first blocked jobs of the tier, and to every job whose promise was broken."""
         draft = self._draft
         had_one = job.id in self._broken
         if not had_one and (self._holds_left <= 0 or code not in (ReasonCode.CAPACITY, ReasonCode.HELD_BY_OTHERS)):
@@ -307,21 +309,22 @@ class _TierCycle:
         return True
 
     def _stop(self, walk: TierWalk) -> None:
-        """The policy has no backfill: whoever is behind waits for the one in front."""
+        """The policy has no backfill: all jobs behind the blocked one wait for it."""
         self._draft.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
 
 
 def _stop_behind(draft: PlanDraft, first: int) -> None:
-    """Lower tiers wait for the blocked job of a higher one, too, when the policy has no backfill."""
+    """Without backfill, lower tiers also wait for the blocked job of a higher tier."""
     for tier in range(first, len(draft.setting.tiers)):
         groups = draft.snapshot.queue.of_tier(tier)
         draft.block([(group, group.ids) for group in groups], ReasonCode.HELD_BY_OTHERS)
 
 
 def _next_turns_ms(draft: PlanDraft) -> int | None:
-    """By when everybody who runs now will have had his turn, so that a later promise would only keep GPUs idle.
+    """By when every running job that can resume will have had its turn. A later promise would only keep GPUs idle.
 
-    None where nobody who runs can resume: those never give way.
+    None when no running job can resume, because the others never give way. Also None when the policy takes no turns or
+    the length of a turn is not known.
     """
     turn_ms = draft.snapshot.turn_ms
     someone_gives_way = draft.policy.takes_turns and bool(draft.snapshot.turns)
@@ -331,7 +334,7 @@ def _next_turns_ms(draft: PlanDraft) -> int | None:
 def _promise_earliest(
     draft: PlanDraft, group: JobClass, job: WaitingJob, moved_because: str, before_ms: int | None = None
 ) -> bool:
-    """Promise the earliest start there is; false when there is none to be promised or no more may be made."""
+    """Promise the earliest possible start. False when there is none, or when no more promises may be made."""
     if len(draft.promises) >= PROMISES:
         return False
     opening = earliest(draft, job, group.gang, group.limit_ms, before_ms)
@@ -352,9 +355,9 @@ def _promise_earliest(
 
 
 def _promise_starving(draft: PlanDraft, broken: dict[JobId, str]) -> None:
-    """Whoever has waited longer than the starvation limit has a promise, whatever the depth.
+    """Promise a start to jobs that have waited longer than the starvation limit, whatever the depth.
 
-    A bounded number at a time: the next cycle goes on, unless none of these could be promised anything.
+    A bounded number is tried per cycle. The next cycle goes on with the rest, unless none of these got a promise.
     """
     if not draft.policy.backfill:
         return
@@ -368,7 +371,10 @@ def _promise_starving(draft: PlanDraft, broken: dict[JobId, str]) -> None:
 
 
 def _starving_without_promise(draft: PlanDraft) -> Iterator[JobId]:
-    """Jobs that have waited longer than the starvation limit and that nothing was decided for, oldest first."""
+    """Jobs that have waited longer than the starvation limit and neither start nor have a promise, oldest first.
+
+    Background jobs are left out.
+    """
     queue = draft.snapshot.queue
     for submitted_ms, _, job_id in queue.by_age:
         if draft.now_ms - submitted_ms < draft.policy.starvation_limit_ms:

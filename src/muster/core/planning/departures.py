@@ -1,4 +1,4 @@
-"""What comes free without asking anybody: the GPUs of those who were told to leave, before or in this cycle."""
+"""What comes free without another eviction: the GPUs of jobs that were told to leave, before or in this cycle."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from muster.model.ids import JobId
 
 
 class Departures:
-    """Everybody who was told to leave; nobody else can ask them any more."""
+    """All jobs that were told to leave or to shrink. No other job can preempt them any more."""
 
     def __init__(self, draft: PlanDraft, strike_off: Callable[[JobId], None]) -> None:
         self._draft = draft
@@ -26,7 +26,7 @@ class Departures:
         return leaving.empty
 
     def call_roll(self) -> Candidates:
-        """All of them, with those who were told since this was last asked."""
+        """All of them, including jobs that were told to leave since the last call."""
         draft = self._draft
         if self._leaving is not None and self._told == len(draft.evictions):
             return self._leaving
@@ -48,10 +48,10 @@ class Departures:
         return [workers_of(draft, job, given_up(job, resize.workers)) for job, resize in jobs]
 
     def add(self, shrunk: Victim) -> None:
-        """Somebody gives up some workers."""
+        """An elastic job gives up some workers."""
         self._strike_off(shrunk.job.id)
         self.call_roll().add(shrunk)
 
     def forget(self) -> None:
-        """Somebody who was told to leave may stay: who leaves is found out anew."""
+        """A job that was told to leave may stay: find out anew which jobs leave."""
         self._leaving = None

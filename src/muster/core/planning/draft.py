@@ -1,6 +1,6 @@
-"""The working surface of one cycle: what is free, used and promised as the plan grows, and the plan so far.
+"""The plan draft of one cycle: what is free, used and promised as the plan grows, and the plan so far.
 
-Everything here is a fork of the snapshot or belongs to the plan; the snapshot itself is only read.
+Everything here is a fork of the snapshot or belongs to the plan. The snapshot itself is only read.
 """
 
 from bisect import bisect_left, insort
@@ -22,7 +22,7 @@ from muster.model.spec import JobSpec
 
 
 class PlannedPromise:
-    """A hold that stands in this cycle, with what is needed to keep it."""
+    """A promise that stands in this cycle, with what is needed to renew it."""
 
     def __init__(
         self, *, terms: Promise, tier: int, team: TeamPath, footprint: Footprint, choice: Choice, end_ms: int
@@ -33,11 +33,11 @@ class PlannedPromise:
         self.footprint = footprint
         self.choice = choice
         self.end_ms = end_ms
-        """When its job is gone at the latest, should it start as promised."""
+        """When its job is gone at the latest if it starts as promised."""
 
 
 class Begun:
-    """A job that this plan starts; it may still grow before the plan is done."""
+    """A job that this plan starts. It may still grow before the plan is done."""
 
     def __init__(self, *, job: WaitingJob, gang: Gang, choice: Choice, seating: Seating, end_ms: int) -> None:
         self.job = job
@@ -56,9 +56,9 @@ class PlanDraft:
         self.policy = snapshot.setting.policy
         self.now_ms = now_ms
         self.ledger = snapshot.ledger.fork()
-        """Who uses what at this moment: what limits are checked against."""
+        """What each team uses now. Limits are checked against it."""
         self.projected = snapshot.ledger.fork()
-        """Who will use what once those told to leave are gone: what guarantees and shares are judged by."""
+        """What each team will use once the jobs told to leave are gone. Guarantees and shares are judged by it."""
         self.horizons = Horizons(snapshot.capacity.fork())
         self.promises: dict[JobId, PlannedPromise] = {}
         self._promised_on: dict[int, dict[JobId, tuple[PlannedPromise, NodeUse]]] = {}
@@ -85,7 +85,7 @@ class PlanDraft:
         self._failed: dict[tuple[int, int, int], int] = {}
 
     def _ends(self) -> list[tuple[int, JobId]]:
-        """When every running job is gone at the latest, soonest first; those that are overdue are given a while."""
+        """When each running job is gone at the latest, soonest first. Overdue jobs get a margin."""
         known, running = self.snapshot.ends, self.snapshot.running
         overdue = bisect_left(known, (self.now_ms + 1, ""))
         if not overdue:
@@ -94,7 +94,7 @@ class PlanDraft:
 
     @property
     def free(self) -> Capacity:
-        """What nobody uses now, promised or not."""
+        """What no job uses now, promised or not."""
         return self.horizons.free
 
     def end_ms(self, job: RunningJob) -> int:
@@ -106,7 +106,7 @@ class PlanDraft:
         return end_ms if end_ms > self.now_ms else self.now_ms + OVERDUE_MARGIN_MS
 
     def widest(self, gang: Gang, spec: JobSpec, submitted_ms: int) -> int:
-        """How far a gang may spread now: a soft wish holds until it relaxes."""
+        """How far a gang may spread now: a soft topology preference holds until it relaxes."""
         return gang.level_at(self.now_ms, spec.topology.relaxes_ms(submitted_ms))
 
     def surviving_nodes(self, job: WaitingJob) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ class PlanDraft:
         return tuple(index_of[name] for name in job.preferred_nodes if name in index_of)
 
     def gone_ms(self, footprint: Footprint) -> int:
-        """When everybody has left these nodes who was told to leave or to give up workers."""
+        """When all jobs on these nodes that were told to leave or to give up workers have done so."""
         times = [self.now_ms]
         for use in footprint:
             for job_id, _ in self.snapshot.uses_on(use.node):
@@ -154,7 +154,7 @@ class PlanDraft:
         insort(self.ends, (self.end_ms(job), job.id))
 
     def pardon(self, job_id: JobId) -> None:
-        """Take an eviction or a shrink of this plan back."""
+        """Take back an eviction or a shrink of this plan."""
         job = self.snapshot.running[job_id]
         if job_id in self.evictions:
             self.ends.remove((self.end_ms(job), job_id))
@@ -195,7 +195,7 @@ class PlanDraft:
     def keep(
         self, terms: Promise, team: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
     ) -> PlannedPromise:
-        """Let a promise stand: nobody of its tier or below may get in its way any more."""
+        """Let a promise stand: from now on its GPUs and its quota are reserved."""
         end_ms = max(terms.start_ms, self.now_ms) + limit_ms
         room = self._room_after(terms.start_ms, team, choice.demand)
         self.promised_quota.use(self.ledger.chain(team), choice.demand, terms.start_ms, end_ms)
@@ -223,7 +223,7 @@ class PlanDraft:
         self.keep(promise.terms, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)
 
     def retract(self, job_id: JobId) -> PlannedPromise:
-        """Take a promise back: its job starts, or gets a better one."""
+        """Take a promise back, because its job starts or may get another one."""
         promise = self.promises.pop(job_id)
         self.promised_quota.retract(job_id)
         self.promised_quota.use(
@@ -250,7 +250,7 @@ class PlanDraft:
         }
 
     def room_at(self, start_ms: int, team: TeamPath) -> Room:
-        """What the limits above a team leave at a later time, by the limits of running jobs and other promises."""
+        """What the limits above a team leave at a later time, by the time limits of running jobs and other promises."""
         return self.quota_forecast.room(team, start_ms)
 
     def footprint(self, job_id: JobId) -> Footprint:
@@ -259,7 +259,7 @@ class PlanDraft:
         return begun.seating.footprint if begun is not None else self.snapshot.footprints[job_id]
 
     def quota_refusal(self, team: TeamPath, choice: Choice, end_ms: int) -> tuple[ReasonCode, str] | None:
-        """Why quota does not allow a start now: a team's limit, or what a job was promised; None when it does."""
+        """Why quota does not allow a start now: a team's limit, or a job's promise. None when it does."""
         breach = self.ledger.breach(team, choice.demand)
         if breach is not None:
             return ReasonCode.QUOTA_LIMIT, breach.team
@@ -267,11 +267,11 @@ class PlanDraft:
         return None if promised is None else (ReasonCode.HELD_BY_OTHERS, promised)
 
     def breaks_quota_promise(self, team: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
-        """The promised job that this start would keep from its quota at its time, if any."""
+        """The job whose promised quota this start would take, if any."""
         return self.promised_quota.broken_by(self.ledger.chain(team), choice.demand, self.now_ms, end_ms)
 
     def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
-        """What is still used on a node at a later time, by running jobs and by those this plan starts."""
+        """What is still used on a node at a later time, by running jobs and by jobs that this plan starts."""
         running, ends_ms = self.snapshot.running, self.snapshot.end_ms
         for job_id, use in self.snapshot.uses_on(node):
             end_ms = ends_ms[job_id]
@@ -284,7 +284,7 @@ class PlanDraft:
                 yield from (use for use in begun.seating.footprint if use.node == node)
 
     def promised_on(self, node: int) -> ItemsView[JobId, tuple[PlannedPromise, NodeUse]]:
-        """What is promised on one node, and to whom."""
+        """What is promised on one node, and to which job."""
         return self._promised_on.get(node, {}).items()
 
     def known_to_fail(self, group: JobClass, choice: int, level: int, end_ms: int) -> bool:
@@ -293,12 +293,12 @@ class PlanDraft:
         return known is not None and end_ms >= known
 
     def remember_failure(self, group: JobClass, choice: int, level: int, end_ms: int) -> None:
-        """Capacity only shrinks within a cycle, so what does not fit now will not fit later in it."""
+        """Capacity only shrinks within a cycle unless a promise moves, so this gang is not tried again in it."""
         key = (group.gang_number, choice, level)
         self._failed[key] = min(end_ms, self._failed.get(key, end_ms))
 
     def block(self, parts: Iterable[tuple[JobClass, tuple[JobId, ...]]], code: ReasonCode, detail: str = "") -> None:
-        """Record what stopped these jobs first; those that start or are promised a start are not stopped."""
+        """Record what stopped these jobs first, without the jobs that start or have a promise."""
         stopped = []
         for group, jobs in parts:
             undecided = self._undecided(jobs) if self.has_decided(group) else jobs
@@ -308,12 +308,12 @@ class PlanDraft:
             self.blocked.append(Blocked(parts=tuple(stopped), code=code, detail=detail, is_stuck=True))
 
     def has_decided(self, group: JobClass) -> bool:
-        """True when some job of a class starts or has a promise, as far as the plan goes."""
+        """True when some job of a class starts or has a promise in the plan so far."""
         return group.order in self._decided_in
 
     def _undecided(self, jobs: tuple[JobId, ...]) -> tuple[JobId, ...]:
         begun, promises = self.begun, self.promises
-        # Asked for all of them at once first: whoever comes behind a job that was just started is undecided.
+        # Checked for all jobs at once first: the jobs behind one that was just started are undecided.
         if begun.keys().isdisjoint(jobs) and promises.keys().isdisjoint(jobs):
             return jobs
         return tuple([job_id for job_id in jobs if job_id not in begun and job_id not in promises])

@@ -1,7 +1,7 @@
-"""A job that would begin on slow GPUs gets those of one that is ahead of what it is due on fast ones.
+"""A job that would begin on slow GPUs gets the fast GPUs of a job that is ahead of its fair share.
 
-The other can go on where it would have begun, and has run longer than most jobs ever do: what is a restart to it may
-be hours to the one that comes. Slow is what is slower than a share of the cluster would be.
+The other job can continue on slower GPUs, and has run longer than most jobs ever do. What is a restart to it may be
+hours to the new job. GPUs are slow when the gang is slower on them than on a share of the whole cluster.
 """
 
 from muster.core.order.pace import usual_speed_milli
@@ -15,9 +15,9 @@ from muster.model.resources import GPU_MILLI
 def change_places(
     draft: PlanDraft, preemption: Preemption, group: JobClass, job: WaitingJob, number: int, widest: int
 ) -> bool:
-    """Find faster GPUs for a gang that could begin in the way `number`; true when it was promised some.
+    """Find faster GPUs for a gang that could begin with choice `number`; true when it was promised some.
 
-    It must get on by more than it waits for them, and save more GPU time than the others lose.
+    The gang must gain more time than it waits for them, and save more GPU time than stopping the victims costs.
     """
     choices = group.gang.choices
     slow = choices[number]
@@ -40,7 +40,7 @@ def change_places(
 
 
 def _expected_run_ms(draft: PlanDraft, job: WaitingJob) -> int:
-    """How long the job will run at its usual speed: as it says, as half of those like it do, or for a turn."""
+    """How long the job will run at its usual speed: what it says, the median of jobs like it, or a turn."""
     if job.spec.expected_duration_ms is not None:
         return job.spec.expected_duration_ms
     snapshot = draft.snapshot

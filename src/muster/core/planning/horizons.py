@@ -1,7 +1,8 @@
-"""Free capacity as seen by jobs of different lengths: promised GPUs are open to whoever is gone in time.
+"""Free capacity as seen by jobs of different lengths: promised GPUs are open to jobs that are gone in time.
 
 A horizon is a capacity from which all promises that start before its cut were taken away. A job uses the horizon
-with the earliest cut that is not before its own end: it sees every GPU that it cannot keep anybody waiting on.
+with the earliest cut that is not before its own end. So it sees every GPU on which it cannot delay a promise, as long
+as there are enough horizons: beyond `BACKFILL_HORIZONS` a promised start is treated as earlier, which is safe.
 """
 
 from bisect import bisect_left
@@ -22,9 +23,9 @@ class Horizons:
         """Without any promise taken away."""
         self._cuts: list[int] = [FOREVER_MS]
         self._layers: list[Capacity] = [free]
-        """The last one is `free` itself until the first promise is made or somebody wants to keep it."""
+        """The last one is `free` itself until the first promise is taken away or a caller asks for `closed`."""
         self._unmade: list[tuple[int, Footprint]] = []
-        """Promises not yet taken away from any layer: many are kept in a row before anybody asks what they leave."""
+        """Promises not yet taken away from any layer: many are renewed in a row before a caller asks for a layer."""
 
     def until(self, end_ms: int) -> Capacity:
         """What a job that is gone by `end_ms` may use now."""
@@ -33,18 +34,18 @@ class Horizons:
 
     @property
     def closed(self) -> Capacity:
-        """What a job that never ends may use now; the same object for the whole cycle."""
+        """What a job that never ends may use now. The same object for the whole cycle."""
         self._make()
         self._part_from_free()
         return self._layers[-1]
 
     def _part_from_free(self) -> None:
-        """From now on what is promised is no longer free for everybody."""
+        """Make the last layer a copy of its own: promises are taken away from it and not from `free`."""
         if self._layers[-1] is self.free:
             self._layers[-1] = self.free.fork()
 
     def take(self, footprint: Footprint) -> None:
-        """Something starts now."""
+        """Occupy capacity from now on."""
         self._make()
         for capacity in self._layers if self._layers[-1] is self.free else (self.free, *self._layers):
             capacity.take(footprint)
@@ -61,7 +62,7 @@ class Horizons:
             capacity.forget_marks()
 
     def _cut(self, start_ms: int) -> None:
-        """Tell those who are gone by this time from those who stay longer, if there is a horizon left for it."""
+        """Add a cut between jobs that are gone by this time and jobs that stay longer, if a horizon is left for it."""
         at = bisect_left(self._cuts, start_ms)
         if self._cuts[at] != start_ms and len(self._cuts) < BACKFILL_HORIZONS:
             self._cuts.insert(at, start_ms)
@@ -69,7 +70,7 @@ class Horizons:
                 self._layers.insert(at, self._layers[at].fork())
 
     def _make(self) -> None:
-        """Make the first layers, each from the one before it: so every promise is taken away only once."""
+        """Make the first layers, each from the one before it, so that every promise is taken away only once."""
         if not self._unmade:
             return
         for start_ms, _ in self._unmade:
@@ -99,5 +100,5 @@ class Horizons:
         return self._cuts[bisect_left(self._cuts, end_ms)] > start_ms
 
     def _after(self, start_ms: int) -> list[Capacity]:
-        """The horizons in which something is missing from `start_ms` on."""
+        """The horizons from which a promise for `start_ms` is taken away."""
         return [layer for cut, layer in zip(self._cuts, self._layers, strict=True) if cut > start_ms]

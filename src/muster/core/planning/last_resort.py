@@ -1,7 +1,7 @@
 """How a team inside its guarantee gets it back when nothing else is enough.
 
-It may ask everybody who borrows, whatever his tier and though he is not preemptible. What is in its way may also be a
-promise to somebody who would borrow himself: such a promise moves.
+It may stop every job that borrows, whatever the job's tier and even if it is not preemptible. A promise to a job that
+would itself borrow may also be in the way. Such a promise moves.
 """
 
 from muster.core.order.queueing import JobClass
@@ -14,7 +14,7 @@ from muster.model.job import WaitingJob
 from muster.model.plan import Basis
 
 MOVED = "a team takes back what it is guaranteed"
-"""What those are told whose promise moves."""
+"""What a job is told when its promise moves."""
 
 
 def take_back(
@@ -25,7 +25,7 @@ def take_back(
     widest: int,
     before_ms: int | None = None,
 ) -> bool:
-    """Make room for a gang inside its team's guarantee; true when it was promised the GPUs of those who borrow."""
+    """Make room for a gang inside its team's guarantee; true when it was promised the GPUs of borrowers."""
     if not preemption.may_insist(group):
         return False
     if preemption.ask(LAST_RESORT, group, job, widest, before_ms):
@@ -43,7 +43,7 @@ def take_back(
 
 
 def _promised_to_borrowers(draft: PlanDraft, claims: Claims, group: JobClass) -> list[PlannedPromise]:
-    """Promises that rest on limits, for which nobody leaves, to jobs whose team would borrow from the class's."""
+    """Promises that rest on limits, for which no job leaves, to jobs whose team would borrow from the class's team."""
     entitled = claims.entitled(group, group.gang.choices[0])
     return [
         promise

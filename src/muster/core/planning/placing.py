@@ -31,8 +31,8 @@ class Seating:
 def place(capacity: Capacity, gang: Gang, choice: Choice, widest: int, first: tuple[int, ...] = ()) -> Seating | None:
     """Seat the whole gang inside one domain of the widest level or a smaller one; None when it does not fit.
 
-    `first` are nodes to use before others, where surviving workers ran. Suspect nodes are used only by a gang that
-    fits nowhere without them.
+    `first` are nodes to use before others, because surviving workers ran there. Gangs with several roles or with
+    tensor-parallel groups ignore it. Suspect nodes are used only by a gang that fits nowhere without them.
     """
     if capacity.states.has_suspects:
         careful = choice._replace(asks=tuple(ask._replace(takes_suspects=False) for ask in choice.asks))
@@ -56,7 +56,7 @@ def _place(capacity: Capacity, gang: Gang, choice: Choice, widest: int, first: t
 
 
 def fits(capacity: Capacity, gang: Gang, choice: Choice, widest: int) -> bool:
-    """True when the gang could be seated; cheaper than seating it."""
+    """True when the gang could be seated. With one role, this is cheaper than seating it."""
     if len(gang.parts) > 1:
         return _place_roles(capacity, gang, choice, widest) is not None
     part, ask = gang.parts[0], choice.asks[0]
@@ -124,7 +124,7 @@ def _in_fullest_domain(capacity: Capacity, shelf: list[int], low: int, high: int
 
 
 def _fill(capacity: Capacity, view: SlotView, level: int, domain: int, units: int, workers: int) -> Seats:
-    """Distribute over one domain that has room: few sub-domains, and inside the last level the nodes harmed least."""
+    """Distribute workers over a domain that has room: over few sub-domains, and there over the nodes harmed least."""
     tree = capacity.tree
     if level == view.group_level:
         units = min(units * view.group, workers)
@@ -155,7 +155,7 @@ def _fill_nodes(capacity: Capacity, view: SlotView, start: int, end: int, units:
     per_unit = view.group if view.group_level == capacity.tree.node_level else 1
     open_nodes = [(node, count) for node, count in enumerate(view.nodes[start:end], start) if count]
     harm = capacity.states.fill_rank
-    # Equals from the end, where single workers come last: so gangs over several nodes and those inside one keep apart.
+    # Equal nodes are taken from the end. Gangs inside one node start at the front, so the two kinds keep apart.
     open_nodes.sort(key=lambda entry: (harm(view.ask, capacity.number[entry[0]]), -entry[0]))
     seats: Seats = []
     for node, count in open_nodes:
@@ -169,7 +169,7 @@ def _fill_nodes(capacity: Capacity, view: SlotView, start: int, end: int, units:
 
 
 def _near(capacity: Capacity, part: RolePart, ask: Ask, widest: int, first: tuple[int, ...]) -> Seats | None:
-    """Seat a gang round the nodes it had: keeps what survived in place and adds as close by as possible."""
+    """Seat a gang around the nodes where its workers survived: on these first, then as close by as possible."""
     if part.group > 1:
         return None
     view = capacity.view(ask)
@@ -219,7 +219,7 @@ def seat(
 
 
 def _place_roles(capacity: Capacity, gang: Gang, choice: Choice, widest: int) -> Seating | None:
-    """Seat several roles in one domain: those with the largest workers first, each seeing what the others took."""
+    """Seat several roles in the smallest domain that takes them all, each seeing what the others took."""
     tree = capacity.tree
     for level in range(tree.node_level, widest - 1, -1):
         for domain in _domains_for_roles(capacity, gang, choice, level):
@@ -247,7 +247,7 @@ def _domains_for_roles(capacity: Capacity, gang: Gang, choice: Choice, level: in
 
 
 def _roles_in(capacity: Capacity, gang: Gang, choice: Choice, level: int, domain: int) -> Seating | None:
-    """Seat all roles in one domain or none, trying the orders in which they get in each other's way least."""
+    """Seat all roles in one domain or none. Tries three orders: the scarcest, largest or smallest role first."""
     scarcity = [
         (capacity.view(ask, part.group).count(level, domain) * part.group // part.workers, index)
         for index, (part, ask) in enumerate(zip(gang.parts, choice.asks, strict=True))
@@ -264,7 +264,7 @@ def _roles_in(capacity: Capacity, gang: Gang, choice: Choice, level: int, domain
 def _roles_in_order(
     capacity: Capacity, gang: Gang, choice: Choice, level: int, domain: int, order: tuple[int, ...]
 ) -> Seating | None:
-    """Seat the roles one after another, each seeing what the others took; leaves the capacity as it was."""
+    """Seat the roles one after another, each seeing what the others took. Leaves the capacity as it was."""
     ranks = [sum(part.workers for part in gang.parts[:index]) for index in range(len(gang.parts))]
     mark = capacity.mark()
     workers: list[Worker] = []

@@ -1,7 +1,7 @@
-"""One pipeline for tiers, quota reclaim and turns: who may ask for victims, and what is done with them.
+"""One pipeline for tiers, quota reclaim and turns: which jobs may preempt, and what is done with the victims.
 
-A job that was itself preempted and waits again never asks, so one preemption cannot cause another, and there is no
-cycle. Elastic jobs are shrunk before anybody is stopped, and those who are protected give back a guarantee last.
+A job that was itself preempted and waits again stops no job until it has starved, and then none that has starved. So
+preemptions form no cycle. Elastic jobs are shrunk before any job is stopped, and protected jobs are stopped last.
 """
 
 from muster.core.cluster.capacity import Capacity
@@ -29,25 +29,25 @@ from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPT
 from muster.model.plan import Basis, Eviction
 
 _Key = tuple[int, int, int]
-"""Whom a class may ask: of what kind they are, its tier, and its team's claim; the latter by number, because this is
+"""Which victims a class may have: their kind, its tier, and its team's claim. The claim is a number, because this is
 looked up for every class of a long queue."""
 
 SHRINKING, STOPPING, LAST_RESORT, PROMISES_ASIDE = 0, 1, 2, 3
-"""Elastic jobs that can shrink; also those below the tier and those who borrow from the team; also those who borrow and
-whom nobody else could stop; the same while promises to those who would borrow are put aside."""
+"""Elastic jobs that can shrink; also jobs below the tier and jobs that borrow from the team; also borrowers that no
+other right could stop; the same while promises to jobs that would borrow are put aside."""
 
 BY_TURN, STARVED_BY_TURN, AHEAD_BY_TURN = -1, -2, -3
-"""Those whose turn is over and who have not starved, those who have, and those of the first who are ahead of what they
-are due."""
+"""Jobs whose turn is over: the ones that have not starved, the starved ones, and the ones that have not starved and are
+ahead of their fair share."""
 
 
 class Preemption:
-    """Makes room for blocked gangs in one cycle. What is found out for one gang is kept for those with equal rights."""
+    """Makes room for blocked gangs in one cycle. What is found out for one gang is kept for gangs with equal rights."""
 
     def __init__(self, draft: PlanDraft, broken: dict[JobId, str]) -> None:
         self._draft = draft
         self.broken = broken
-        """Jobs whose promise could not be kept, and what they are told when they get another."""
+        """Jobs whose promise could not be renewed, and what they are told when they get another."""
         self._turns = Turns(draft)
         self._shrinkable: list[Victim] | None = None
         self._departures = Departures(draft, self._strike_off)
@@ -55,14 +55,14 @@ class Preemption:
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
         self.claims = Claims(draft)
         self.unpromised: list[JobId] = []
-        """Jobs whose promise this cycle took back, for a guarantee or because a victim was spared: they get another."""
+        """Jobs whose promise this cycle took back, for a guarantee or because a victim stays. They get another."""
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
         self.changing: dict[JobId, None] = {}
         """Jobs that were promised faster GPUs than they could have begun on."""
 
     def may_ask(self, group: JobClass) -> bool:
-        """True when there may be somebody whom the class can have leave because of its tier or its team's guarantee."""
+        """True when some job may shrink for the class, or leave because of its tier or its team's guarantee."""
         return any(self._has_somebody_to_ask(group, choice) for choice in group.gang.choices)
 
     def _has_somebody_to_ask(self, group: JobClass, choice: Choice) -> bool:
@@ -75,9 +75,9 @@ class Preemption:
     def make_room(
         self, group: JobClass, job: WaitingJob, widest: int, *, before_ms: int | None = None, in_turn: bool = True
     ) -> bool:
-        """Find victims for a blocked gang; true when some were found and the gang was promised their GPUs.
+        """Find room for a blocked gang; true when it was promised the GPUs of jobs that leave or shrink.
 
-        With `before_ms` only such who will have left by then; without `in_turn` nobody whose turn is merely over.
+        With `before_ms` all of these will have left by then. Without `in_turn` no job leaves because its turn is over.
         """
         draft = self._draft
         if not draft.policy.preemption and not draft.snapshot.elastic:
@@ -95,7 +95,7 @@ class Preemption:
         return in_turn and self._take_turn(group, job, widest, before_ms)
 
     def ask(self, kind: int, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
-        """Have the cheapest leave of a kind whom the class may ask, in the first way to serve its gang that works."""
+        """Evict the cheapest victims of a kind that the class may have, for the first choice of its gang that works."""
         for number, choice in enumerate(group.gang.choices):
             sacrifice = self._cheapest(self._rights(kind, group, choice), group, number, choice, widest)
             if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
@@ -104,7 +104,7 @@ class Preemption:
         return False
 
     def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
-        """Ask those whose turn is over: who has starved before last, and one who is enough alone before several."""
+        """Preempt jobs whose turn is over: starved ones last, and one that is enough alone before several."""
         for whom in self._turns_open_to(group):
             for number, choice in enumerate(group.gang.choices):
                 sacrifice = self._in_turn(group, number, choice, widest, whom)
@@ -114,10 +114,10 @@ class Preemption:
         return False
 
     def _turns_open_to(self, group: JobClass) -> list[int]:
-        """Whom a class may ask to give way: jobs that have not starved, and after them perhaps those that have.
+        """Which jobs a class may preempt by turn: those that have not starved, and after them perhaps those that have.
 
-        A job that was preempted asks only once it has starved, and never another that has: so nobody is asked back and
-        forth.
+        A job that was preempted may do so only once it has starved, and never to another starved job. So no two jobs
+        preempt each other back and forth.
         """
         asked: list[int] = []
         if not self._turns.anybody:
@@ -129,14 +129,14 @@ class Preemption:
         return [whom for whom in asked if self._whose_turn_is_over(group.tier, whom)]
 
     def may_change_places(self, group: JobClass) -> bool:
-        """True when the class has never run, and somebody's turn was over when the cycle began."""
+        """True when the class has never run, the cycle may still make room, and some job's turn is over."""
         is_fresh = group.band == FRESH and group.may_preempt
         return is_fresh and self._draft.preemptors < self._most and self._turns.anybody
 
     def of_those_ahead(
         self, group: JobClass, number: int, choice: Choice, widest: int, before_ms: int
     ) -> Sacrifice | None:
-        """How a gang has room before a time if jobs leave that are ahead of what they are due, or others anyway."""
+        """Room for a gang before a time, if jobs leave anyway or jobs leave that are ahead of their fair share."""
         waited_for = self._in_what_comes_free(group, choice, widest)
         sacrifice = waited_for or self._in_turn(group, number, choice, widest, AHEAD_BY_TURN)
         return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms) else None
@@ -146,7 +146,7 @@ class Preemption:
         rights: _Key = (whom, group.tier, claim)
         if (rights, group.gang_number, number, widest) in self._hopeless or not self.quota_allows(group, choice):
             return None
-        # First, because it strikes off those who were told to leave last.
+        # First, because it strikes off the jobs that were told to leave since.
         departed = self.departed()
         jobs = self._unsheltered(self._whose_turn_is_over(group.tier, whom), claim)
         alone = one_makes_room(self._turns, jobs, departed, group.gang, choice, widest, self._allowance)
@@ -160,7 +160,7 @@ class Preemption:
         return self._turns.over(tier, starved=whom == STARVED_BY_TURN)
 
     def _unsheltered(self, jobs: list[JobId], number: int) -> list[JobId]:
-        """Those of some jobs whom the guarantee of their team does not keep from those with this claim."""
+        """The jobs that the guarantee of their team does not shelter from a team with this claim."""
         sheltered = self.claims[number].sheltered
         return [job for job in jobs if group_of(self._turns.victim(job)) not in sheltered] if sheltered else jobs
 
@@ -171,7 +171,7 @@ class Preemption:
         return may_take_from(self._draft, team)
 
     def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
-        """What a gang that may ask others to leave gets when it only waits for those who were told to already."""
+        """Room for a gang that may preempt, when it only waits for jobs that were told to leave already."""
         may_ask = self._has_somebody_to_ask(group, choice) or self._turns_open_to(group)
         return self._in_what_comes_free(group, choice, widest) if may_ask else None
 
@@ -183,7 +183,7 @@ class Preemption:
         return Sacrifice((), seating, 0) if seating is not None else None
 
     def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
-        """Those of some classes of one fortune that have a claim and are not hopeless with it."""
+        """Of classes with one feasibility key, those that have a claim and are not hopeless with it."""
         verdicts: dict[Rights, bool] = {}
         found: list[JobClass] = []
         for group, rights in self.claims.claimants(groups):
@@ -195,11 +195,11 @@ class Preemption:
         return found
 
     def is_hopeless(self, group: JobClass, rights: Rights | None = None) -> bool:
-        """True when the class would not fit even if everybody left whom it may ask to leave.
+        """True when the class would not fit even if every job left that it may preempt.
 
-        Without the rights of its team only what its tier may ask for counts: then it holds for every team that wants
-        the same gang. Also true once this cycle has made room as often as it may, and for what a bounded search has
-        failed at: the next cycle asks again. It is what lets a cycle pass over most of a long queue.
+        Without `rights` the claim of its team does not count: then the answer holds for every team that wants the same
+        gang. Also true once this cycle has made room as often as it may, and where a bounded search has failed: the
+        next cycle tries again. This lets a cycle pass over most of a long queue.
         """
         if self._draft.preemptors >= self._most:
             self._draft.has_more_to_do = True
@@ -217,7 +217,7 @@ class Preemption:
         return all(self._turns_are_of_no_use(group, whom, rights) for whom in self._turns_open_to(group))
 
     def _turns_are_of_no_use(self, group: JobClass, whom: int, rights: Rights | None) -> bool:
-        """True when a search among those whose turn is over has failed for this gang in every way."""
+        """True when a search among jobs whose turn is over has failed for every choice of this gang."""
         claims = rights if rights is not None else (NOBODY,) * len(group.gang.choices)
         keys = ((whom, group.tier, claim) for claim in claims)
         return all((key, group.gang_number, at, group.gang.widest) in self._hopeless for at, key in enumerate(keys))
@@ -242,7 +242,7 @@ class Preemption:
         return candidates
 
     def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
-        """Everybody whom those with these rights may ask; whoever is below a tier is looked for once for the tier."""
+        """All jobs that a class with these rights may preempt. Jobs below a tier are looked for once per tier."""
         kind, tier, number = key
         if kind == SHRINKING:
             return Candidates(departed, self._spare_workers())
@@ -258,15 +258,15 @@ class Preemption:
         return Candidates(departed, lower + others + self._spare_workers() if lower or others else [])
 
     def _has_below(self, tier: int) -> bool:
-        """False when no lower tier runs anything: then the roster, the dearest thing in a cycle, need not be made."""
+        """False when no lower tier runs a job: then the roster, the costliest part of a cycle, need not be made."""
         return any(self._draft.snapshot.running_in[tier + 1 :])
 
     def departed(self) -> Capacity:
-        """What will be free and not promised once everybody who was told to leave is gone."""
+        """What will be free and not promised once all jobs that were told to leave are gone."""
         return self._departures.capacity()
 
     def _strike_off(self, job_id: JobId) -> None:
-        """Somebody was told to leave or to shrink: he cannot be asked again."""
+        """A job was told to leave or to shrink: it cannot be told again."""
         self.claims.strike_off(job_id)
         self._turns.leave(job_id)
         self._shrinkable = [other for other in self._spare_workers() if other.job.id != job_id]
@@ -310,9 +310,9 @@ class Preemption:
         return self._draft.quota_refusal(group.team, choice, self._draft.now_ms + group.limit_ms) is None
 
     def _is_sound(self, group: JobClass, choice: Choice, sacrifice: Sacrifice, before_ms: int | None) -> bool:
-        """True when the gang, starting once everybody has left, breaks neither a limit nor a promise in its run.
+        """True when the gang, starting once all victims have left, breaks neither a limit nor a promise in its run.
 
-        And when that is in time: nobody leaves for a gang that would have started as soon without.
+        It must also start before `before_ms`: no job leaves for a gang that would have started as soon without it.
         """
         start_ms = self._gone_ms(sacrifice)
         if before_ms is not None and start_ms >= before_ms:
@@ -325,11 +325,11 @@ class Preemption:
         return self._stopping(group, choice) if kind == STOPPING else self._insisting(group, choice, kind)
 
     def _shrinking(self, _group: JobClass, _choice: Choice) -> _Key | None:
-        """Anybody's smallest gang comes before what elastic jobs have beyond theirs."""
+        """The smallest gang of any job comes before what elastic jobs have beyond their own."""
         return (SHRINKING, 0, NOBODY) if self._spare_workers() else None
 
     def _spare_workers(self) -> list[Victim]:
-        """What elastic jobs have beyond their smallest size and have not been asked for yet."""
+        """Workers of elastic jobs above their minimum size that were not told to shrink yet."""
         draft = self._draft
         if self._shrinkable is None:
             self._shrinkable = shrinkable(draft) if draft.policy.elastic else []
@@ -342,7 +342,7 @@ class Preemption:
         return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
 
     def _insisting(self, group: JobClass, choice: Choice, kind: int = LAST_RESORT) -> _Key | None:
-        """Whoever borrows, in every tier and preemptible or not, while the team is inside its guarantee."""
+        """All borrowers, in every tier and preemptible or not, while the team is inside its guarantee."""
         may_preempt = self._draft.policy.preemption and group.may_preempt
         if not may_preempt or not self.claims.entitled(group, choice):
             return None
@@ -350,7 +350,7 @@ class Preemption:
         return (kind, group.tier, number) if claim.firm or claim.borrowers else None
 
     def spares_somebody(self, group: JobClass) -> bool:
-        """True when the class has to leave somebody alone whom another team could stop for an equal gang."""
+        """True when the class has to spare a job that another team could stop for an equal gang."""
         return any(self.claims[self.claims.number(group, choice)].sheltered for choice in group.gang.choices)
 
     def _stopping_below(self, group: JobClass, number: int) -> _Key | None:
@@ -359,12 +359,12 @@ class Preemption:
         if not draft.policy.preemption or not group.may_preempt or not (preempts or self.claims[number].borrowers):
             return None
         if preempts and not self.claims.has_roster and self._has_below(group.tier):
-            # Now, before anybody is told to leave: what leaving costs is measured by all who could.
+            # Now, before any job is told to leave: the median cost is taken over all jobs that may be stopped.
             self.claims.call_roll()
         return (STOPPING, group.tier, number)
 
     def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
-        """Tell the victims, and promise the gang their GPUs for when they are gone."""
+        """Tell the victims to leave or shrink, and promise the gang their GPUs for when they are gone."""
         draft = self._draft
         draft.preemptors += 1
         entitled = self.claims.entitled(group, choice)
@@ -390,11 +390,11 @@ class Preemption:
         )
 
     def forget_leavers(self) -> None:
-        """Somebody who was told to leave may stay: who leaves is found out anew."""
+        """A job that was told to leave may stay: find out anew which jobs leave."""
         self._departures.forget()
 
     def _gone_ms(self, sacrifice: Sacrifice) -> int:
-        """When everybody who is in the way has left."""
+        """When all jobs in the way have left."""
         draft = self._draft
         times = [draft.now_ms + draft.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
         return max([draft.gone_ms(sacrifice.seating.footprint), *times])

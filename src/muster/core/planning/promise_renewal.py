@@ -1,4 +1,4 @@
-"""What was promised before: kept, started when its time or its luck has come, or given up with a reason."""
+"""What was promised before: renewed, started at its time or as soon as it can, or broken with a reason."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -44,10 +44,11 @@ def _oldest_first(terms: Promise) -> tuple[int, int, str]:
 def renew_guaranteed(
     draft: PlanDraft, promised: dict[int, list[Promise]]
 ) -> tuple[dict[int, list[Renewed]], dict[JobId, str]]:
-    """Let the promises stand that are inside a guarantee, before any tier is decided, and take them off the lists.
+    """Renew the promises that are inside a guarantee, before any tier is decided, and take them off the lists.
 
-    A job of a higher tier may move a promise. It may not when the promise is what a team is guaranteed: otherwise
-    whoever sends one urgent job after another would keep the team from ever getting back what it is owed.
+    A job of a higher tier may move a promise, but not one that is inside a team's guarantee. Otherwise a user who sends
+    one urgent job after another would keep the team from ever getting back what it is guaranteed. So this is done only
+    for tiers below the most urgent one in which a job waits.
     """
     kept: dict[int, list[Renewed]] = {}
     broken: dict[JobId, str] = {}
@@ -59,18 +60,18 @@ def renew_guaranteed(
         promised[tier] = [terms for terms in promised[tier] if terms not in owed]
         kept[tier], lost = _keep(draft, tier, owed)
         broken |= lost
-        # Now, so that whoever is decided before its tier counts on it from this moment on.
+        # Now, so that tiers which are decided before this one see the promise as due from now on.
         _postpone_overdue(draft, kept[tier])
     return kept, broken
 
 
 def _guarantees_count(draft: PlanDraft) -> bool:
-    """True where a team can get its guarantee back by having others leave, and something may pass a blocked job."""
+    """True when a team has a guarantee and can get it back by preemption, and the policy has backfill."""
     return draft.policy.preemption and draft.policy.backfill and draft.projected.guarantees_anything
 
 
 def _is_owed(draft: PlanDraft, ledger: Ledger, terms: Promise) -> bool:
-    """True when a team would be inside its guarantee with this promise and those counted before; counts it then."""
+    """True when a team would be inside its guarantee with this promise and those counted before. Then counts it."""
     job = _holder(draft, terms.job)
     entry = _entry(draft, terms, job) if isinstance(job, WaitingJob) else None
     if entry is None:
@@ -85,9 +86,9 @@ def _is_owed(draft: PlanDraft, ledger: Ledger, terms: Promise) -> bool:
 def renew_promises(
     draft: PlanDraft, tier: int, promised: list[Promise], kept: Sequence[Renewed] = ()
 ) -> dict[JobId, str]:
-    """Let every promise of a tier stand that can, and start those, and those that are `kept` already, that can start.
+    """Renew the promises of a tier where possible, and start what can start of these and of `kept`.
 
-    Returns the promises that cannot be kept, with the reason their jobs are told.
+    Returns the promises that cannot be renewed, with the reason that their jobs are told.
     """
     standing, broken = _keep(draft, tier, promised)
     _start_promised(draft, [*kept, *standing])
@@ -136,7 +137,7 @@ def _entry(draft: PlanDraft, terms: Promise, job: WaitingJob | RunningJob) -> Re
 
 
 def _lasting(draft: PlanDraft, entry: Renewed) -> Renewed | None:
-    """The promise as it can be kept: unchanged, or a moment later when somebody outstays his time on its GPUs."""
+    """The promise as it can be renewed: unchanged, or a moment later when a job outstays its time on its GPUs."""
     spec = entry.job.spec
     limit_ms = draft.setting.limit_ms(spec)
     for start_ms in (entry.terms.start_ms, _soon(draft, entry)):
@@ -152,7 +153,7 @@ def _lasting(draft: PlanDraft, entry: Renewed) -> Renewed | None:
 
 
 def _soon(draft: PlanDraft, entry: Renewed) -> int:
-    """When everybody who should be gone from the promised GPUs will be."""
+    """When all overdue or leaving jobs will be gone from the promised nodes."""
     overdue_ms = [
         draft.end_ms(draft.snapshot.running[job_id])
         for use in entry.footprint
@@ -163,7 +164,7 @@ def _soon(draft: PlanDraft, entry: Renewed) -> int:
 
 
 def _is_overdue(draft: PlanDraft, job: RunningJob) -> bool:
-    """True when a job has outstayed its limit, or its grace period."""
+    """True when a job has outstayed its limit, or was told to leave."""
     if job.leaving_by_ms is not None:
         return True
     return job.started_ms + draft.setting.limit_ms(job.spec) <= draft.now_ms
@@ -218,7 +219,7 @@ def _start_promised(draft: PlanDraft, kept: list[Renewed]) -> None:
 
 
 def _start_if_possible(draft: PlanDraft, entry: Renewed, job: WaitingJob) -> None:
-    """Start a promised gang without getting in anybody else's way: its own promise is in nobody's."""
+    """Start a promised gang unless it gets in the way of another promise. Its own promise does not count."""
     end_ms = draft.now_ms + draft.setting.limit_ms(job.spec)
     widest = draft.widest(entry.gang, job.spec, job.submitted_ms)
     found: tuple[Choice, Seating] | None
@@ -241,7 +242,7 @@ def _start_if_possible(draft: PlanDraft, entry: Renewed, job: WaitingJob) -> Non
 
 
 def _elsewhere(draft: PlanDraft, entry: Renewed, widest: int, end_ms: int) -> tuple[Choice, Seating] | None:
-    """Any seats for the gang, those of its own promise among them; where that was put off, also on other GPUs."""
+    """Any seats for the gang, including those of its own promise. If that was put off, also with another choice."""
     put_off = entry.terms.moved_because or entry.terms.start_ms < draft.now_ms
     ways = dict.fromkeys((entry.choice, *entry.gang.choices)) if put_off else (entry.choice,)
     capacity = draft.horizons.until(end_ms)
@@ -254,7 +255,7 @@ def _elsewhere(draft: PlanDraft, entry: Renewed, widest: int, end_ms: int) -> tu
 
 
 def _postpone_overdue(draft: PlanDraft, kept: list[Renewed]) -> None:
-    """A promise whose time has come and that cannot start stands as due now, and is tried again at every change."""
+    """Make promises that could not start at their time due now. They are tried again at every change."""
     for entry in kept:
         promise = draft.promises.get(entry.terms.job)
         if promise is not None and promise.terms.start_ms < draft.now_ms:

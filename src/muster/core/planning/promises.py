@@ -1,7 +1,7 @@
-"""Holds: finding the earliest start that can be promised, and keeping what was promised before.
+"""Promises: finding the earliest start that can be promised, and checking what was promised before.
 
-A promise is never moved later because of a job of the same or a lower tier. It rests on the limits of running jobs
-and on nothing that is merely expected.
+A promise is not moved later because of a waiting job of the same or a lower tier, unless a team takes back its
+guarantee (last_resort.py). It rests on the time limits of running jobs and on nothing that is merely expected.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ class Opening(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """At this time the capacity that a sweeping gang sees changes. Before its last field no two are alike."""
+    """A change of the capacity that a sweep sees. Steps differ before the last field, so they can be sorted."""
 
     at_ms: int
     frees: bool
@@ -41,7 +41,7 @@ class _Step(NamedTuple):
 def earliest(
     draft: PlanDraft, job: WaitingJob, gang: Gang, limit_ms: int, before_ms: int | None = None
 ) -> Opening | None:
-    """The earliest opening over all ways to serve the gang; None when there is none, or none before a given time."""
+    """The earliest opening over all choices of the gang; None when there is none, or none before a given time."""
     best: Opening | None = None
     bound_ms = FOREVER_MS if before_ms is None else before_ms
     for choice in gang.choices:
@@ -54,7 +54,7 @@ def earliest(
 def _sweep(
     draft: PlanDraft, job: WaitingJob, gang: Gang, choice: Choice, limit_ms: int, before_ms: int
 ) -> Opening | None:
-    """Let time pass over a fork of the capacity until the gang fits, or until a time.
+    """Let time pass on a fork of the capacity until the gang fits, or until `before_ms`.
 
     The gang runs for up to `limit_ms` once it starts, so GPUs promised to others are closed to it from `limit_ms`
     before each promised start until that promise's end.
@@ -78,7 +78,7 @@ def _sweep(
 
 
 def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool:
-    """Take over everything that happens at one instant; true when the gang may fit now though it did not before."""
+    """Apply all steps of one instant; true when the gang may fit now although it did not before."""
     grew = False
     for step in steps:
         if not step.footprint:
@@ -104,7 +104,7 @@ def _steps(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> 
 
 
 def _changes(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> list[_Step]:
-    """What opens or closes GPUs besides the ends of running jobs; most promises are too far away to matter."""
+    """What opens or closes GPUs besides the ends of running jobs. Most promises are too far away to matter."""
     found: list[_Step] = []
     if draft.now_ms < relaxes_ms < before_ms:
         found.append(_Step(relaxes_ms, True, "", True, ()))
@@ -130,7 +130,7 @@ def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
 
 
 def quota_allows(draft: PlanDraft, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
-    """True when the limits allow this start, and no promise that falls into its run loses its quota to it."""
+    """True when the limits allow this start, and it takes no quota from a promise that starts during its run."""
     chain = draft.ledger.chain(team)
     return (
         fits_into(draft.room_at(start_ms, team), chain, choice.demand)
@@ -141,7 +141,7 @@ def quota_allows(draft: PlanDraft, team: TeamPath, choice: Choice, start_ms: int
 def still_holds(
     draft: PlanDraft, terms: Promise, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int
 ) -> bool:
-    """True when a promise of an earlier cycle can be kept: its GPUs and its quota will be free at its time."""
+    """True when a promise of an earlier cycle can be renewed: its GPUs and its quota will be free at its time."""
     start_ms = max(terms.start_ms, draft.now_ms)
     return is_free_for(draft, terms.job, footprint, start_ms, end_ms) and quota_allows(
         draft, team, choice, start_ms, end_ms
@@ -149,12 +149,12 @@ def still_holds(
 
 
 def is_free_for(draft: PlanDraft, job_id: JobId, footprint: Footprint, start_ms: int, end_ms: int) -> bool:
-    """True when a job can have these exact GPUs for this time without getting in the way of another's promise."""
+    """True when a job can have these exact GPUs for this time without getting in the way of another promise."""
     return all(_room_on_node(draft, job_id, use, start_ms, end_ms) for use in footprint)
 
 
 def _room_on_node(draft: PlanDraft, job_id: JobId, wanted: NodeUse, start_ms: int, end_ms: int) -> bool:
-    """True when one node will have what is wanted of it: at the start, and whenever a promise begins after it."""
+    """True when one node will have what is wanted of it, at the start and whenever another promise begins later."""
     node = draft.setting.tree.nodes[wanted.node]
     if not node.state.takes_work or any(device in node.bad_gpus for device, _ in wanted.devices):
         return False

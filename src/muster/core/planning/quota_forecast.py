@@ -1,4 +1,4 @@
-"""How much of each limited team's quota will still be in use at a later time, by the limits of running jobs.
+"""How much of each limited team's quota will still be in use at a later time, by the time limits of running jobs.
 
 Promises need it: a job that starts on time finds its GPUs free *and* its team below its limit.
 """
@@ -31,16 +31,16 @@ class QuotaForecast:
         self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
         self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
         self._rooms: dict[tuple[TeamPath, int], Room] = {}
-        """What was found out since the last change: a promise is checked and then kept."""
+        """Answers since the last change: a promise is checked and then renewed, which asks the same twice."""
 
     def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
-        """Something starts now and ends then."""
+        """Count a job that starts now and ends at `end_ms`."""
         self._rooms.clear()
         for key, milli in self._ledger.under_limits(team, demand):
             self._added.setdefault(key, []).append((end_ms, milli))
 
     def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
-        """Something will start then and end then."""
+        """Count a job that will start at `start_ms` and end at `end_ms`."""
         self._rooms.clear()
         for key, milli in self._ledger.under_limits(team, demand):
             self._promised.setdefault(key, {})[job_id] = (start_ms, end_ms, milli)
@@ -101,7 +101,7 @@ class PromisedQuota:
         self._rooms: dict[tuple[TeamPath, GpuType], dict[JobId, list[int]]] = {}
 
     def promise(self, job_id: JobId, start_ms: int, room: Room) -> None:
-        """Something was promised; `room` is what it leaves."""
+        """Record a promised start; `room` is what it leaves."""
         for key, milli in room.items():
             self._rooms.setdefault(key, {})[job_id] = [start_ms, milli]
 
@@ -120,7 +120,7 @@ class PromisedQuota:
         return None
 
     def use(self, chain: tuple[TeamPath, ...], demand: Demand, start_ms: int, end_ms: int, sign: int = 1) -> None:
-        """Something uses this much for this long; sign -1 takes it back."""
+        """Count a use of this much for this long; sign -1 takes it back."""
         for team in chain:
             for gpu_type, milli in demand:
                 for promise in self._rooms.get((team, gpu_type), {}).values():

@@ -1,4 +1,4 @@
-"""Who has to leave so that a gang fits, when running jobs are ranked: the worst first, and none without need."""
+"""Which jobs must leave so that a gang fits, when running jobs are ranked: the worst first, no more than needed."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from muster.core.planning.placing import Seating, fits, place
 from muster.model.ids import JobId
 
 JobRank = tuple[int, RankKey]
-"""How jobs of a tier compare: by priority, negated, then by rank. The least comes first."""
+"""How jobs of a tier compare: by priority, negated, then by rank. The smallest comes first."""
 
 
 class Candidate(NamedTuple):
@@ -23,7 +23,7 @@ class Candidate(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How a gang can be seated once some have left."""
+    """How a gang can be seated once the victims have left."""
 
     choice: Choice
     seating: Seating
@@ -31,7 +31,7 @@ class Room(NamedTuple):
 
 
 class RoomSearch:
-    """Who has to leave so that one gang fits. Leaves the capacity as it was."""
+    """Finds the jobs that must leave so that one gang fits. Leaves the capacity as it was."""
 
     def __init__(self, capacity: Capacity, gang: Gang, choice: Choice, widest: int) -> None:
         self._capacity = capacity
@@ -40,7 +40,7 @@ class RoomSearch:
         self._widest = widest
 
     def room(self, candidates: list[Candidate]) -> Room | None:
-        """Seats for the gang and those who must leave for it: none better than necessary, and none without need."""
+        """Seats for the gang and the victims for it: none of better rank than necessary, and no more than needed."""
         told = self._fewest(candidates)
         if told is None:
             return None
@@ -50,7 +50,7 @@ class RoomSearch:
         return room
 
     def _fewest(self, candidates: list[Candidate]) -> int | None:
-        """How many of the first must leave until the gang fits; None when all are not enough."""
+        """How many of the first candidates must leave so that the gang fits; None when all are not enough."""
         fewest = self._fewest_by_count(candidates)
         if fewest is None or self._is_enough(candidates[:fewest]):
             return fewest
@@ -74,7 +74,7 @@ class RoomSearch:
         return fits(self._capacity, self._gang, self._choice, self._widest)
 
     def _fewest_by_count(self, candidates: list[Candidate]) -> int | None:
-        """How many of the first must leave at the least, counting nothing but GPUs by node: a bound that is cheap."""
+        """A cheap lower bound on how many of the first candidates must leave: it counts only GPUs by node."""
         capacity, parts, asks = self._capacity, self._gang.parts, self._choice.asks
         needed = sum(part.workers * ask.gpu_milli for part, ask in zip(parts, asks, strict=True))
         unit = asks[0].gpu_milli if len(parts) == 1 else 1
@@ -91,7 +91,7 @@ class RoomSearch:
         return len(candidates) if missing <= 0 else None
 
     def _seated(self, victims: list[Candidate], mark: int) -> Room | None:
-        """Seat the gang and spare all whom that does not need, those of better rank first."""
+        """Seat the gang and prune victims that it does not need, those of better rank first."""
         self._leave(victims)
         seating = self._place()
         self._capacity.rollback(mark)

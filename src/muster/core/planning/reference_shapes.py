@@ -1,6 +1,6 @@
-"""By what harm is measured: the workers that wait now, and always whole nodes and their halves.
+"""The shapes that harm is measured by: the workers that wait now, and always powers of two up to a whole node.
 
-Shares are rounded, so that one job more or less does not change the measure and everything remembered by it.
+Shares are rounded, so that one job more or less does not change the shapes and everything remembered by them.
 """
 
 from functools import lru_cache
@@ -15,19 +15,19 @@ _Want = tuple[int, GpuType | None, int, int]
 """What a worker asks for: GPUs, their type if only one will do, CPUs and memory."""
 
 POPULAR = 12
-"""How many of the most frequent workers count."""
+"""How many of the most frequent shapes of waiting workers count."""
 
 GRAIN = 16
-"""Popularity is rounded to this fraction of the queue."""
+"""Popularity is rounded down to a multiple of one part in this many of the queue."""
 
 STANDING_WEIGHT = 2
-"""Of the sizes that always count, so that an empty queue does not make the scheduler careless."""
+"""The weight of the sizes that always count, so that an empty queue does not make the scheduler careless."""
 
 
 def reference_shapes(snapshot: Snapshot) -> list[ReferenceShape]:
-    """What the cluster would like to be able to place, now and in general.
+    """The shapes that the cluster should be able to place, now and in general.
 
-    Nothing, where nodes are to be filled by best fit: when nothing is harmed, that is what decides.
+    Empty where nodes are to be filled by best fit: without shapes there is no harm, and best fit decides.
     """
     if snapshot.setting.policy.packing is Packing.BEST_FIT:
         return []
@@ -50,7 +50,7 @@ def reference_shapes(snapshot: Snapshot) -> list[ReferenceShape]:
 
 @lru_cache(maxsize=1_000)
 def _in_words(want: _Want) -> str:
-    """What orders wants of one weight: a type may be missing, and words can be compared all the same."""
+    """Orders wants of equal weight: the type may be None, and strings can be compared all the same."""
     return str(want)
 
 

@@ -1,4 +1,4 @@
-"""Changing the size of running elastic jobs: giving workers up for a gang that waits, taking more on when idle."""
+"""Changing the size of running elastic jobs: giving up workers for a waiting gang, adding some when GPUs are idle."""
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
@@ -73,7 +73,7 @@ class _Growing(NamedTuple):
 
 
 def grow(draft: PlanDraft) -> None:
-    """Give what nobody's gang can use to the elastic jobs that gain most: those with the fewest GPUs so far."""
+    """Give GPUs that no waiting gang can use to the elastic jobs that gain most: those with the fewest GPUs so far."""
     growing = [*_begun(draft), *_running(draft)][:GROWTHS_PER_CYCLE]
     sizes = {entry.id: _size(draft, entry) for entry in growing}
     added: dict[JobId, list[Worker]] = {}
@@ -128,7 +128,7 @@ def _running(draft: PlanDraft) -> list[_Growing]:
         gang = gang._replace(widest=draft.widest(gang, job.spec, job.submitted_ms))
         choices = gang.choices_on(job.workers, draft.setting.tree)
         if choices:
-            # The last one has the widest pools: a job grows on the GPU type it has, wherever it is admitted.
+            # The last choice has the widest pools: a job grows on the GPU type it has, in every pool that admits it.
             nodes = tuple(use.node for use in draft.snapshot.footprints[job.id])
             found.append(_entry(job.id, job.spec, role, gang, choices[-1], end_ms, nodes))
     return found
@@ -208,7 +208,7 @@ def _settle(draft: PlanDraft, entry: _Growing, added: list[Worker]) -> None:
 
 
 def _along_the_tree(draft: PlanDraft, spec: JobSpec, workers: Placement) -> Placement:
-    """Number ranks role by role along the topology tree; nothing runs yet, so any numbering is free."""
+    """Number ranks role by role along the topology tree. Nothing runs yet, so any numbering is free."""
     order = {role.name: index for index, role in enumerate(spec.roles)}
     index_of = draft.setting.tree.index_of
     return _renumbered(

@@ -1,7 +1,7 @@
 """The cheapest set of victims that makes room for a gang inside one domain.
 
 Domains are compared by an estimate first, and only the most promising ones are worked out on a scratch capacity.
-Afterwards every victim that turned out not to be needed is spared, the dearest first: no victim is superfluous.
+Afterwards victims that turn out not to be needed are pruned, the most expensive first: no victim is superfluous.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ Allowance = Callable[[TeamPath], int]
 """How many jobs of a team may still be told to leave."""
 
 Tellings = Callable[[], Sequence[PlannedDeparture]]
-"""Everybody whom the plan tells to leave so far, in that order."""
+"""All jobs that the plan tells to leave so far, in the order in which they were told."""
 
 
 _Offer = tuple[int, int, int]
@@ -30,7 +30,7 @@ _Offer = tuple[int, int, int]
 
 
 class Sacrifice(NamedTuple):
-    """Who leaves, where the gang then sits, and what it costs."""
+    """Which jobs leave, where the gang then sits, and what that costs."""
 
     victims: tuple[Victim, ...]
     seating: Seating
@@ -52,14 +52,14 @@ class Candidates:
         self._someone_shrinks = False
         self._prices: dict[int, dict[int, int]] = {}
         self.empty = capacity.fork()
-        """The capacity if every candidate were gone: what does not fit here cannot be helped."""
+        """The capacity if every candidate were gone: a gang that does not fit here cannot be helped."""
         for victim in victims:
             self._list(victim)
         for node in self._uses:
             self._empty(node)
 
     def with_others(self, victims: Sequence[Victim]) -> "Candidates":
-        """These candidates and some more, to be asked by those who may ask both; others go on asking these alone."""
+        """These candidates and some more, for gangs that may preempt both. Other gangs go on using these alone."""
         made = Candidates(self._capacity)
         made.empty = self.empty.fork()
         made.victims = self.victims.copy()
@@ -87,7 +87,7 @@ class Candidates:
                 uses[number] = use
 
     def offers(self, node: int) -> list[_Offer]:
-        """What could be freed on one node, cheapest first; most nodes are never searched."""
+        """What could be freed on one node, cheapest first. Made on demand: most nodes are never searched."""
         known = self._offers.get(node)
         if known is None:
             uses, victims = self._uses.get(node, {}), self.victims
@@ -98,7 +98,7 @@ class Candidates:
         return known
 
     def add(self, victim: Victim) -> None:
-        """One candidate more."""
+        """Add a candidate."""
         self._list(victim)
         for use in victim.footprint:
             self._offers.pop(use.node, None)
@@ -106,7 +106,7 @@ class Candidates:
         self.empty.forget_marks()
 
     def _empty(self, node: int) -> None:
-        """Free one node of all candidates; jobs that could also shrink are counted once, as gone."""
+        """Free one node of all candidates. A job that could leave or shrink is counted once, as gone."""
         uses = self._uses[node]
         if self._someone_shrinks:
             stops = {self.victims[number].job.id: None for number in uses if self._stops(number)}
@@ -139,7 +139,7 @@ class Candidates:
         return not self.victims[number].workers
 
     def without(self, job_id: JobId) -> None:
-        """A job is no candidate any more."""
+        """Remove a job from the candidates."""
         for number in self._numbers.pop(job_id, ()):
             victim = self.victims.pop(number)
             for use in victim.footprint:
@@ -150,7 +150,7 @@ class Candidates:
                 self._empty(use.node)
 
     def catch_up(self) -> None:
-        """Take over what was started or promised since."""
+        """Take over what was started or promised since the last call."""
         touched = self._capacity.touched[self._cursor :]
         self._cursor = len(self._capacity.touched)
         for node in dict.fromkeys(touched):
@@ -189,7 +189,7 @@ class Search:
         self._tellings = tellings
 
     def cheapest(self) -> Sacrifice | None:
-        """The least costly way to make room in the smallest level in which that is possible."""
+        """The cheapest way to make room in the domains tried, at the smallest level where that is possible."""
         if not fits(self._candidates.empty, self._gang, self._choice, self._widest):
             return None
         for level in range(self._scratch.tree.node_level, self._widest - 1, -1):
@@ -225,7 +225,7 @@ class Search:
         return [(self._rough_cost(level, domain), domain) for domain in domains]
 
     def _rough_cost(self, level: int, domain: int) -> int:
-        """What freeing enough GPUs would cost if victims could be cut to measure."""
+        """What freeing enough GPUs would cost if a victim could give up just the part that is needed."""
         start, end = self._scratch.tree.span(level, domain)
         cost = 0
         for index, part in enumerate(self._gang.parts):
@@ -252,7 +252,7 @@ class Search:
         return priced
 
     def _in_domain(self, level: int, domain: int) -> Sacrifice | None:
-        """Work one domain out exactly; leaves the scratch capacity as it was."""
+        """Work out one domain exactly. Leaves the scratch capacity as it was."""
         scratch = self._scratch
         mark = scratch.mark()
         chosen = self._choose(level, domain)
@@ -285,7 +285,7 @@ class Search:
         return None
 
     def _spare(self, chosen: list[Victim]) -> list[Victim]:
-        """Let every victim stay that the gang can do without, the dearest first."""
+        """Prune every victim that the gang does not need, the most expensive first."""
         needed = list(chosen)
         for victim in sorted(chosen, key=lambda victim: (-victim.cost, victim.job.id)):
             mark = self._scratch.mark()
@@ -298,7 +298,7 @@ class Search:
 
 
 def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
-    """Cost decides; between equal costs those go who report no checkpoints, so that nobody gains by hiding them."""
+    """By cost, then by how many victims report checkpoints, so that no job gains by hiding them."""
     honest = sum(_reports(victim) for victim in sacrifice.victims)
     return sacrifice.cost, honest, len(sacrifice.victims)
 
@@ -308,16 +308,18 @@ def _reports(victim: Victim) -> bool:
 
 
 def _cheapest_first(victim: Victim, number: int) -> tuple[int, bool, JobId, bool, int]:
-    """The order in which victims are offered: an elastic job, and then its workers as it gives them up."""
+    """The order in which victims are offered: by cost, then jobs without checkpoint reports first, then by id.
+
+    At equal cost an elastic job comes before its workers, and these come in the order in which it gives them up.
+    """
     return victim.cost, _reports(victim), victim.job.id, bool(victim.workers), number
 
 
 def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], victim: Victim) -> bool:
     """True when a team may stop this job only as long as the job's own team borrows.
 
-    So it is when the guarantee is all it asks by, and, where guarantees come before tiers, when it is not inside its
-    guarantee itself, whatever its tier.
-    Who is moved loses nothing of its team's.
+    That holds when the team asks by its guarantee alone. Where guarantees come before tiers it also holds, whatever
+    the tier, when the team is not inside its own guarantee. A job that is only moved costs its team nothing.
     """
     if victim.why in (Why.RECLAIM, Why.CONSOLIDATION):
         return victim.why is Why.RECLAIM
@@ -341,7 +343,7 @@ class _Tally:
         """By job and first rank given up; -1 for a job that leaves as a whole."""
 
     def admits(self, victim: Victim) -> bool:
-        """True when this victim may be chosen besides those chosen already."""
+        """True when this victim may be chosen in addition to those chosen already."""
         job = victim.job
         if (job.id, -1) in self.chosen:
             return False
@@ -356,7 +358,7 @@ class _Tally:
         return True
 
     def add(self, victim: Victim) -> list[Victim]:
-        """Choose a victim; returns what it supersedes: workers given up by a job that now leaves as a whole."""
+        """Choose a victim. Returns what it supersedes: workers given up by a job that now leaves as a whole."""
         job = victim.job
         superseded: list[Victim] = []
         if victim.workers:
@@ -372,9 +374,9 @@ class _Tally:
         return superseded
 
     def _others_still_borrow(self, shrunk: Victim) -> bool:
-        """True when everybody who leaves because his team borrows would have to all the same after this shrink.
+        """True when every job that leaves because its team borrows would still have to leave after this shrink.
 
-        Shrinking comes before stopping: a team that gives up enough in this way keeps its other jobs.
+        Shrinking comes before stopping: a team that gives up enough by shrinking keeps its other jobs.
         """
         told = [*self._tellings(), *(self._as_told(victim) for victim in self.chosen.values() if not victim.workers)]
         if not any(each.reclaimed_for for each in told):

@@ -1,16 +1,16 @@
-"""Whose turn is over: jobs that can resume and have run longer than most jobs here ever do.
+"""Which jobs have had their turn: jobs that can resume and have run longer than most jobs here ever do.
 
-They give way to jobs of their tier that have never run. Short jobs then start almost at once, and a long one pays for
-it with a restart now and then: it keeps what it has saved and its place in the queue.
+They give way to jobs of their tier that have never run. Short jobs then start almost at once. A long job pays for that
+with a restart now and then: it waits behind new jobs, but keeps what it has saved and the time of its submission.
 
-Where teams were declared, who has got ahead of what its team's weight makes it due is asked first: it can wait and
-still finish in fair time. Next come those that are behind already, as far as their patience goes, and only then
-anybody who has never been kept waiting at all. Where several have to leave the cheapest do, and one of the last counts
-as many others.
+Where teams were declared, jobs that are ahead of what their team's weight makes them due are preempted first: they can
+wait and still finish in fair time. Next come jobs that are already behind, as long as they have not starved, and only
+then jobs that are neither. Where several have to leave, the cheapest do, and a job that is neither ahead nor behind
+counts as `TURN_EVEN_COST` others.
 
-A job that would begin on GPUs slower than it is due asks as well, but only those who are ahead on faster ones: they
-can go on where it would have begun. A job is ahead sooner on fast GPUs, because it gets on faster than its share would
-let it.
+A job that would begin on GPUs slower than it is due preempts as well, but only jobs that are ahead on faster GPUs and
+can continue on slower ones. A job gets ahead sooner on fast GPUs, because there it runs faster than its share would let
+it.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,7 @@ from muster.model.plan import Why
 
 
 class Turns:
-    """Who has had his turn in this cycle, by tier, in the order in which they are asked."""
+    """The jobs whose turn is over in this cycle, by tier, in the order in which they are preempted."""
 
     def __init__(self, draft: PlanDraft) -> None:
         self._draft = draft
@@ -38,20 +38,19 @@ class Turns:
 
     @property
     def anybody(self) -> bool:
-        """False when nobody's turn was over when this was first asked."""
+        """False when no job's turn was over when this was first asked."""
         if self._over is None:
             self._over = self._find()
         return bool(self._over)
 
     def over(self, tier: int, *, starved: bool) -> list[JobId]:
-        """Jobs of a tier whose turn is over and who may be asked to leave, those that have starved apart."""
+        """Jobs of a tier whose turn is over and that may be told to leave: either the starved ones or the others."""
         return self._over.get((tier, starved), []) if self.anybody and self._over is not None else []
 
     def ahead(self, tier: int) -> list[JobId]:
-        """Those that may leave their GPUs to a job that would begin on slower ones.
+        """Jobs that may leave their GPUs to a job that would begin on slower ones.
 
-        They have not starved, are ahead of what they are due, could go on on slower ones, and have been where they are
-        for long.
+        They have not starved, are ahead of their fair share, could continue on slower GPUs, and are settled.
         """
         jobs = self.over(tier, starved=False)
         ahead = jobs[: bisect_right(jobs, AHEAD, key=lambda job_id: self._standings[job_id])]
@@ -61,12 +60,12 @@ class Turns:
         ]
 
     def victim(self, job_id: JobId) -> Victim:
-        """One whose turn is over as a victim; who was never kept waiting costs more than any few others."""
+        """A job whose turn is over as a victim. One that is neither ahead nor behind costs more than any few others."""
         victim = victim_of(self._draft, self._draft.snapshot.running[job_id], Why.TURN)
         return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standings[job_id] == EVEN else victim
 
     def on_type(self, jobs: list[JobId], gpu_type: GpuType | None) -> list[JobId]:
-        """Those of some jobs that have GPUs of a type; all of them where there is only one."""
+        """The jobs that have GPUs of a type; all of them where there is only one type."""
         setting, footprints = self._draft.setting, self._draft.snapshot.footprints
         if gpu_type is None or len(setting.gpu_types) == 1:
             return jobs
@@ -74,7 +73,7 @@ class Turns:
         return [job for job in jobs if any(nodes[use.node].gpu_type == gpu_type for use in footprints[job])]
 
     def leave(self, job_id: JobId) -> None:
-        """A job was told to leave: it cannot be asked again."""
+        """A job was told to leave or to shrink: it cannot be told again."""
         for jobs in (self._over or {}).values():
             if job_id in jobs:
                 jobs.remove(job_id)
@@ -86,12 +85,12 @@ class Turns:
         found: dict[tuple[int, bool], list[tuple[int, int, JobId]]] = {}
         last_ms = draft.now_ms - snapshot.turn_ms
         for began_ms, job_id in snapshot.turns:
-            if began_ms > last_ms:  # They are in this order: the turns of all others are not over.
+            if began_ms > last_ms:  # Sorted by this time: no later job has had its turn.
                 break
             job = snapshot.running[job_id]
             if may_be_stopped(draft, job):
                 self._standings[job_id] = stands = fair_position(draft, job)
-                # Who had most GPU time is asked first among those who stand alike.
+                # Among jobs in the same position, the one with the most GPU time comes first.
                 order = (stands, (began_ms - draft.now_ms) * job.spec.gang_gpu_milli, job_id)
                 found.setdefault((draft.setting.tier_rank[job.spec.tier], job.starved), []).append(order)
         return {whom: [job_id for _, _, job_id in sorted(orders)] for whom, orders in found.items()}
@@ -106,7 +105,7 @@ def one_makes_room(
     widest: int,
     allowance: Allowance,
 ) -> Sacrifice | None:
-    """The first of these jobs who makes room for a gang by leaving alone; None when nobody does."""
+    """The first of these jobs that alone makes room for a gang of one worker; None when there is no such job."""
     if len(gang.parts) > 1 or gang.parts[0].workers > 1:
         return None
     ask = choice.asks[0]

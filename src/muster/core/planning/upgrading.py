@@ -1,11 +1,12 @@
 """Moving jobs that can resume to a faster GPU type that has come free.
 
-Where nobody waits everybody may move. Who is late by what its team is due comes before jobs of its tier that gave way.
+When no job waits, every job may move. A job that is late by what its team is due may also move before background jobs
+of its tier start.
 
-A job that came when only slow GPUs were free would stay on them for the rest of its days. How long that will be nobody
-knows: it is taken to have as much before it as it has behind it, and moves if that would then save more than the move
-costs by the factor that holds for all moves. It only ever moves to faster GPUs. Who has to leave these to a job that
-comes (changing_places.py) is asked ever more rarely, so nobody moves to and fro for ever.
+A job that came when only slow GPUs were free would otherwise stay on them to its end. When it ends is not known: it is
+assumed to run for as long again as it has run, but not beyond its limit. It moves if that saves more than the move
+costs, by the factor that holds for all moves. It only ever moves to faster GPUs. A job that has to leave these to a new
+job (gpu_swaps.py) is preempted ever more rarely, so no job moves to and fro for ever.
 """
 
 from muster.core.cluster.footprint import gpu_milli_of
@@ -24,18 +25,19 @@ from muster.model.resources import GPU_MILLI
 
 
 def upgrade(draft: PlanDraft) -> None:
-    """Move who is latest first, each to the fastest type that has room and pays.
+    """Move jobs, the most delayed first, each to the fastest type that has room and pays.
 
-    Nobody moves while somebody waits, or while those who moved last are on their way.
+    No job moves while another waits, or while the jobs that moved last are on their way.
     """
     if draft.snapshot.paces.slow and not draft.blocked and not draft.promises:
         _move_some(draft, _slow(draft))
 
 
 def upgrade_late(draft: PlanDraft, tier: int) -> None:
-    """Move those of a tier and above who are late, before others of it who gave way get the GPUs.
+    """Move late jobs of a tier and above, before background jobs of the tier get the GPUs.
 
-    Those were to wait a while, and find the slow GPUs good enough.
+    Background jobs were to wait a while anyway, and slow GPUs are good enough for them. No job moves once any job is
+    blocked.
     """
     if draft.snapshot.paces.slow and not draft.blocked:
         ranks = draft.setting.tier_rank
@@ -44,7 +46,7 @@ def upgrade_late(draft: PlanDraft, tier: int) -> None:
 
 
 def _move_some(draft: PlanDraft, jobs: list[tuple[RunningJob, Pace]]) -> None:
-    """Move as many as may be on their way at a time."""
+    """Move jobs until as many are on their way as may be at one time."""
     left = UPGRADES_PER_CYCLE - sum(job_id in draft.snapshot.running for job_id in draft.promises)
     for job, pace in jobs:
         if left <= 0:
@@ -55,7 +57,7 @@ def _move_some(draft: PlanDraft, jobs: list[tuple[RunningJob, Pace]]) -> None:
 def _slow(draft: PlanDraft) -> list[tuple[RunningJob, Pace]]:
     """Jobs that may find faster GPUs and can be told to leave without losing all they did.
 
-    Those come first that are latest by what they are due, then those that have run longest.
+    The job that is most delayed by what it is due comes first, then the one that has run longest.
     """
     running, slow, free = draft.snapshot.running, draft.snapshot.paces.slow, draft.horizons.closed
     found = [
@@ -69,7 +71,7 @@ def _slow(draft: PlanDraft) -> list[tuple[RunningJob, Pace]]:
 
 
 def _move(draft: PlanDraft, job: RunningJob, pace: Pace) -> bool:
-    """Tell the job to leave for itself and promise it its new place; false when there is none, or none that pays."""
+    """Evict the job for itself and promise it its new place; false when there is none, or none that pays."""
     spec, setting = job.spec, draft.setting
     if may_take_from(draft, spec.team) <= 0 or draft.ledger.is_over_limit(spec.team):
         return False
@@ -98,7 +100,7 @@ def _seats(draft: PlanDraft, victim: Victim, pace: Pace, choice: Choice) -> Seat
 
 
 def next_upgrades(draft: PlanDraft) -> list[int]:
-    """When each job on slow GPUs will have run long enough to move, were it to save itself just then."""
+    """When each job on slow GPUs will have run long enough to move, if it saves itself just then."""
     return [
         _may_pay_ms(draft, draft.snapshot.running[job_id], pace) for job_id, pace in draft.snapshot.paces.slow.items()
     ]

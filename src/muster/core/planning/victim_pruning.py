@@ -1,7 +1,7 @@
-"""A second look at all victims of a cycle: who need not leave after all may stay.
+"""A second look at all victims of a cycle: jobs that need not leave after all may stay.
 
-A later preemptor's victims may have made an earlier one's superfluous, and a gang that accepts several GPU types may
-need fewer victims in another way than the one that was found first.
+The victims of a later preemptor may have made those of an earlier one superfluous. A gang that accepts several GPU
+types may need fewer victims with another choice than with the one that was found first.
 """
 
 from typing import NamedTuple
@@ -20,17 +20,17 @@ from muster.model.plan import Basis, Why
 
 
 class _Asked(NamedTuple):
-    """Somebody who is told to leave, or to give up some workers, for a job."""
+    """A job that is told to leave, or to give up some workers, for another job."""
 
     lost_gpu_ms: int
     job: JobId
     for_job: JobId
     workers: Placement = ()
-    """The workers that are given up; empty when the whole job leaves."""
+    """The workers that are given up. Empty when the whole job leaves."""
 
 
 def prune_victims(draft: PlanDraft, preemption: Preemption) -> None:
-    """Let everybody stay who is asked in vain, the dearest first, until nobody is or enough was tried."""
+    """Let victims stay that are not needed, those that lose most first, until all are needed or enough was tried."""
     tries = PRUNING_TRIES
     spared = _may_be_superfluous(draft)
     while spared:
@@ -43,14 +43,14 @@ def prune_victims(draft: PlanDraft, preemption: Preemption) -> None:
 
 
 def _may_be_superfluous(draft: PlanDraft) -> bool:
-    """False for what a single search has found: it spared all whom it could, in the one way that there is."""
+    """False for the result of one search with a single choice: the search has already pruned what it could."""
     preemptors = {asked.for_job: None for asked in _all_asked(draft)}
     choices = [draft.snapshot.queue.class_of[job_id].gang.choices for job_id in preemptors if job_id in draft.promises]
     return len(preemptors) > 1 or any(len(ways) > 1 for ways in choices)
 
 
 def _all_asked(draft: PlanDraft) -> list[_Asked]:
-    """Everybody who leaves or shrinks for another job in this plan, who loses most first."""
+    """All jobs that leave or shrink for another job in this plan, those that lose most first."""
     found = [
         _Asked(eviction.lost_gpu_ms, job_id, eviction.for_job)
         for job_id, eviction in draft.evictions.items()
@@ -72,7 +72,7 @@ def _group_size(draft: PlanDraft, job_id: JobId) -> int:
 
 
 def _try_to_prune(draft: PlanDraft, preemption: Preemption, asked: _Asked) -> bool:
-    """Seat the preemptor without that victim, alone or with the others who count on its GPUs; or change nothing."""
+    """Seat the preemptor without that victim, alone or with others that count on its GPUs; or change nothing."""
     promise = draft.promises.get(asked.for_job)
     if promise is None or not _is_preemptors(draft, promise) or not _is_still_asked(draft, asked):
         return False
@@ -94,17 +94,17 @@ def _try_to_prune(draft: PlanDraft, preemption: Preemption, asked: _Asked) -> bo
 
 
 def _is_still_asked(draft: PlanDraft, asked: _Asked) -> bool:
-    """False once the same job was spared in another way."""
+    """False once the same job was allowed to stay in another way."""
     return asked.job in (draft.resizes if asked.workers else draft.evictions)
 
 
 def _is_preemptors(draft: PlanDraft, promise: PlannedPromise) -> bool:
-    """True for a promise made to a preemptor: while nobody has left for it, it may still sit somewhere else."""
+    """True for a promise made to a preemptor: while no job has left for it, it may still sit somewhere else."""
     return promise.terms.basis is Basis.DEPARTURES and promise.terms.job in draft.snapshot.queue.class_of
 
 
 def _would_stay(draft: PlanDraft, asked: _Asked) -> Footprint:
-    """What a victim would go on using if it were spared."""
+    """What a victim would go on using if it stayed."""
     if not asked.workers:
         return draft.snapshot.footprints[asked.job]
     return footprint_of(draft.snapshot.running[asked.job].spec, asked.workers, draft.setting.tree)
@@ -120,7 +120,8 @@ def _seat_anew(
 ) -> bool:
     """Promise the moving gangs other seats, one after another, and let the victim stay; or change nothing.
 
-    `resting` are promises that rest on limits and were made with the victim gone: they have to be made again.
+    `resting` are this cycle's other promises on the victim's nodes. They were made with the victim gone and have to
+    be made again.
     """
     if not _could_sit(draft, preemption, stays, moving, resting):
         return False
@@ -147,7 +148,7 @@ def _seat_anew(
         draft.pardon(asked.job)
     preemption.forget_leavers()
     for other in moving:
-        # With the victim staying there may be nobody to wait for any more.
+        # With the victim staying there may be no job to wait for any more.
         anew = draft.retract(other.terms.job)
         _promise_again(draft, other, anew.choice, Seating(anew.terms.workers, anew.footprint))
     preemption.unpromised += [other.terms.job for other in resting]
@@ -161,7 +162,7 @@ def _could_sit(
     moving: list[PlannedPromise],
     resting: list[PlannedPromise],
 ) -> bool:
-    """False when one of the gangs has no room even by itself: most tries end here, before any promise is touched."""
+    """False when one of the gangs has no room even alone. Most tries end here, before any promise is touched."""
     scratch = preemption.departed()
     mark = scratch.mark()
     for other in (*moving, *resting):
@@ -196,7 +197,7 @@ def _promise_again(draft: PlanDraft, promise: PlannedPromise, choice: Choice, se
 def _seat_beside(
     draft: PlanDraft, preemption: Preemption, asked: _Asked, stays: Footprint, promise: PlannedPromise
 ) -> tuple[Choice, Seating] | None:
-    """Seats for a gang whose promise was taken back while somebody stays who was to leave."""
+    """Seats for a gang whose promise was taken back, while a job stays that was to leave."""
     scratch = preemption.departed()
     if _in_the_way(draft, scratch, stays):
         return None
@@ -208,7 +209,7 @@ def _seat_beside(
 
 
 def _in_the_way(draft: PlanDraft, scratch: Capacity, stays: Footprint) -> bool:
-    """True when somebody else was promised what would not come free."""
+    """True when another job was promised what would not come free."""
     return any(
         any(promise.terms.basis is Basis.DEPARTURES for _, (promise, _) in draft.promised_on(use.node))
         and not scratch.holds((use,))
@@ -219,7 +220,7 @@ def _in_the_way(draft: PlanDraft, scratch: Capacity, stays: Footprint) -> bool:
 def _seat_somehow(
     draft: PlanDraft, preemption: Preemption, asked: _Asked, scratch: Capacity, promise: PlannedPromise
 ) -> tuple[Choice, Seating] | None:
-    """Seats in the way that was promised, or in another."""
+    """Seats with the choice that was promised, or with another."""
     job_id = promise.terms.job
     group, job = draft.snapshot.queue.class_of[job_id], draft.snapshot.queue.jobs[job_id]
     widest = draft.widest(group.gang, job.spec, job.submitted_ms)
@@ -230,7 +231,7 @@ def _seat_somehow(
     )
     for choice in dict.fromkeys((promise.choice, *group.gang.choices)):
         if reclaims and choice.demand != promise.choice.demand:
-            # Its team took back GPUs of a type: it may not be owed as many of another.
+            # Its team took back GPUs of one type. It may not be guaranteed as many of another.
             continue
         if _is_slower(preemption, choice, promise):
             continue
@@ -242,5 +243,5 @@ def _seat_somehow(
 
 
 def _is_slower(preemption: Preemption, choice: Choice, promise: PlannedPromise) -> bool:
-    """True for a way to serve a gang that it changes places to avoid."""
+    """True for a choice that is slower than the one the gang was promised in a GPU swap."""
     return promise.terms.job in preemption.changing and choice.speed_milli < promise.choice.speed_milli

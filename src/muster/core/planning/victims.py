@@ -1,11 +1,12 @@
-"""Who could leave, and what that would cost.
+"""Which jobs could leave, and what that would cost.
 
 The cost of stopping a job is the GPU time since its last checkpoint plus a restart. A job that never reported a
-checkpoint costs at most the median of those that did, so that hiding checkpoints protects nobody.
+checkpoint costs at most the median of those that did, so that hiding checkpoints protects no job.
 
-A guarantee comes before a tier. Judged where the branches of the team tree part, a team that borrows stops nobody whose
-team is inside its guarantee, and what a team borrows it gives back to one inside its guarantee, in the last resort also
-from a higher tier and from jobs that are not preemptible.
+A guarantee comes before a tier, where tiers are bound to teams (`Ledger.shelters`). Teams are compared where their
+branches of the team tree part. A team that borrows stops no job whose team is inside its guarantee. What a team borrows
+it gives back to a team inside its guarantee, in the last resort also from a higher tier and from jobs that are not
+preemptible.
 """
 
 from statistics import median_high, median_low
@@ -44,12 +45,12 @@ def _lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
 
 
 class PlannedDeparture(NamedTuple):
-    """Somebody whom this plan tells to leave."""
+    """A job that this plan tells to leave."""
 
     team: TeamPath
     demand: Demand
     reclaimed_for: TeamPath | None
-    """Set when he may be stopped by this team only because his own borrows."""
+    """Set when this team may stop the job only because the job's own team borrows."""
 
 
 Lent = tuple[tuple[TeamPath, Demand], ...]
@@ -57,14 +58,14 @@ Lent = tuple[tuple[TeamPath, Demand], ...]
 
 
 class Claim(NamedTuple):
-    """How a team stands to the groups of jobs that run, by the guarantees of both."""
+    """Which groups of running jobs a team may stop or has to spare, by the guarantees of both."""
 
     borrowers: Lent = ()
-    """They use what the team may take back, and are preemptible."""
+    """Groups that use what the team may take back, and are preemptible."""
     firm: Lent = ()
-    """They use it as well, and are not preemptible: asked when nothing else is enough."""
+    """Groups that use it as well, and are not preemptible: stopped when nothing else is enough."""
     sheltered: Lent = ()
-    """They are inside their guarantee and the team is not inside its own: its tier does not stop them."""
+    """Groups inside their guarantee, while the team is not inside its own: its tier does not stop them."""
 
 
 def _by_id(job: RunningJob) -> JobId:
@@ -72,7 +73,7 @@ def _by_id(job: RunningJob) -> JobId:
 
 
 def may_be_stopped(draft: PlanDraft, job: RunningJob) -> bool:
-    """True when a job is not protected: by its file, its tier, its minimum run time, or because it is leaving."""
+    """True when a job is not protected by its file, tier or minimum run time, and not leaving or shrinking already."""
     return _is_preemptible(draft, job) and _has_had_its_time(draft, job)
 
 
@@ -106,7 +107,7 @@ def may_take_from(draft: PlanDraft, team: TeamPath) -> int:
 
 
 def told_to_leave(draft: PlanDraft) -> list[PlannedDeparture]:
-    """Everybody whom this plan tells to leave, in the order in which they were told."""
+    """All jobs that this plan tells to leave, in the order in which they were told."""
     found: list[PlannedDeparture] = []
     for job_id, eviction in draft.evictions.items():
         lender = draft.snapshot.queue.jobs[eviction.for_job].spec.team if job_id in draft.borrowers else None
@@ -155,9 +156,9 @@ class Roster:
         return [victim for victim in lower if group_of(victim) not in sheltered] if sheltered else lower
 
     def claim(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Claim:
-        """How a team stands to everybody who runs.
+        """The claim of a team on all running jobs.
 
-        `entitled` are the team and those above it that would stay inside their guarantee.
+        `entitled` are the team and the teams above it that would stay inside their guarantee.
         """
         ledger = self._draft.projected
         borrowers: list[tuple[TeamPath, Demand]] = []
@@ -189,13 +190,13 @@ class Roster:
         return {job.id: self._capped(victim_of(draft, job, Why.RECLAIM)) for job in firm}
 
     def _groups(self) -> dict[tuple[TeamPath, Demand], list[JobId]]:
-        """The jobs on the roster by team and the GPU types they use; what is borrowed is judged by these alone."""
+        """The jobs on the roster by team and the GPU types they use. These alone decide what is borrowed."""
         if self._by_team is None:
             self._by_team = _grouped(self.jobs)
         return self._by_team
 
     def others(self, tier: int, claim: Claim, lower: list[Victim], *, insists: bool) -> list[Victim]:
-        """Whom a claim adds to those of lower tiers; with `insists` also those whom nobody else could stop."""
+        """What a claim adds to the victims of lower tiers. With `insists` also jobs that no other right could stop."""
         known = {victim.job.id: None for victim in lower}
         borrowers = [victim for victim in self._borrowers(tier, claim.borrowers) if victim.job.id not in known]
         return borrowers + self._last_resort(tier, claim) if insists else borrowers
@@ -211,9 +212,9 @@ class Roster:
         ]
 
     def _last_resort(self, tier: int, claim: Claim) -> list[Victim]:
-        """Those who borrow in a higher tier, and after them those who are not preemptible, each from the lowest tier.
+        """Borrowers in a higher tier, and after them borrowers that are not preemptible, each from the lowest tier up.
 
-        The order is one of price: whoever comes later in it costs more than all before together.
+        Prices make the order: a step up adds `LAST_RESORT_COST`, more than all jobs of a cluster could lose together.
         """
         groups, firm, tiers = self._groups(), self._firm or {}, len(self._rank)
         willing = [self.jobs[job_id] for group in claim.borrowers for job_id in groups[group] if job_id in self.jobs]
@@ -230,7 +231,7 @@ class Roster:
 
 
 def group_of(victim: Victim) -> tuple[TeamPath, Demand]:
-    """What decides, together with the guarantees, whether a job counts as borrowed: its team and its GPU types."""
+    """What decides, together with the guarantees, whether a job counts as borrowing: its team and its GPU types."""
     return victim.job.spec.team, tuple((gpu_type, 1) for gpu_type, milli in victim.demand if milli)
 
 
@@ -242,20 +243,20 @@ def _grouped(victims: dict[JobId, Victim]) -> dict[tuple[TeamPath, Demand], list
 
 
 def leavers(draft: PlanDraft) -> list[Victim]:
-    """Jobs that were told to leave before; what they free is spoken for only as far as it was promised."""
+    """Jobs that were told to leave, before or in this plan. What they free is taken only as far as it was promised."""
     return [as_leaver(draft, job_id) for job_id in (*draft.snapshot.departing, *draft.leaving)]
 
 
 def as_leaver(draft: PlanDraft, job_id: JobId) -> Victim:
-    """A running job that leaves anyway, so that asking it costs nothing."""
+    """A running job that leaves anyway, so it costs nothing as a victim."""
     snapshot = draft.snapshot
     return Victim(snapshot.running[job_id], Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id])
 
 
 def shrinkable(draft: PlanDraft) -> list[Victim]:
-    """What running elastic jobs have beyond their minimum: it goes to whoever needs it to run at all.
+    """What running elastic jobs have beyond their minimum: it goes to gangs that need it to run at all.
 
-    Each worker (or tensor-parallel group of workers) is offered by itself, so that no more is taken than is needed;
+    Each worker (or tensor-parallel group of workers) is offered by itself, so that no more is taken than is needed.
     `spare_workers` says how many of them may go.
     """
     found: list[Victim] = []
@@ -281,7 +282,7 @@ def spare_workers(job: RunningJob) -> int:
 
 
 def workers_of(draft: PlanDraft, job: RunningJob, workers: Placement) -> Victim:
-    """The offer of some workers of an elastic job."""
+    """Some workers of an elastic job as a victim."""
     tree = draft.setting.tree
     demand = demand_of_running(job.spec, workers, tree)
     cost = draft.policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI

@@ -11,9 +11,9 @@ from muster.model.limits import NEXT_CYCLE_MS
 def wake_ms(draft: PlanDraft) -> int | None:
     """When time alone may change the decision.
 
-    A promised start, a soft wish that relaxes, a job that begins to starve, a rate limit that ends, and a job that has
-    had its minimum run time: from then on it may be told to leave while somebody waits, or else grow or move to faster
-    GPUs.
+    That is at a promised start, when a soft topology preference relaxes, when a job begins to starve, when a turn or a
+    rate limit ends, and when a job has had its minimum run time. From then on that job may be told to leave while
+    another waits, or else grow or move to faster GPUs. It is also soon after a cycle that left something undone.
     """
     times = [*promised_starts(draft), *wishes_relax(draft)]
     someone_waits = bool(draft.blocked or draft.promises)
@@ -31,7 +31,7 @@ def wake_ms(draft: PlanDraft) -> int | None:
 
 
 def first_to_come(draft: PlanDraft, times_ms: Iterable[int]) -> int | None:
-    """The first of these times that is not past."""
+    """The first of these times that is in the future."""
     return min((at_ms for at_ms in times_ms if at_ms > draft.now_ms), default=None)
 
 
@@ -41,14 +41,14 @@ def promised_starts(draft: PlanDraft) -> list[int]:
 
 
 def wishes_relax(draft: PlanDraft) -> list[int]:
-    """When waiting jobs with a soft wish may spread further."""
+    """When waiting jobs with a soft topology preference may spread further."""
     queue = draft.snapshot.queue
     jobs = [queue.jobs[job_id] for group in queue.relaxing.values() for job_id in group.ids]
     return [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
 
 
 def _next_to_be_asked(draft: PlanDraft) -> list[int]:
-    """When the next running job may be told to leave, move or grow; nothing where nobody who waits may ask for it."""
+    """When the next running job may be told to leave, move or grow; empty when no waiting job may ask for it."""
     snapshot, begun = draft.snapshot, draft.begun
     if not draft.policy.moves_jobs:
         return []
