@@ -1,7 +1,7 @@
 """`muster`: the commands and what their exit codes mean.
 
 0 done · 1 the job failed · 2 wrong use or invalid file · 3 refused · 4 not found · 5 cannot reach the server ·
-6 timed out or cancelled. Whatever Muster raises on purpose becomes a message on stderr and one of these.
+6 timed out or cancelled. An error that Muster raises on purpose becomes a message on stderr and one of these codes.
 """
 
 import io
@@ -44,7 +44,7 @@ class Commands(TyperGroup):
     """Turns errors into messages and exit codes, for every command alike."""
 
     def make_context(self, *words: Any, **settings: Any) -> Any:
-        """Read the command line; `--help` and `--version` are answered here."""
+        """Read the command line. `--help` and `--version` are answered here."""
         try:
             return super().make_context(*words, **settings)
         except BrokenPipeError:
@@ -58,14 +58,14 @@ class Commands(TyperGroup):
         return found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write what there is to choose from."""
+        """Write the list of commands and options."""
         _show_no_values(self, ctx)
         super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a traceback means a bug, never wrong input.
+        """Run the command. A traceback means a bug, never wrong input.
 
-        The context is typer's own or click's, depending on the version of typer.
+        The context is a class of typer or of click, depending on the version of typer.
         """
         try:
             return super().invoke(ctx)
@@ -109,7 +109,7 @@ app.add_typer(token, rich_help_panel="Server and access")
 
 
 def _show_no_values(command: Any, ctx: Any) -> None:
-    """Keep help from asking for a value behind an option that takes none."""
+    """Keep the help from showing a value for options that take none."""
     for each in (command, *getattr(command, "commands", {}).values()):
         for option in () if each is None else each.get_params(ctx):
             if getattr(option, "is_flag", False) and option.metavar is None:
@@ -117,19 +117,22 @@ def _show_no_values(command: Any, ctx: Any) -> None:
 
 
 def _let_go_of_output() -> None:
-    """Whoever reads has enough, which is no failure; what is still to be written goes nowhere, without a word."""
+    """Send the rest of the output to /dev/null.
+
+    The reader closed the pipe because it had enough. That is not an error.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def _open_what_is_closed() -> None:
-    """Whoever starts the program with its output closed wants none, which is no failure either."""
+    """Open stdout and stderr on /dev/null if the caller closed them, which is not an error either."""
     for name, number in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             if nowhere != number:
-                # Under its own number, so that no file that is opened later takes it and what others print with it.
+                # Under its own number. Otherwise a file opened later would get this number and all that is printed.
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
@@ -154,11 +157,11 @@ def main() -> None:
     """Run the command line."""
     _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
-        # Names and messages may hold characters that a plain terminal cannot show; that is no reason to fail.
+        # Names and messages may hold characters that a plain terminal cannot show. That is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        # Its own name also where it is run as a module.
+        # The program is called `muster` also when it is run as a module.
         app(prog_name="muster")
     finally:
         try:

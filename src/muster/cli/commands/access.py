@@ -154,7 +154,7 @@ def revoke_token(ids: TokenIds, output: Printed = Output.TABLE) -> None:
 
 
 def _made_with(token: str, makers: dict[str, str | None]) -> list[str]:
-    """The tokens that were made with one, or with one of those."""
+    """The tokens that were made with this token, directly or through others."""
     found = [token]
     for maker in found:
         found += [each for each, made_with in makers.items() if made_with == maker]

@@ -1,4 +1,4 @@
-"""`muster audit`: who did what, and whether that was changed since."""
+"""`muster audit`: who did what, and whether the record of it was changed."""
 
 import json
 import sys

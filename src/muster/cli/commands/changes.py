@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 ENDED = "ended"
-"""The code of a conflict with the end of a job."""
+"""The code of the conflict that a job has ended."""
 
 
 def cancel(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
@@ -70,7 +70,7 @@ def update(
 
 
 def _unless_ended(change: "Callable[[str], Job]") -> "Callable[[str], Job]":
-    """A change that means nothing to a job that has ended, which is then said."""
+    """The change, with a `Conflict` for a job that has ended and so cannot be changed."""
 
     def changed(job: str) -> "Job":
         try:
@@ -87,7 +87,7 @@ def _unless_ended(change: "Callable[[str], Job]") -> "Callable[[str], Job]":
 
 
 def _change_all(jobs: Iterable[str], change: "Callable[[str], Job]", output: Output, *, quiet: bool) -> None:
-    """Change one after another; one that cannot be changed does not keep the others from it."""
+    """Change one job after another. A job that cannot be changed does not stop the others."""
     changed: list[Job] = []
     failed: list[MusterError] = []
     for job in dict.fromkeys(jobs):

@@ -39,7 +39,7 @@ def export(file: Target = "-", output: Printed = Output.TABLE) -> None:
 
 
 def _write_out(pieces: Iterable[bytes]) -> None:
-    """The trace on standard output: byte for byte, except on a terminal, which would obey some."""
+    """Write the trace to standard output, byte for byte. On a terminal, control characters are escaped."""
     from muster.cli.following.log_printers import Escaper
 
     escaper = Escaper() if is_terminal() else None

@@ -1,4 +1,4 @@
-"""Job files -> what is sent: checked here, with what the command line changes and what only this machine knows."""
+"""Job files -> what is sent: checked, with changes from the command line and with what only this machine knows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from muster.model.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """What the command line says instead of the file; None leaves it to the file."""
+    """What the command line says instead of the file. None leaves it to the file."""
 
     name: str | None = None
     team: str | None = None
@@ -32,7 +32,7 @@ class ReadJob:
     file: str
     document: dict[str, Any]
     held: bool = False
-    """The file itself asks that it not start."""
+    """True when the file itself asks that the job not start."""
     notes: tuple[str, ...] = ()
     """What in the file is not part of the job, and what happens instead."""
 
@@ -63,10 +63,10 @@ def _read_file(file: str, changes: Overrides) -> ReadJob:
 
 
 def _read_script(file: str, changes: Overrides, tiers: Mapping[str, str]) -> ReadJob:
-    """The job that a batch script describes; what could not be taken over is kept as notes."""
+    """The job that a batch script describes. What could not be taken over is kept as notes."""
     name, text = read_text(file)
     script = import_sbatch(text, file=name, tiers=tiers)
-    if "workdir" in script.job:  # A script may name its folder as seen from here; a job file may not.
+    if "workdir" in script.job:  # A script may name its folder relative to this one. A job file may not.
         script.job["workdir"] = str(Path(present_folder(), script.job["workdir"]))
     try:
         document = completed(changed(script.document, changes))
@@ -77,7 +77,7 @@ def _read_script(file: str, changes: Overrides, tiers: Mapping[str, str]) -> Rea
 
 
 def changed(document: Document, changes: Overrides) -> Document:
-    """The document with what the command line says instead. What is no mapping is left for the reader to refuse."""
+    """The document with the changes from the command line. The reader will refuse a document that is no mapping."""
     if not isinstance(document.value, dict):
         return document
     value = dict(document.value)

@@ -13,11 +13,11 @@ from muster.cli.terminal.screen import show as show_text
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 
-# What draws answers imports them, and with them the client: done when a command runs, so that all start fast.
+# Drawing imports the answers, and with them the client. It is imported in the commands, so that all start fast.
 # ruff: noqa: PLC0415
 
 LISTED = 200
-"""More than anybody reads on a screen; `--limit` asks for more."""
+"""More than a person reads on a screen. `--limit` asks for more."""
 
 States = Annotated[
     list[str] | None,

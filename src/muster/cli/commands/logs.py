@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 LINE_BYTES = 512
-"""A guess: how far from the end the last lines are looked for at first, times their number."""
+"""A guess: to find the last N lines, the first search goes back N times this."""
 FURTHER = 8
-"""Where lines are longer than that, so many times further back each time."""
+"""If lines are longer than that, each search goes back this many times as far."""
 TAIL_BYTES = 8 << 20
-"""Lines that are still not whole here are a stream of something else, and nobody reads them on a screen."""
+"""How far back the search goes at most. Longer lines are not text that a person reads on a screen."""
 
 Ranks = Annotated[str, typer.Option("-r", "--rank", metavar="RANK", help="Of which worker: 0, 1,3, 0-7 or all.")]
 Lines = Annotated[int | None, typer.Option("-n", "--tail", min=1, metavar="N", help="Only the last N lines.")]
@@ -58,7 +58,7 @@ def logs(
 
 
 def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
-    """The ranks that were asked for; `all` needs to know how many workers there are."""
+    """The ranks that were asked for. For `all` the job says how many workers there are."""
     if text == "all":
         return _all_ranks(client.job(job))
     from muster.formats.text.ranges import array_spec
@@ -71,7 +71,7 @@ def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
 
 
 def _all_ranks(job: "Job") -> Sequence[int]:
-    """The ranks of a job's workers; of one that does not run, those that its file asks for."""
+    """The ranks of a job's workers. For a job that does not run, the ranks that its file asks for."""
     from muster.formats.text.ranges import worker_range
 
     if job.workers:
@@ -97,11 +97,11 @@ def _pieces(client: "Client", job: str, rank: int, attempt: int | None, tail: in
     except NotFound:
         if rank == 0:
             raise
-        return []  # Of several workers not each has a log: elastic ones may never have run.
+        return []  # Some workers may have no log: elastic workers may never have run.
 
 
 def _tail(client: "Client", job: str, rank: int, attempt: int | None, lines: int) -> "Sequence[Log]":
-    """The last lines, each of them whole: looked for further and further back, within reason."""
+    """The last lines, each of them whole. The search goes further and further back, up to a limit."""
     reach, most = lines * LINE_BYTES, max(TAIL_BYTES, lines * LINE_BYTES)
     while True:
         found = list(client.logs(job, rank, attempt=attempt, offset=-reach))

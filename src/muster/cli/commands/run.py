@@ -81,7 +81,7 @@ def run(
 
 
 def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:
-    """Follow a job to its end, and cancel it when whoever watches leaves."""
+    """Follow a job to its end, and cancel it when the user leaves."""
     from muster.cli.commands.submit import tell_end
 
     try:
@@ -112,7 +112,7 @@ def _attached(client: "Client", job: "Job") -> "Job":
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """A terminal that is closed, or a pipeline that is stopped, means the same as Ctrl-C."""
+    """Treat a closed terminal and a stopped pipeline like Ctrl-C."""
 
     def leave(*_: object) -> None:
         raise KeyboardInterrupt
@@ -126,7 +126,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _checked(job: dict[str, Any]) -> dict[str, Any]:
-    """The job as it is sent, or what is wrong with it in the words of the options."""
+    """The job as it is sent. An error names the options that are wrong."""
     from muster.client.job_source import completed
     from muster.formats.text.document import Document, InvalidDocument
 

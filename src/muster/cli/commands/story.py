@@ -30,7 +30,7 @@ def story(job: JobId, output: Printed = Output.TABLE) -> None:
 
 
 def story_text(story: "Story", console: "Console", present: "datetime") -> "RenderableType":
-    """The job and its state, and a line for each thing that happened to it: when, and how long after the one before."""
+    """The job and its state, and a line for each thing that happened: when, and how long after the previous one."""
     from rich.console import Group
     from rich.table import Table
 

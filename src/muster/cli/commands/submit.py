@@ -97,7 +97,7 @@ def _check_use(files: Sequence[str], *, follow: bool, key: str | None) -> None:
 
 
 def _submitted(client: "Client", jobs: "Sequence[ReadJob]", *, held: bool, key: str | None) -> "list[Job]":
-    """All jobs, one after another; when one is refused, those before it stay and are named."""
+    """Submit all jobs, one after another. When one fails, the jobs before it stay and are named."""
     done: list[Job] = []
     for job in jobs:
         try:
@@ -112,12 +112,12 @@ def _submitted(client: "Client", jobs: "Sequence[ReadJob]", *, held: bool, key: 
 
 
 def _in_file(file: str, problem: str) -> str:
-    """What the server said about one of several files, which it knows only as a job."""
+    """What the server said about one of several files, with the file in place of `job`."""
     return "\n".join(f"{file}: {line.removeprefix('job: ')}" for line in problem.splitlines())
 
 
 def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> None:
-    """Say under which ids jobs were taken."""
+    """Print the submitted jobs with their ids."""
     if output is Output.JSON:
         documents = [job.document for job in jobs]
         show_json(documents[0] if len(documents) == 1 else documents)
@@ -131,7 +131,7 @@ def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> N
 
 
 def _dry_run(client: "Client", job: "ReadJob", *, held: bool) -> "DryRun | Refused":
-    """What would become of a job; being refused is an answer too."""
+    """What would happen to a job. A refusal is an answer too."""
     try:
         return client.submit(job.document, held=held or job.held, dry_run=True)
     except Refused as error:
@@ -186,7 +186,7 @@ def _wait(client: "Client", jobs: "Sequence[Job]", output: Output, *, quiet: boo
 
 
 def _follow(client: "Client", job: "Job", output: Output, *, quiet: bool) -> None:
-    """Show the output of a job; one that has none of its own, such as an array, is waited for."""
+    """Show the output of a job. An array has no output of its own, so it is only waited for."""
     from muster.cli.following.following import follow_job, leaving
     from muster.cli.following.log_printers import JsonPrinter, RawPrinter
     from muster.cli.terminal.exits import exit_of_state

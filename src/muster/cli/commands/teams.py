@@ -1,4 +1,4 @@
-"""`muster teams` and `muster quota`: who may use how much, and does."""
+"""`muster teams` and `muster quota`: how much each team may use, and how much it uses."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -98,14 +98,14 @@ def remove_quota(team: TeamPath, output: Printed = Output.TABLE) -> None:
 
 
 def _bounds(tiers: str | None, max_priority: int | None, allow_unpreemptible: bool | None) -> dict[str, Any]:
-    """What the jobs of a team may ask for, as far as something was said about it."""
+    """What the jobs of a team may ask for, as far as the options say."""
     names = None if tiers is None else [name.strip() for name in tiers.split(",") if name.strip()]
     bounds = {"tiers": names, "max_priority": max_priority, "allow_unpreemptible": allow_unpreemptible}
     return {key: value for key, value in bounds.items() if value is not None}
 
 
 def _amounts(said: Sequence[str] | None, known: dict[str, float], option: str) -> dict[str, float]:
-    """What was said, over what is known; `none` alone takes everything away, `h100=none` one type."""
+    """The known amounts with the given changes. `none` alone removes all of them, `h100=none` one type."""
     if said is None:
         return known
     parts = [part for each in said for part in each.split(",") if part]

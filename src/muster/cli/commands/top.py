@@ -45,7 +45,7 @@ def top(once: Once = False, every: Every = "2s", output: Printed = Output.TABLE)
 
 
 def _live(client: "Client", pause_s: float) -> None:
-    """Draw again and again; a server that is away for a while is waited for."""
+    """Draw again and again. While the server is away, show the error above the last picture."""
     from rich.console import Group, RenderableType
     from rich.live import Live
 

@@ -1,7 +1,7 @@
 """Jobs, nodes, teams and plans for people.
 
-table wording                  tables, and how durations, moments and amounts are said
-job_list job_card reasons      many jobs, one job, and why one waits
+table wording                  tables, and how durations, moments and amounts are written
+job_list job_card reasons      many jobs, one job, and why a job waits
 node_list team_tree dashboard  machines, teams, and the cluster on one screen
 event_lines                    one event as one line
 plan_text cluster_map          a decision, and the cluster as a picture

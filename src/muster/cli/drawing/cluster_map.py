@@ -1,4 +1,4 @@
-"""The cluster as a picture: one cell for each GPU, showing what the plan makes of it."""
+"""The cluster as a picture: one cell for each GPU, which shows what the plan does with it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from muster.model.plan import Plan
 from muster.model.scenario import Scenario
 
 NODES_DRAWN = 96
-"""More would not fit on any screen; a larger cluster is summed up by its outermost domains."""
+"""More would not fit on any screen. A larger cluster is summed up by its outermost domains."""
 DOMAINS_LISTED = 64
 
 
 class MapCell(Enum):
-    """What becomes of one GPU: a sign, the same in plain ASCII, a colour, and what it means."""
+    """What happens to one GPU: a sign, the sign in plain ASCII, a colour, and the meaning."""
 
     FREE = ("·", ".", "dim", "free")
     RUNNING = ("■", "#", "blue", "running")
@@ -33,7 +33,7 @@ class MapCell(Enum):
     OUT = ("░", "-", "dim", "out")
 
     def text(self, *, plain: bool) -> Text:
-        """The sign, coloured where the terminal can."""
+        """The sign, with colour if the terminal can show it."""
         return Text(self.value[1] if plain else self.value[0], style=self.value[2])
 
     @property
@@ -49,7 +49,7 @@ class _Drawn:
     node: Node
     cells: list[MapCell]
     jobs: dict[JobId, str] = field(default_factory=dict)
-    """Each with the sign of what happens to it here, empty while it simply runs."""
+    """Each job with the sign of what happens to it here. Empty for a job that only runs."""
 
 
 def cluster_map(scenario: Scenario, plan: Plan, console: Console) -> RenderableType:
@@ -109,14 +109,14 @@ def _empty_cells(node: Node) -> list[MapCell]:
 
 
 def _mark(drawn: _Drawn, job: JobId, worker: Worker, cell: MapCell | None, *, plain: bool) -> None:
-    """Draw one worker; a promise does not hide who is still there."""
+    """Draw one worker. A promise does not hide a job that is still there."""
     for gpu in worker.gpus:
         if cell is not MapCell.HELD or drawn.cells[gpu] in (MapCell.FREE, MapCell.BAD, MapCell.OUT):
             drawn.cells[gpu] = cell or (MapCell.SHARED if worker.share_milli is not None else MapCell.RUNNING)
     if cell is None:
         drawn.jobs[job] = ""
     else:
-        # A letter needs a colon between itself and the id.
+        # An ASCII sign may be a letter, so a colon separates it from the id.
         drawn.jobs[job] = f"{cell.value[1]}:" if plain else cell.value[0]
 
 
@@ -154,7 +154,7 @@ def _legend(cells: Sequence[MapCell], *, plain: bool) -> Text:
 
 
 def _summary(drawn: Sequence[_Drawn], scenario: Scenario) -> RenderableType:
-    """One line for each outermost domain, or for each pool where there is no topology."""
+    """One line for each outermost domain, or for each pool if there is no topology."""
     levels = scenario.cluster.levels
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column(levels[0] if levels else "pool")

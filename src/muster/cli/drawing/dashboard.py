@@ -19,9 +19,9 @@ from muster.model.job import OCCUPYING_STATES
 from muster.model.node import NodeState
 
 NODES_DRAWN = 64
-"""More are summed up by pool."""
+"""More nodes are summed up by pool."""
 ROWS_MIN = 5
-"""Jobs shown of either kind, however low the window is."""
+"""How many jobs of each kind are shown, even in a low window."""
 CHROME_ROWS = 10
 """Headings and empty lines."""
 
@@ -34,12 +34,12 @@ class Glance:
     present: datetime
     nodes: Sequence[Node]
     jobs: Sequence[Job]
-    """Not more than fit on a screen; `queue` counts them all."""
+    """Not necessarily all of them. `queue` counts them all."""
     queue: Mapping[str, Any] = field(default_factory=dict)
 
 
 def frame(glance: Glance, console: Console, *, rows: int | None = None) -> RenderableType:
-    """One picture; `rows` is how high it may be."""
+    """One picture. `rows` is how high it may be."""
     running = [job for job in glance.jobs if job.state in OCCUPYING_STATES]
     waiting = [job for job in glance.jobs if job.state not in OCCUPYING_STATES and not job.is_final]
     waiting.sort(key=lambda job: job.submitted or glance.present)
@@ -110,7 +110,7 @@ def _pool(name: str, nodes: Sequence[Node], console: Console) -> Text:
 
 
 def _shared(running: int, waiting: int, rows: int | None) -> tuple[int, int]:
-    """How many of either kind are shown: half the room each, and what one does not need goes to the other."""
+    """How many jobs of each kind are shown: half the rows each. Rows that one kind does not need go to the other."""
     if rows is None or running + waiting <= rows:
         return running, waiting
     first = min(running, max(rows // 2, rows - waiting))

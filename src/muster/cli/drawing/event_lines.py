@@ -45,7 +45,7 @@ def event_line(event: Event, present: datetime) -> Text:
 
 
 def event_text(event: Event) -> str:
-    """What happened, in words; an event of a kind that is not known here says what it holds."""
+    """What happened, in words. An event of an unknown kind shows what it holds."""
     said = event.document
     by = f" by {said['by']}" if said.get("by") else ""
     match event.kind:

@@ -1,4 +1,4 @@
-"""One job in full: who, how it stands, when what happened, where its workers are, and what it runs."""
+"""One job in full: whose it is, its state, what happened when, where its workers are, and what it runs."""
 
 import io
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def job_text(spec: dict[str, object]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as such."""
+    """Writes text of several lines as a YAML block."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
@@ -126,7 +126,7 @@ def _what(job: Job, _: datetime) -> Iterator[Line]:
 
 
 def _workers(workers: tuple[Worker, ...]) -> RenderableType:
-    """Workers with neighbours of one role on one node in one line."""
+    """One line for each run of workers with the same node, role and share."""
     made = TextTable("rank", "role", "node", "GPUs")
     groups = [list(group) for _, group in groupby(workers, key=lambda each: (each.node, each.role, each.share))]
     for group in groups[:WORKERS_SHOWN]:

@@ -1,4 +1,4 @@
-"""Many jobs as a table: what each is, how it stands, and for how long."""
+"""Many jobs as a table: what each is, its state, and for how long."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,11 +15,11 @@ from muster.model.job import FINAL_STATES, Cause
 
 _TASK_ORDER = ("succeeded", "failed", "timed_out", "cancelled", "running", "starting", "checkpointing", "stopping")
 SHORT_IDS = 3
-"""Jobs named one by one where a list of them has to be short."""
+"""How many jobs a short list names."""
 
 
 def job_list(jobs: Sequence[Job], console: Console, present: datetime) -> TextTable:
-    """A line for each job, with more columns where there is room for them."""
+    """A line for each job, with more columns if there is room for them."""
     wide, plain = is_wide(console), is_plain(console)
     extra = ("tier", "user") if wide else ()
     headings = ("job", "name", "team", *extra, "state", "for", "GPUs", "details")
@@ -33,7 +33,7 @@ def job_list(jobs: Sequence[Job], console: Console, present: datetime) -> TextTa
 
 
 def time_in_state(job: Job, present: datetime) -> str:
-    """How long it has waited, has run, or ran."""
+    """How long a job has waited or run, or how long it ran before it ended."""
     if job.is_final:
         return between(job.started or job.first_started or job.submitted, job.ended or present)
     return between(job.started or job.submitted, present)
@@ -56,7 +56,7 @@ def details(job: Job) -> str:
 
 
 def outcome(job: Job) -> str:
-    """How it ended, in few words."""
+    """How a job ended, in few words."""
     code = f"exit code {job.exit_code}" if job.exit_code not in (None, 0) else ""
     because = cause_text(job.reason) if job.reason not in (None, Cause.COMPLETED, job.state) else ""
     return ", ".join(filter(None, (because, code)))
@@ -93,7 +93,7 @@ def tasks_text(tasks: dict[str, int]) -> str:
 
 
 def dependency_name(dependency: object) -> str:
-    """The id of a job that another waits for, and how it must end unless that is well."""
+    """The id of a job that another job waits for, and how it must end unless it must succeed."""
     if not isinstance(dependency, dict):
         return str(dependency)
     when = dependency.get("when", "succeeded")

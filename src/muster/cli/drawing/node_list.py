@@ -24,7 +24,7 @@ JOBS_NAMED = 6
 
 
 def node_list(nodes: Sequence[Node], console: Console) -> RenderableType:
-    """A line for each node, and how much of all is in use."""
+    """A line for each node, and how much is in use in all."""
     wide, plain = is_wide(console), is_plain(console)
     levels = _levels(nodes) if wide else ()
     extra = ("pool",) if wide or len({node.pool for node in nodes}) > 1 else ()
@@ -66,7 +66,7 @@ def _cells(node: Node) -> dict[str, int]:
 
 
 def _legend(nodes: Sequence[Node], *, plain: bool) -> Text:
-    """What the signs mean, where there are others than the usual two."""
+    """What the signs mean, if there are others than the usual two."""
     drawn = {kind for node in nodes for kind, number in _cells(node).items() if number}
     if drawn <= {"in use", "free"}:
         return Text()

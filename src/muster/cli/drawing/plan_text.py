@@ -1,4 +1,4 @@
-"""A decision for people: the cluster, what starts, leaves and is promised, and why the rest waits."""
+"""A decision for people: the cluster, what starts, what leaves, what is promised, and why the other jobs wait."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
 WAITING_SHOWN = 20
-"""Jobs whose reasons are shown unless all are asked for."""
+"""How many waiting jobs are shown unless all are asked for."""
 
 _BASIS = {Basis.LIMITS: "time limits of what runs there", Basis.DEPARTURES: "once those told to leave are gone"}
 
@@ -27,7 +27,7 @@ Specs = Mapping[JobId, JobSpec]
 
 
 def print_decision(scenario: Scenario, decision: Decided, *, explain: bool, console: Console | None = None) -> None:
-    """Print the whole decision; `explain` shows every waiting job, however many there are."""
+    """Print the whole decision. `explain` shows every waiting job, however many there are."""
     console = console or screen()
     specs = {job.id: job.spec for job in scenario.running} | {job.id: job.spec for job in scenario.waiting}
     console.print(_headline(scenario, decision))
@@ -92,7 +92,7 @@ def _evictions(plan: Plan, scenario: Scenario) -> Table:
 
 
 def _gpus(workers: Placement) -> str:
-    """How many GPUs a gang has, parts of them included."""
+    """How many GPUs a gang has, shares included."""
     return str(plain_number(sum(worker.gpu_milli for worker in workers)))
 
 

@@ -1,4 +1,4 @@
-"""Why a job waits, or what would become of one: reasons with what would help, promises, estimates."""
+"""Why a job waits, and what a dry run says: reasons with what would help, promises, estimates."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ _NOT_WAITING = {
 
 def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
     """All reasons, what would help, the place in the queue, the promise and the estimate."""
-    # What is held or blocked has a place only for when it is let go.
+    # A held or blocked job has a place in the queue only for when it is released.
     is_in_line = why.position is not None and why.state == "queued"
     place = f"  number {why.position} in the queue" if is_in_line else ""
     parts: list[RenderableType] = [
@@ -39,7 +39,7 @@ def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
 def dry_run_text(answer: DryRun, present: datetime, *, has_limit: bool) -> RenderableType:
     """Where a job would go now, or why it would wait and until when, and what it may cost.
 
-    A job without a limit of its own costs what its tier allows.
+    For a job without a limit of its own, the cost assumes the limit of its tier.
     """
     parts: list[RenderableType] = []
     if answer.placement is not None:
@@ -54,14 +54,14 @@ def dry_run_text(answer: DryRun, present: datetime, *, has_limit: bool) -> Rende
 
 
 def _cost(gpu_hours: float, price: float | None, *, has_limit: bool) -> str:
-    """A price that is one for each GPU-hour is none that anybody has set."""
+    """The cost in words. A price of 1 per GPU-hour is the default, so no operator has set it, and it is not shown."""
     at = "" if price is None or price == gpu_hours else f", {price:,.2f} at list price"
     assumed = "" if has_limit else "\n  without max_duration: this is if it runs as long as its tier allows"
     return f"costs up to {gpu_hours:,.1f} GPU-h{at}{assumed}"
 
 
 def placement_text(workers: Sequence[Worker]) -> str:
-    """`n[1-2] with 16 GPUs`; of a worker that is alone also which."""
+    """`n[1-2] with 16 GPUs`. For a single worker also which GPUs."""
     total = sum(each.share if each.share is not None else len(each.gpus) for each in workers)
     which = f" ({ranks(workers[0].gpus)})" if len(workers) == 1 and workers[0].gpus else ""
     gpus = f" with {amount(total)} {'GPU' if total == 1 else 'GPUs'}{which}" if total else ""

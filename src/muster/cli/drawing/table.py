@@ -1,7 +1,7 @@
 """Tables for people: columns without lines round them, as wide as the window and no wider.
 
-Where the window is too narrow, the columns that may be cut lose their widest cells first, and those end in `…`. The
-others are never cut: an id or a number that is not whole is of no use.
+If the window is too narrow, the widest of the columns that may be cut is narrowed first. Cut cells end in `…`. The
+other columns are never cut: an incomplete id or number is of no use.
 """
 
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ from muster.model.printable import one_line
 
 GAP = 2
 CUT_TO = 8
-"""What is left of a column that is cut, at least."""
+"""The least width of a column that is cut."""
 
 
 class TextTable:
     """A table that is filled row by row."""
 
     def __init__(self, *headings: str, numbers: Iterable[str] = (), cut: Iterable[str] = ()) -> None:
-        """Columns in `numbers` are aligned to the right, those in `cut` may be cut."""
+        """Columns in `numbers` are aligned to the right. Columns in `cut` may be cut."""
         self._headings = headings
         self._right = [heading in tuple(numbers) for heading in headings]
         self._cut = [heading in tuple(cut) for heading in headings]
@@ -62,7 +62,7 @@ class TextTable:
         return [max([head, *(cell.cell_len for cell in cells)]) for head, cells in zip(headings, columns, strict=True)]
 
     def _fitted(self, width: int) -> list[int]:
-        """The widths of all columns: natural ones, unless some have to be cut."""
+        """The widths of all columns: as wide as their cells, unless some have to be cut."""
         widths = self._natural()
         excess = sum(widths) + GAP * (len(widths) - 1) - width
         least = [max(CUT_TO, len(heading)) for heading in self._headings]
@@ -77,7 +77,7 @@ class TextTable:
 
 
 def _cell(given: str | Text) -> Text:
-    """What stands in a cell stays in its line: a line break in a name would begin a row that nobody wrote."""
+    """A cell on one line: a line break in a name would look like a new row."""
     cell = Text(given) if isinstance(given, str) else given.copy()
     cell.plain = one_line(cell.plain)
     return cell

@@ -56,7 +56,7 @@ def _rows(teams: Sequence[Team], console: Console) -> TextTable:
 
 
 def bounds_text(team: Team) -> str:
-    """What the jobs of a team may ask for: `standard, exploratory; priority up to 50; unpreemptible`."""
+    """What the jobs of a team may ask for: `standard, exploratory; priority up to 50; also not preemptible`."""
     parts = ["any" if team.tiers is None else ", ".join(team.tiers) or "none"]
     if team.max_priority is not None:
         parts.append(f"priority up to {team.max_priority}")
@@ -77,7 +77,7 @@ def quota_bar(used: float, guaranteed: float, limit: float, *, cells: int, plain
     top = sum(parts.values())
     if top <= 0:
         return Text()
-    # What is in use is seen, however little it is.
+    # A part that is not zero gets at least one cell, however small it is.
     sizes = {kind: max(1, round(cells * part / top)) if part else 0 for kind, part in parts.items()}
     while sum(sizes.values()) != cells:
         largest = max(sizes, key=lambda kind: sizes[kind])
@@ -90,7 +90,7 @@ def quota_bar(used: float, guaranteed: float, limit: float, *, cells: int, plain
 
 
 def _in_order(teams: Iterable[Team]) -> Iterator[tuple[Text, Team]]:
-    """Every team after its parent, under a name that shows how deep it is; without its parent it keeps its path."""
+    """Every team after its parent, indented by depth. A team whose parent is not listed keeps its full path."""
     known = {team.path: team for team in teams}
     for path in sorted(known, key=lambda each: each.split("/")):
         parents = [parent for parent in known if path.startswith(f"{parent}/")]

@@ -1,4 +1,4 @@
-"""How things are said to people: durations, moments, amounts, states."""
+"""How things are written for people: durations, moments, amounts, states."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 
 
 def between(start: datetime | None, end: datetime) -> str:
-    """How long from one moment to another; nothing when there is no start."""
+    """How long from one moment to another. Empty when there is no start."""
     return "" if start is None else duration((end - start).total_seconds())
 
 
@@ -66,7 +66,7 @@ def moment(at: datetime | None) -> str:
 
 
 def clock(at: datetime | None, present: datetime) -> str:
-    """A moment as short as possible: the time today, else the day too."""
+    """A moment as short as possible: only the time if it is less than 12 hours away, else the day too."""
     if at is None:
         return ""
     local = at.astimezone()
@@ -93,7 +93,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def ranks(numbers: Iterable[int]) -> str:
-    """`0-7, 12`: numbers with neighbours joined."""
+    """`0-7,12`: numbers with neighbours joined."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][1] == number - 1:

@@ -1,4 +1,4 @@
-"""Watching a job until it ends: its output goes to a printer, what becomes of it to stderr."""
+"""Watching a job until it ends: its output goes to a printer, its changes of state to stderr."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from muster.formats.text.ranges import node_ranges
 from muster.model.errors import InvalidInput, MusterError, NotFound
 
 RANKS_FOLLOWED = 64
-"""Each takes a connection and a thread; nobody reads the output of more at once."""
+"""Each rank takes a connection and a thread. No person reads the output of more at once."""
 PIECES_QUEUED = 256
 
 
@@ -33,7 +33,7 @@ def follow_job(
 ) -> Job:
     """Print what workers print, attempt after attempt, and return the job once it has ended.
 
-    `since` is the attempt and the offset to begin with. What becomes of the job is said on stderr unless `quiet`.
+    `since` is the attempt and the offset to begin with. Changes of the job's state are told on stderr unless `quiet`.
     """
     first, offset = since
     for attempt in _attempts(client, job_id, first, quiet=quiet):
@@ -44,7 +44,7 @@ def follow_job(
 
 
 def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterator[int]:
-    """The numbers of a job's attempts, each as soon as it began; ends when the job has."""
+    """The numbers of a job's attempts, each as soon as the attempt began. Ends when the job has ended."""
     coming, told, pauses = first, "", pauses_s()
     while True:
         job = client.job(job_id)
@@ -63,7 +63,7 @@ def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterat
 def merged(
     client: Client, job_id: str, ranks: Sequence[int], *, attempt: int, offset: int = 0
 ) -> Iterator[tuple[int, Log]]:
-    """The output of several workers as it comes, until all of them are gone; one that never printed has none."""
+    """The output of several workers as it comes, until all of them are gone. Some may never print anything."""
     if len(ranks) == 1:
         yield from ((ranks[0], piece) for piece in _log(client, job_id, ranks[0], attempt, offset))
         return
@@ -80,7 +80,7 @@ def merged(
             pieces.put((rank, error))
 
     for rank in ranks:
-        # Nobody waits for these: a reader that is left behind by Ctrl-C ends with the process.
+        # These threads are not joined: a reader that is left after Ctrl-C ends with the process.
         Thread(target=read, args=(rank,), daemon=True).start()
     left = len(ranks)
     while left:
@@ -94,7 +94,7 @@ def merged(
 
 
 def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> Iterator[Log]:
-    """What a worker prints in an attempt; it may take a moment until there is a log, and there may never be one."""
+    """What a worker prints in an attempt. Its log may appear a moment later, or never."""
     pauses, is_over = pauses_s(), False
     while True:
         try:
@@ -111,7 +111,7 @@ def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> I
 
 @contextmanager
 def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
-    """Ctrl-C ends the watching, not the job, and says so."""
+    """Let Ctrl-C end only the watching, not the job. The message says so."""
     try:
         yield
     except KeyboardInterrupt:
@@ -122,7 +122,7 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
 
 
 def _tell(job: Job, told: str) -> str:
-    """Say what state a job is in, once for each time it changes; returns what was said last."""
+    """Say what state a job is in, once for each change. Returns what was said last."""
     match job.state:
         case "queued" | "blocked" | "held":
             news = f"{job.id} is {job.state}; `muster why {job.id}` says why"

@@ -1,4 +1,4 @@
-"""Ways to print what workers printed: as it is, line by line with the rank in front, as JSON, or safe to look at."""
+"""Ways to print what workers printed: as it is, line by line with the rank in front, as JSON, or escaped."""
 
 import codecs
 import io
@@ -84,12 +84,12 @@ class JsonPrinter:
 class Escaper:
     """Turns the bytes of one worker into text that a terminal does not obey, piece by piece.
 
-    A carriage return, with which programs write a line over the one before, begins a new line instead.
+    Programs use a carriage return to overwrite a line. Here it begins a new line instead.
     """
 
     def __init__(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        # Knows of characters and line ends of which a piece holds only the first half.
+        # Keeps the first half of a character or line end until the next piece brings the rest.
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
 
     def __call__(self, data: bytes, *, is_last: bool = False) -> bytes:
@@ -98,7 +98,7 @@ class Escaper:
 
 
 class EscapingPrinter:
-    """Hands everything on to another printer, safe to look at."""
+    """Hands everything on to another printer, escaped for a terminal."""
 
     def __init__(self, printer: "RawPrinter | PrefixPrinter") -> None:
         self._printer = printer
@@ -111,11 +111,11 @@ class EscapingPrinter:
         self._printer(rank, replace(piece, text=escaper(piece.text)))
 
     def close(self) -> None:
-        """Print what was held back because its other half might have come."""
+        """Print what was held back while its second half might still come."""
         for rank, (escaper, piece) in self._escapers.items():
             self._printer(rank, replace(piece, text=escaper(b"", is_last=True)))
         self._printer.close()
 
 
 LogPrinter = RawPrinter | PrefixPrinter | JsonPrinter | EscapingPrinter
-"""Whatever `muster logs` prints with."""
+"""The printers of `muster logs`."""

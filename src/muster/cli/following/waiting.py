@@ -23,7 +23,7 @@ NAMED = 3
 
 
 def wait_for(client: Client, ids: Sequence[str], *, timeout_s: float | None) -> list[Job]:
-    """All jobs once they have ended, or as they stand when time is up."""
+    """All jobs once they have ended, or in their present state when time is up."""
     console = screen(stderr=True)
     jobs: list[Job] = []
     with Live(console=console, transient=True, auto_refresh=False, redirect_stdout=False) as live:
@@ -34,7 +34,7 @@ def wait_for(client: Client, ids: Sequence[str], *, timeout_s: float | None) -> 
 
 
 def _watched(client: Client, ids: Sequence[str], timeout_s: float | None) -> Iterator[list[Job]]:
-    """The jobs again and again until all have ended or time is up."""
+    """The jobs, read again and again, until all have ended or time is up."""
     until = None if timeout_s is None else time.monotonic() + timeout_s
     known: dict[str, Job] = {}
     pauses = pauses_s()
@@ -69,7 +69,7 @@ def progress_line(jobs: Sequence[Job], console: Console) -> Text:
 
 
 def report(jobs: Sequence[Job], output: Output, *, quiet: bool) -> None:
-    """Print what became of jobs, and leave with the exit code that it means."""
+    """Print how jobs ended, and exit with the code for that."""
     if output is Output.JSON:
         documents = [job.document for job in jobs]
         show_json(documents[0] if len(documents) == 1 else documents)

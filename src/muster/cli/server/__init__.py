@@ -1,6 +1,6 @@
 """The server on this machine.
 
 up_and_down      `muster up` and `muster down`
-server_process   its process: found, started, stopped
+server_process   finds, starts and stops its process
 demo demo_story  `muster demo`, and what it runs
 """

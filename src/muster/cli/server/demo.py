@@ -1,4 +1,4 @@
-"""`muster demo`: a server with virtual nodes, a small mixed workload from three teams, and what becomes of it."""
+"""`muster demo`: a server with virtual nodes, a small mixed workload from three teams, and how it runs."""
 
 import shutil
 import sys
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NODES = "4x8"
 LOOK_S = 0.5
 PATIENCE_S = 180
-"""The story takes half a minute; whatever takes longer is shown as it stands."""
+"""The story takes half a minute. After this time it is shown as far as it came."""
 
 Stay = Annotated[bool | None, typer.Option(help="Keep the server until Ctrl-C; so it is on a terminal.")]
 
@@ -53,7 +53,7 @@ def demo(stay: Stay = None) -> None:
 
 @contextmanager
 def _server(home: Path) -> "Iterator[Client]":
-    """A server of its own, with everything that it started ended afterwards."""
+    """A server for the demo only. Afterwards it is ended, with everything that it started."""
     from muster.cli.server.demo_story import CONFIGURATION
     from muster.cli.server.server_process import end_server, run_down, start_detached
     from muster.client import Client

@@ -1,4 +1,4 @@
-"""What the demo runs: three teams, a gang that is preempted and resumes, a sweep, a job that fails, an urgent one."""
+"""What the demo runs: three teams, a gang that is preempted and resumes, a sweep, a job that fails, an urgent job."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ speech = {}
 min_runtime = "3s"
 stop_grace = "5s"
 """
-"""A job may be preempted after three seconds: nobody wants to watch the usual ten minutes pass. One team may use the
-highest tier, and the others are guaranteed nothing: so it may have the whole cluster."""
+"""A job may be preempted after three seconds, because no spectator wants to wait for the usual ten minutes. One team
+may use the highest tier. The other teams are guaranteed nothing, so that team may have the whole cluster."""
 
 ENOUGH = timedelta(seconds=4)
 
@@ -39,7 +39,7 @@ done
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A submission, when it comes, and what a spectator is told."""
+    """A submission, when it is made, and what a spectator is told."""
 
     told: str
     job: dict[str, Any]
@@ -47,7 +47,7 @@ class Scene:
 
 
 def story(folder: Path) -> tuple[Scene, ...]:
-    """The submissions in their order; checkpoints go to the folder."""
+    """The submissions in their order. Checkpoints go to the folder."""
     return (
         Scene(
             told="language trains a model: a gang of 3 workers with 8 GPUs each, all or nothing",
@@ -97,7 +97,7 @@ def story(folder: Path) -> tuple[Scene, ...]:
 
 
 def _pretraining_for_a_while(jobs: Sequence[Job], present: datetime) -> bool:
-    """True once the gang has done enough that losing it would hurt."""
+    """True once the gang has run so long that losing its work would hurt."""
     return any(
         job.name == "pretrain" and job.state == "running" and job.started is not None and present - job.started > ENOUGH
         for job in jobs

@@ -1,7 +1,7 @@
-"""The process of the server on this machine: found by its record, started, stopped.
+"""Finds, starts and stops the server process on this machine.
 
-`server.json` under home says where it listens and which process it is: `{"url", "pid", "start_ticks"}`. Pids are used
-again; with the time at which a process was started they are not.
+`server.json` under home says where the server listens and which process it is: `{"url", "pid", "start_ticks"}`. Pids
+are reused, but a pid together with the start time of its process is unique.
 """
 
 import os
@@ -23,9 +23,9 @@ from muster.processes import Ending, end_process, entry
 T = TypeVar("T")
 
 START_S = 60.0
-"""A first start makes a database; a later one folds the log. Either takes seconds."""
+"""A first start makes a database. A later start folds the log. Either takes seconds."""
 STOP_S = 60.0
-"""Requests are answered and the state is saved before it leaves."""
+"""Before it ends, the server answers its requests and saves its state."""
 POLL_S = 0.05
 LOG_LINES = 12
 ANSWER_S = 2.0
@@ -51,21 +51,21 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
 
     server = _poll(answers, START_S)
     if server is None:
-        # It may still come; whoever looks next finds it by its record.
+        # The server may still come up. The next command then finds it by its record.
         raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(home, begin)}")
     return server
 
 
 def unheeded(server: Server, options: Mapping[str, str]) -> Sequence[str]:
-    """The options, out of those given, with which a running server was not started."""
+    """The given options that a running server was not started with."""
     said = set(pairwise([*_arguments(server.pid), ""]))
     return [f"--{name}" for name, value in options.items() if (f"--{name}", value) not in said]
 
 
 def end_server(home: Path, *, then_kill: bool = False) -> Ending | None:
-    """End the server of a home, also one that is just starting: how it went, or None if there was none.
+    """End the server of a home, also one that is just starting: how it ended, or None if there was none.
 
-    One that does not leave is killed if that is wanted, and else left to itself.
+    A server that does not end in time is killed if `then_kill` is set. If it still runs, `TimedOut` is raised.
     """
     endings: list[Ending] = []
 
@@ -90,7 +90,7 @@ def _end(pid: int, start_ticks: int, *, then_kill: bool) -> Ending:
 
 
 def _serving(home: Path) -> Iterator[tuple[int, int]]:
-    """Processes that were started as the server of a home, whether or not they have left a record."""
+    """Processes that were started as the server of a home, with or without a record."""
     for folder in Path("/proc").glob("[0-9]*"):
         found = entry(int(folder.name))
         said = set(pairwise(_arguments(int(folder.name))))
@@ -99,7 +99,7 @@ def _serving(home: Path) -> Iterator[tuple[int, int]]:
 
 
 def _arguments(pid: int) -> list[str]:
-    """What a process was started with; nothing when it is gone."""
+    """The arguments of a process. Empty when the process is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text("utf-8", errors="replace").split("\0")
     except OSError:
@@ -107,7 +107,7 @@ def _arguments(pid: int) -> list[str]:
 
 
 def run_down(command: Sequence[str]) -> None:
-    """Have the supervisors of all nodes ended."""
+    """Run the command that ends the supervisors of all nodes."""
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     if done.returncode != 0:
         said = done.stderr.strip().removeprefix("muster: ") or f"exit code {done.returncode}"
@@ -115,15 +115,15 @@ def run_down(command: Sequence[str]) -> None:
 
 
 def _meant(exit_code: int) -> type[MusterError]:
-    """The error that has the exit code of a process; one that broke down is as good as one that is not there."""
+    """The kind of error with this exit code. For any other code, such as after a crash, it is `Unavailable`."""
     kinds = (InvalidInput, Refused, NotFound, TimedOut)
     return next((kind for kind in kinds if kind.exit_code == exit_code), Unavailable)
 
 
 def _is_well(server: Server) -> bool:
     if server.url.startswith("https:"):
-        # Its certificate is for the name that others use, and need not be trusted under this one. Its record says
-        # that it listens.
+        # Its certificate is for the name that clients use, and may not be valid for this address. The record is
+        # enough: it says that the server listens.
         return True
     try:
         with Client(server.url, timeout=ANSWER_S, tries=1) as client:
@@ -154,7 +154,7 @@ def _last_words(home: Path, begin: int) -> str:
 def _lines(path: Path, begin: int) -> list[str]:
     try:
         with path.open("rb") as stream:
-            stream.seek(begin if begin <= _size(path) else 0)  # a full log is put aside, and a new one begun
+            stream.seek(begin if begin <= _size(path) else 0)  # a full log is put aside, and a new one begins
             return stream.read().decode("utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []

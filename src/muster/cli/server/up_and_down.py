@@ -99,7 +99,7 @@ def up(
 
 
 def _become(command: list[str], folder: Path, running: "Server | None") -> NoReturn:
-    """The server takes the place of this process: signals and the terminal are its own."""
+    """Replace this process by the server, which then has its signals and its terminal."""
     if running is not None:
         where = f"{running.url} (process {running.pid})"
         raise Conflict(f"the server of {folder} is running already, at {where}; `muster down` stops it")
@@ -118,7 +118,7 @@ def _tell_unheeded(running: "Server", options: dict[str, str]) -> None:
 
 
 def serve_command(options: dict[str, str]) -> list[str]:
-    """What starts the server, with the same options."""
+    """The command that starts the server with these options."""
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     return [sys.executable, "-m", "muster.main", "serve", *flags]
 
@@ -160,7 +160,7 @@ def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE
     folder = (home or home_folder(os.environ)).expanduser().resolve()
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not there; --home says where else")
-    # Ending everything is what --jobs asks for: a server that hangs must not keep it from happening.
+    # --jobs asks to end everything, so a server that hangs is killed.
     ending = end_server(folder, then_kill=jobs)
     was_running = ending is not None
     if ending is Ending.KILLED:

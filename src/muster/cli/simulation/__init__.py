@@ -1,6 +1,6 @@
-"""`muster simulate`: replay a trace under one or several policies and compare what became of the jobs.
+"""`muster simulate`: replay a trace under one or several policies and compare the outcomes of the jobs.
 
 simulate                   the command
 setup policies             from its options to what is replayed, and under which policies
-figures_table notes facts  the figures, what to know besides, and what was asked for
+figures_table notes facts  the figures, notes on them, and what was asked for
 """

@@ -1,4 +1,4 @@
-"""What `muster simulate` was asked for, in words: for whoever reads the report and was not there."""
+"""What `muster simulate` was asked for, in words, for readers of the report."""
 
 import shlex
 from collections import Counter
@@ -22,7 +22,7 @@ MADE_UP = (
 
 
 def about(options: ReplayOptions, base: Setup, policies: Sequence[NamedPolicy], html: Path) -> About:
-    """Everything that decides what the figures are; `base` is what would be replayed if nothing were varied."""
+    """Everything that determines the figures. `base` is what would be replayed if nothing were varied."""
     facts = [
         ("Trace", _trace_text(options, base)),
         (
@@ -49,7 +49,7 @@ def about(options: ReplayOptions, base: Setup, policies: Sequence[NamedPolicy], 
 
 
 def command(options: ReplayOptions, html: Path) -> str:
-    """The command line with every setting, also those that nobody gave, as they may mean something else one day."""
+    """The command line with every setting, also defaults that the user did not give, because they may change later."""
     words = ["muster", "simulate"]
     for field in fields(options):
         value = getattr(options, field.name)
@@ -65,7 +65,7 @@ def command(options: ReplayOptions, html: Path) -> str:
 
 
 def sweep(base: Setup, setups: Sequence[Setup]) -> Sweep | None:
-    """What was varied over these setups, one for each replay; None if nothing was, or there is only one value."""
+    """What was varied over these setups, one for each replay. None if nothing was, or if there is only one value."""
     varied = [setup.varied for setup in setups if setup.varied is not None]
     if len({value for _, value in varied}) < 2:
         return None

@@ -1,4 +1,4 @@
-"""The figures of several replays side by side, the best of each column marked."""
+"""The figures of several replays side by side, with the best of each column marked."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ PIPED_COLUMNS = 180
 """The width of output that goes to a file or another program."""
 BEST = "bold green"
 NOTHING = "–"
-"""Stands where there is no figure: nobody finished, so there is no time it took."""
+"""Shown when there is no figure, such as a completion time when no job finished."""
 
 Figures = dict[str, Any]
 
@@ -29,7 +29,7 @@ class _Column:
     prefers: int = -1
     """-1 when less is better, 1 when more is, 0 when neither."""
     rare: bool = False
-    """Left out where it is zero in every row."""
+    """True for a column that is left out if it is zero or missing in every row."""
 
 
 def duration(seconds: float) -> str:
@@ -75,7 +75,7 @@ _COLUMNS = (
 
 
 def print_figures(rows: Sequence[Figures], *, varied: str | None = None, console: Console | None = None) -> None:
-    """Print one row for each replay; `varied` names the key that tells replays of one policy apart."""
+    """Print one row for each replay. `varied` names the key that tells replays of one policy apart."""
     console = console or _console()
     wide = _one_row_each(rows, varied)
     fits = Measurement.get(console, console.options.update(width=10_000), wide).maximum <= console.width

@@ -28,7 +28,7 @@ def tell_skipped(trace: Trace) -> None:
 
 
 def tell_unused(file: str, keys: Sequence[str]) -> None:
-    """Say what the cluster file has that counts for nothing, and what to do about it."""
+    """Say which keys of the cluster file are not used, and what to do about it."""
     if not keys:
         return
     hints = [UNUSED_HINTS[key] for key in keys if key in UNUSED_HINTS]
@@ -37,27 +37,27 @@ def tell_unused(file: str, keys: Sequence[str]) -> None:
 
 
 def tell_hidden(policies: Sequence[NamedPolicy]) -> None:
-    """Say which plug-ins are not what was replayed, though they have the name of it."""
+    """Say which plug-ins are not used, although they have the name of a replayed policy."""
     for policy in policies:
         for source in hidden_plug_ins(policy.name):
             _tell(policy.name, f"the plug-in {source} has the name of another policy and is not used; rename it")
 
 
 def tell_besides(files: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Say which rules stand beside the policy in a file and do not count."""
+    """Say which rules a policy file has besides its policy that are not used."""
     for file, rules in files:
         are, they = ("is", "it comes") if len(rules) == 1 else ("are", "they come")
         _tell(file, f"{', '.join(rules)} {are} not used: {they} from --cluster or --teams")
 
 
 def tell_ends(vary: str | None) -> None:
-    """Say that nothing between the ends is replayed where somebody gave no step."""
+    """Say that only the two ends of a range are replayed when the user gave no step."""
     if vary is not None and ".." in vary and ":" not in vary:
         _tell(f"--vary {vary}", "without a step only its two ends are replayed; a step of 1 is written :1 behind them")
 
 
 def tell_replay(made: Replay, what: str) -> None:
-    """Say which jobs the figures leave out, and why; refuse a replay that leaves out all of them."""
+    """Say which jobs the figures leave out, and why. Refuse a replay in which no job can ever run."""
     _tell_dropped(made, what)
     _tell_rejected(made, what)
     _tell_unfinished(made, what)
@@ -70,7 +70,7 @@ def tell_report(path: Path) -> None:
 
 
 def _tell_dropped(made: Replay, what: str) -> None:
-    """Plans that nobody carried out: the policy is not what was measured."""
+    """Tell of plans that were dropped: then the figures do not measure the policy."""
     if made.dropped_plans:
         dropped = "1 plan was" if made.dropped_plans == 1 else f"{made.dropped_plans:,} plans were"
         first = "it" if made.dropped_plans == 1 else "the first"
@@ -95,7 +95,7 @@ def _others(reasons: int) -> str:
 
 
 def _tell_unfinished(made: Replay, what: str) -> None:
-    """Jobs that no time counts; those that were cancelled or rejected are told elsewhere."""
+    """Tell of jobs that no completion time counts. Cancelled and rejected jobs are told elsewhere."""
     left_out = [each for each in made.outcomes if each.state not in (JobState.SUCCEEDED, JobState.CANCELLED)]
     unfinished = sum(not is_rejected(each) for each in left_out)
     if unfinished:
@@ -104,7 +104,7 @@ def _tell_unfinished(made: Replay, what: str) -> None:
 
 
 def _tell_limits(made: Replay, what: str) -> None:
-    """Jobs that their limits have cut: in the source they were not."""
+    """Tell of jobs that were stopped at their limits, although in the source they were not."""
     cut = sum(outcome.state is JobState.TIMED_OUT for outcome in made.outcomes)
     if cut:
         stopped = "1 job was stopped at its limit" if cut == 1 else f"{cut:,} jobs were stopped at their limits"

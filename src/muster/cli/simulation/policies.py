@@ -1,4 +1,4 @@
-"""From `--policy` to what is compared: policies by name, and files with the rules that somebody would roll out."""
+"""From `--policy` to what is compared: policies by name, and files with rules that an operator would roll out."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from muster.model.policy import Packing, Policy
 from muster.policies import NamedPolicy, find_policy, policy_names
 
 POLICY_FILES = (*YAML_SUFFIXES, TOML_SUFFIX)
-"""What ends like this is a file, unless a plug-in is called so."""
+"""A name that ends like this is a file, unless a plug-in has this name."""
 
 
 def policies_asked(asked: str, packing: Packing | None) -> list[NamedPolicy]:
@@ -25,7 +25,7 @@ def policies_asked(asked: str, packing: Packing | None) -> list[NamedPolicy]:
 
 
 def policy_files(asked: str) -> list[str]:
-    """Those of the policies that are files."""
+    """The policies that are files."""
     return [name for name in _names(asked) if _is_file(name)]
 
 
@@ -38,7 +38,7 @@ def _is_file(name: str) -> bool:
 
 
 def _policy_called(name: str) -> NamedPolicy:
-    """A policy by its name, or by the file that has its rules: it is called like the file."""
+    """A policy by its name, or from a file with its rules. It then has the name of the file."""
     if not _is_file(name):
         if ("." in name or "/" in name) and name not in policy_names():
             endings = ", ".join(POLICY_FILES)
@@ -51,7 +51,7 @@ def _policy_called(name: str) -> NamedPolicy:
 
 
 def _told_apart(rules: Policy) -> str:
-    """How rules differ from those of the live system, as one would write them."""
+    """How rules differ from those of the live system, as a policy file writes them."""
     usual = policy_document(Policy())
     others = [f"{key}: {_written(value)}" for key, value in policy_document(rules).items() if value != usual[key]]
     return f"as muster, but {', '.join(others)}" if others else "as muster"

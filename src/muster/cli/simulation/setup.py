@@ -28,7 +28,7 @@ from muster.sim.variation import Setup, variations
 
 TEAMS_SHOWN = 5
 _LIKE_SIZE = re.compile(r"[-+0-9x×*., ]*[0-9]", re.IGNORECASE)
-"""Whoever writes nothing but numbers means a size and no file."""
+"""A user who writes nothing but numbers means a size, not a file."""
 SCENARIO_KEYS = frozenset(ScenarioWire.model_fields)
 USED_KEYS = frozenset({"cluster", "teams", "pools", "tiers"})
 """What a replay takes from a scenario."""
@@ -64,7 +64,7 @@ class ClusterRules:
     pools: tuple[Pool, ...] = ()
     tiers: tuple[Tier, ...] = DEFAULT_TIERS
     unused: tuple[str, ...] = ()
-    """Keys of the file that say something which counts for nothing in a replay."""
+    """Keys of the file that have a value but are not used in a replay."""
 
 
 def input_files(options: ReplayOptions) -> tuple[Path, ...]:
@@ -75,7 +75,10 @@ def input_files(options: ReplayOptions) -> tuple[Path, ...]:
 
 
 def rules_besides(options: ReplayOptions) -> list[tuple[str, tuple[str, ...]]]:
-    """What stands beside the policy in each policy file and would count live; not where the file is named for it."""
+    """The rules that a policy file has besides its policy, and that a live system would use.
+
+    A file that is also named as the cluster or the teams is left out, because its rules are used.
+    """
     used = [Path(file).resolve() for file in (cluster_source(options), options.teams) if file is not None]
     found: list[tuple[str, tuple[str, ...]]] = []
     for file in policy_files(options.policy):
@@ -125,7 +128,7 @@ def setups(options: ReplayOptions, base: Setup) -> tuple[Setup, ...]:
 
 
 def surroundings(options: ReplayOptions) -> ClusterRules:
-    """`75x8`, a cluster file, or a scenario with its teams, pools and tiers; what waits or runs there is left out."""
+    """`75x8`, a cluster file, or a scenario with its teams, pools and tiers. Its jobs are left out."""
     source = cluster_source(options)
     if is_size(source) or (_LIKE_SIZE.fullmatch(source) and not Path(source).exists()):
         return ClusterRules(cluster=cluster_from_text(source))
@@ -140,13 +143,13 @@ def surroundings(options: ReplayOptions) -> ClusterRules:
             cluster=found.cluster, teams=found.teams, pools=found.pools, tiers=found.tiers, unused=unused
         )
     cluster, teams = cluster_and_teams(document, problems)
-    # A cluster file may carry notes of its own; only what would mean something in a scenario is worth a word.
+    # A cluster file may carry notes of its own. Only keys that mean something in a scenario are reported.
     unused = _unused(value, SCENARIO_KEYS - {"teams"}, options)
     return ClusterRules(cluster=cluster, teams=teams, unused=unused)
 
 
 def _unused(value: object, keys: Set[str], options: ReplayOptions) -> tuple[str, ...]:
-    """Those of the keys that the file has and fills, in its order; `now` is required there and means nothing here."""
+    """The keys that have a value in the file, in its order, without `now`: it is required and not used here."""
     parts = value if isinstance(value, dict) else {}
     wanted = (keys | ({"teams"} if options.teams is not None else set())) - {"now"}
     if Path(cluster_source(options)).resolve() in [Path(file).resolve() for file in policy_files(options.policy)]:
@@ -199,7 +202,7 @@ def _check_rack(faults: FaultRates, cluster: ClusterSpec) -> None:
 
 
 def _check_gpus(trace: Trace, cluster: ClusterSpec, source: str) -> None:
-    """A cluster on which nothing can run needs no replay to say so."""
+    """Refuse a cluster on which no job can run, without a replay."""
     if not cluster.nodes:
         raise InvalidInput(f"{source}: there are no nodes to replay on; name some under nodes")
     if all(node.gpus == 0 for node in cluster.nodes) and all(job.gpu_milli for job in trace.jobs):
@@ -207,7 +210,7 @@ def _check_gpus(trace: Trace, cluster: ClusterSpec, source: str) -> None:
 
 
 def _check_teams(trace: Trace, teams: tuple[Team, ...]) -> None:
-    """With a team tree every team of the trace must be in it; without one every team exists."""
+    """With a team tree, every team of the trace must be in it. Without one, every team exists."""
     known = {team.path for team in teams}
     missing = [team for team in dict.fromkeys(job.team for job in trace.jobs) if team not in known] if known else []
     if missing:

@@ -1,4 +1,4 @@
-"""`muster simulate`: replay a trace under one or several policies and compare what became of the jobs."""
+"""`muster simulate`: replay a trace under one or several policies and compare the outcomes of the jobs."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -127,7 +127,7 @@ def simulate(
 
 
 def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> None:
-    """Replay what was wished for, print the figures, and write the report if one is wanted."""
+    """Replay what the options ask for, print the figures, and write the report if one is wanted."""
     from muster.cli.simulation.notes import tell_besides, tell_ends, tell_hidden, tell_skipped, tell_unused
     from muster.cli.simulation.policies import policies_asked
     from muster.cli.simulation.setup import (
@@ -163,7 +163,7 @@ Results = Sequence[tuple["Setup", "Replay"]]
 
 
 def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
-    """Replay one policy, with a bar for people who watch; say which jobs could not take part."""
+    """Replay one policy, with a bar for people who watch. Say which jobs could not take part."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from muster.cli.simulation.notes import tell_replay

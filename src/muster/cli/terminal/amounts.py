@@ -1,8 +1,8 @@
-"""Amounts typed on the command line, read as in files; a mistake names the option."""
+"""Amounts typed on the command line, read as in files. An error names the option."""
 
 from muster.model.errors import InvalidInput
 
-# The readers need pydantic, which commands that read no amount do without.
+# The readers are imported when an amount is read, so that commands without one start fast.
 # ruff: noqa: PLC0415
 
 

@@ -1,6 +1,6 @@
 """What the shell offers after TAB: ids and names that the server knows.
 
-A completion never complains and never makes anybody wait: without a quick answer it offers nothing.
+A completion never shows an error and never makes the user wait. Without a quick answer it offers nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ from muster.model.printable import one_line
 
 OFFERED = 50
 PATIENCE_S = 0.7
-"""Longer than this, people think that their shell hangs."""
+"""If it takes longer, people think that their shell hangs."""
 
 
 def complete_job(incomplete: str) -> list[tuple[str, str]]:

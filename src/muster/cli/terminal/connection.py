@@ -1,4 +1,4 @@
-"""The way to the server, for every command alike."""
+"""The connection to the server, the same for every command."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def connect() -> "Client":
-    """A client for the server that this user means; imported only here, so that offline commands start fast."""
+    """A client for the user's server. It is imported only here, so that offline commands start fast."""
     from muster.client import Client  # noqa: PLC0415
 
     return Client()

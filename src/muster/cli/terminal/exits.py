@@ -32,7 +32,7 @@ _OF_STATE = {
 
 
 def exit_of_error(error: MusterError) -> int:
-    """The exit code that an error means; each kind of error carries its own."""
+    """The exit code for an error. Each kind of error has its own."""
     return error.exit_code
 
 
@@ -42,6 +42,6 @@ def exit_of_state(state: str) -> Exit:
 
 
 def exit_of_states(states: Iterable[str]) -> Exit:
-    """The same for several jobs: one that failed counts more than one that was cancelled."""
+    """The same for several jobs: a failed job counts more than a cancelled job."""
     found = [exit_of_state(state) for state in states]
     return next((each for each in (Exit.FAILED, Exit.CANCELLED) if each in found), Exit.DONE)

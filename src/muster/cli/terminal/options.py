@@ -27,7 +27,7 @@ def _one_job(said: str) -> str:
 
 
 def _jobs(said: list[str]) -> list[str]:
-    """The ids as they are; what is easily written instead of one is put right in words."""
+    """The ids unchanged. After a likely mistake, such as `7` or `job 7`, the error shows how an id is written."""
     for each, after in zip(said, [*said[1:], "1"], strict=True):
         if each.isdecimal() or each == "job":
             number = each if each.isdecimal() else after

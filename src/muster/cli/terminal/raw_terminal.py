@@ -1,7 +1,7 @@
 """The terminal of an interactive job, on the terminal that the command was typed in.
 
-Bytes go both ways as binary frames of a websocket; the size of the window is told in text frames,
-`{"resize": [rows, columns]}`. The terminal is raw meanwhile, and as it was before whatever happens.
+Bytes go both ways as binary frames of a websocket. The size of the window is sent in text frames,
+`{"resize": [rows, columns]}`. The terminal is raw meanwhile. It is always restored, also after an error.
 """
 
 import json
@@ -45,7 +45,7 @@ def attach_when_running(client: Client, job_id: str) -> Job:
 
 
 def attach_terminal(client: Client, job_id: str) -> None:
-    """Join this terminal to that of a job, until the job ends or hangs up."""
+    """Connect this terminal to the terminal of a job, until the job ends or closes the connection."""
     with _connected(client, job_id) as socket:
         woken, wake = os.pipe()
         reader = Thread(target=_show, args=(socket, wake), daemon=True)
@@ -71,7 +71,7 @@ def _connected(client: Client, job_id: str) -> ClientConnection:
 
 
 def _refusal(error: InvalidStatus) -> MusterError:
-    """What a handshake that was turned down means."""
+    """The error for a handshake that the server refused."""
     kinds: dict[int, type[MusterError]] = {401: Unauthenticated, 403: Refused, 404: NotFound, 409: Conflict}
     kind = kinds.get(error.response.status_code, Unreachable)
     with suppress(ValueError, AttributeError):
@@ -80,7 +80,7 @@ def _refusal(error: InvalidStatus) -> MusterError:
 
 
 def _show(socket: ClientConnection, wake: int) -> None:
-    """Copy what the job prints to this terminal; closes `wake` when there is no more."""
+    """Copy what the job prints to this terminal. Closes `wake` when there is no more."""
     try:
         for frame in socket:
             if isinstance(frame, bytes):
@@ -93,7 +93,7 @@ def _show(socket: ClientConnection, wake: int) -> None:
 
 
 def _type(socket: ClientConnection, woken: int) -> None:
-    """Copy what is typed here to the job, until the job is gone. The end of the input is the end of typing only."""
+    """Copy what is typed here to the job, until the job is gone. The end of the input ends only the typing."""
     typed = sys.stdin.fileno()
     sources = [typed, woken]
     while True:
@@ -112,14 +112,14 @@ def _type(socket: ClientConnection, woken: int) -> None:
 
 @contextmanager
 def raw_terminal() -> Iterator[None]:
-    """Hand every key to the job, also Ctrl-C, and give the terminal back as it was."""
+    """Hand every key to the job, also Ctrl-C, and restore the terminal afterwards."""
     if not sys.stdin.isatty():
         yield
         return
     typed = sys.stdin.fileno()
     before = termios.tcgetattr(typed)
     try:
-        # What was typed while the job was being started is meant for it: only flushing would throw it away.
+        # What the user typed while the job was starting is meant for the job. TCSAFLUSH would discard it.
         tty.setraw(typed, termios.TCSADRAIN)
         yield
     finally:

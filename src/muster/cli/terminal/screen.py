@@ -1,8 +1,9 @@
 """Where commands print: tables for people, JSON for programs, messages on stderr.
 
-Everything passes through here, and nothing that others wrote reaches a terminal as it is: control characters are
-written out, in JSON as JSON does. Colours are for terminals only, and not where NO_COLOR is set. What goes to a file
-or another program is never cut.
+All that commands say passes through here, so that text from other people cannot control the terminal: control
+characters are written out, in JSON as JSON escapes. What workers print does not pass through here: see `log_printers`
+and `raw_terminal`. Colours are for terminals only, and only if NO_COLOR is not set. Output to a file or another program
+is never cut.
 """
 
 import json
@@ -21,17 +22,17 @@ from muster.cli.terminal.text import Text
 from muster.model.printable import as_json, one_line, printable
 
 PIPED_COLUMNS = 100
-"""The width of prose that goes to a file or another program; tables there are as wide as they need to be."""
+"""The least width of output to a file or another program. `show` makes it as wide as the longest line needs."""
 UNBOUNDED_COLUMNS = 100_000
 WIDE_COLUMNS = 110
-"""From here on tables have the columns that are nice to have."""
+"""From this width on, tables have their optional columns."""
 
 
 class _Screen(Console):
-    """Leaves it to the command line what it means when nobody reads any more; else rich ends the process with 1."""
+    """Leaves a broken pipe to the command line. Rich would end the process with exit code 1."""
 
     def on_broken_pipe(self) -> None:
-        """Called while the error is being handled: pass it on."""
+        """Pass the error on. Rich calls this while it handles the error."""
         self.quiet = True
         raise BrokenPipeError
 
@@ -40,14 +41,14 @@ class _Screen(Console):
         return super().render_str(printable(text), **settings)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Whatever is drawn, also what was not made of our own `Text`; what Rich says to the terminal is left alone."""
+        """All that is drawn, also what was not made of our own `Text`. Rich's own control codes are left alone."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """The terminal, or whatever stands in for it."""
-    # What a file or a server says is text: square brackets in a job's name are no markup.
+    """The terminal, or the file or pipe in its place."""
+    # What a file or a server says is plain text: square brackets in a job's name are no markup.
     console = _Screen(highlight=False, markup=False, emoji=False, stderr=stderr, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_COLUMNS
@@ -55,7 +56,7 @@ def screen(*, stderr: bool = False) -> Console:
 
 
 def is_terminal() -> bool:
-    """True when standard output is a terminal, which obeys what it is sent."""
+    """True when standard output is a terminal, which obeys control characters."""
     return sys.stdout.isatty()
 
 
@@ -65,17 +66,17 @@ def is_plain(console: Console) -> bool:
 
 
 def is_piped(console: Console) -> bool:
-    """True when no person is looking, and nothing says how wide the output may be."""
+    """True when the output is not a terminal, and COLUMNS does not say how wide it may be."""
     return not console.is_terminal and "COLUMNS" not in os.environ
 
 
 def is_wide(console: Console) -> bool:
-    """True when there is room for the columns that are nice to have."""
+    """True when there is room for optional columns."""
     return is_piped(console) or console.width >= WIDE_COLUMNS
 
 
 def show(body: RenderableType, console: Console | None = None) -> None:
-    """Print something for people; a table that is piped is as wide as it needs to be, and no line is padded."""
+    """Print something for people. Piped output is as wide as it needs to be, and no line is padded."""
     console = console or screen()
     if is_piped(console):
         unbounded = console.options.update(width=UNBOUNDED_COLUMNS)
@@ -105,7 +106,7 @@ def show_json_line(value: object) -> None:
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """A value as JSON that is safe to look at: what would act on a terminal is escaped as JSON does."""
+    """A value as JSON that is safe on a terminal: characters that a terminal obeys are escaped."""
     return as_json(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
 
 

@@ -1,6 +1,6 @@
-"""Text for people, with and without colours. What others wrote is shown here and cannot act: see `model.printable`.
+"""Text for people, with and without colours. Control characters in it are written out: see `model.printable`.
 
-Every command that draws something makes it of this `Text`, so that what is measured is what is printed.
+Every command that draws something uses this `Text`, so that what is measured is what is printed.
 """
 
 from collections.abc import Iterable
@@ -13,21 +13,21 @@ from muster.model.printable import printable
 
 
 class Text(rich_text.Text):
-    """Rich's text, from which control characters are taken as it is made."""
+    """Rich's text, in which control characters are written out when it is made."""
 
     def __init__(self, text: str = "", *rest: Any, **more: Any) -> None:
         super().__init__(printable(text), *rest, **more)
 
     def append(self, text: "rich_text.Text | str", style: str | Style | None = None) -> "Text":
-        """Add to its end."""
+        """Add text at the end."""
         super().append(printable(text) if isinstance(text, str) else text, style)
         return self
 
     @classmethod
     def assemble(cls, *parts: Any, **settings: Any) -> "Text":
-        """Text of several parts, each with a style of its own or none."""
+        """Text of several parts, each with or without a style."""
         made = super().assemble(*parts, **settings)
-        assert isinstance(made, cls)  # Rich makes it of the class that it is asked of.
+        assert isinstance(made, cls)  # Rich makes an instance of the class it is called on.
         return made
 
     def append_text(self, text: rich_text.Text) -> "Text":
@@ -36,7 +36,7 @@ class Text(rich_text.Text):
         return self
 
     def copy(self) -> "Text":
-        """One of its own."""
+        """A copy that can be changed."""
         return Text("", style=self.style, no_wrap=self.no_wrap, overflow=self.overflow).append_text(self)
 
     def join(self, lines: Iterable[rich_text.Text]) -> "Text":

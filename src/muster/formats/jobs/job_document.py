@@ -1,7 +1,7 @@
 """`JobSpec` -> a job file as plain values: the inverse of `job_file`.
 
-What equals its default is left out, so the document reads like one a person wrote, and reading it again gives the
-same value.
+Values equal to their defaults are left out, so that the document reads like one a person wrote. Reading it again gives
+the same value.
 """
 
 from muster.formats.jobs.job_file import ONLY_ROLE

@@ -1,7 +1,7 @@
-"""A job file -> `JobSpec`, with every default applied and what concerns several keys at once checked.
+"""A job file -> `JobSpec`, with every default applied, and with checks across several keys.
 
-A job in a scenario is only planned, never run, so there it may leave out its name, its command and where it saves
-itself; a job file may not.
+A job in a scenario is only planned, never run. So there it may leave out its name, its command and its checkpoint path.
+A job file may not.
 """
 
 import re
@@ -21,7 +21,7 @@ from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec, RoleSpec
 
 ONLY_ROLE = "worker"
-"""What the role of a job without `roles` is called."""
+"""The name of the role of a job without `roles`."""
 
 Pairs = tuple[tuple[str, str | None], ...]
 
@@ -89,7 +89,7 @@ def _is_silent(role: Given) -> bool:
 
 
 def _filled(env: Pairs, environment: Mapping[str, str] | None) -> Pairs:
-    """The variables, with what the environment says of those that were left open."""
+    """The variables, with values from the environment for those that were left open."""
     known = environment or {}
     return tuple([(key, known.get(key, "")) if value is None else (key, value) for key, value in env])
 
@@ -117,7 +117,7 @@ def _check_gang(roles: tuple[RoleSpec, ...], problems: Problems, at: Loc) -> Non
 
 
 def _check_parallelism(spec: JobSpec, given: Given, problems: Problems, at: Loc) -> None:
-    """The model's parts must come out even on the gang at its smallest size."""
+    """The parts of the model must divide evenly over the gang at its smallest size."""
     tensor, pipeline = spec.parallelism.tensor, spec.parallelism.pipeline
     if tensor * pipeline == 1:
         return

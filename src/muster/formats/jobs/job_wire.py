@@ -1,7 +1,7 @@
 """What a job file may hold, key by key: the declaration that reading, writing and the JSON Schema follow from.
 
-A new key is a field in `model/spec.py` and a line here. What concerns several keys at once is checked in `job_file`.
-The text below a key is what the OpenAPI document says of it.
+A new key is a field in `model/spec.py` and a line here. Checks across several keys are in `job_file`. The text below a
+key is what the OpenAPI document says of it.
 """
 
 import re
@@ -56,7 +56,7 @@ RETRIES_MAX = 1000
 """A job that fails more often than this is not going to succeed."""
 CHECKPOINTS_KEPT_MAX = 10_000
 ENTRIES_MAX = 1000
-"""Of environment variables, secrets, tags and dependencies: a page of them, not a database."""
+"""The most environment variables, secrets, tags or dependencies of a job: a page of them, not a database."""
 
 _JOB_NAME = re.compile(rf"[a-z0-9-]{{1,{JOB_NAME_CHARS}}}")
 
@@ -228,4 +228,4 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
 
 
 GivenJob = Annotated[Given, JobWire]
-"""A job file of which every key was read; `job_file` makes a job of it."""
+"""A job file of which every key was read. `job_file` makes a job of it."""

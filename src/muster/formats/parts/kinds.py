@@ -1,7 +1,7 @@
 """The kinds of values in files: how each is read, how it is written back, and what JSON Schema says of it.
 
 A kind stands in the annotation of a key, as in `max_duration: RunLimit`, and everything that is done with the key
-follows from it. What a kind raises while reading is `BadValue`.
+follows from it. A kind that cannot read a value raises `BadValue`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from muster.formats.text.units import BadValue, shown
 from muster.model.limits import GANG_WORKERS, GPUS_PER_NODE
 
 TEXT_CHARS = 1 << 20
-"""A command line or script; Linux passes no longer ones to a process."""
+"""The longest command line or script. Linux does not pass a longer one to a process."""
 TEAM_HINT = "such as nlp/pretraining; each name begins with a letter or a digit"
 
 JsonSchema = Mapping[str, Any]
@@ -25,15 +25,15 @@ JsonSchema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
-    """What a value means: from what YAML or JSON made of it to the value of the model, and back."""
+    """How a plain value from YAML or JSON becomes a value of the model, and back."""
 
     read: Callable[[object], Any]
     write: Callable[[Any], object] | None = None
-    """None where the model keeps the value as it is written."""
+    """None when the model keeps the value as it is written."""
     unit: str = ""
     """What the name of the field in the model ends in: `max_duration` is kept as `max_duration_ms`."""
     schema: JsonSchema = field(default_factory=dict)
-    """The common spelling, which is less than what is read."""
+    """The common spelling. Reading accepts more."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validation is reading."""
@@ -49,7 +49,7 @@ class Spelling:
 
 
 def text(value: object) -> str:
-    """Text as it stands; a whole number is taken for its digits."""
+    """Text as it is. A whole number becomes its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
@@ -113,7 +113,7 @@ def positive_milli(value: object) -> int:
 
 
 def whole(lowest: int, highest: int) -> JsonSchema:
-    """A whole number between two others."""
+    """The schema of a whole number between two bounds."""
     return {"type": "integer", "minimum": lowest, "maximum": highest}
 
 

@@ -3,15 +3,15 @@
 A subclass of `Part` lists its keys, each with its kind. From that follow how the part is read (`value`), how it is
 written (`document`) and its JSON Schema (`part_schema`):
 
-    class TopologyWire(Part, record=TopologyWish):
+    class TopologyWire(Part, record=TopologySpec):
         within: Name
         prefer: Name
         relax_after: Duration
 
-A key is kept in the field of its own name and the unit of its kind, or in those that `Stored` names. One that is left
-out, or has no value, means the default of the record, or the one that stands here where the record has none; with
-neither it has to be given. What agrees with its default is not written. Mappings are kept as sorted pairs and lists as
-tuples.
+A key is kept in the field with its name and the unit of its kind, or in the fields that `Stored` names. If a key is
+left out or has no value, the default of the record holds, or the default declared here if the record has none. With
+neither, a part, a list or a mapping is empty, and any other key has to be given. A value equal to its default is not
+written. Mappings are kept as sorted pairs, mappings of named parts as records, and lists as tuples.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ Convert = Callable[[Any], Any]
 
 
 class Stored(tuple[str, ...]):
-    """In which fields of its record a key is kept, where its name does not say it: two take a pair."""
+    """The fields of its record in which a key is kept, if its name does not say it. Two fields take a pair."""
 
     __slots__ = ()
 
@@ -45,9 +45,9 @@ class Stored(tuple[str, ...]):
 
 
 ALWAYS = "always"
-"""In an annotation: the key is written even if it says only what would hold anyway."""
+"""In an annotation: the key is written even if its value is the default."""
 ONCE = "once"
-"""In an annotation: what a list names twice counts once."""
+"""In an annotation: an entry that a list names twice counts once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,24 +58,24 @@ class Key:
     hint: Any
     stored: tuple[str, ...]
     default: object
-    """What holds when the key is left out; `REQUIRED` when it has to be given."""
+    """What holds when the key is left out. `REQUIRED` when it has to be given."""
     is_always_written: bool
     made: Convert | None
-    """What its kind made of it -> what the record keeps; None where that is the same."""
+    """What its kind read -> what the record keeps. None when that is the same."""
     written: Convert | None
-    """The inverse of both."""
+    """What the record keeps -> what a file says. None when that is the same."""
 
 
 class Part:
-    """Base of all declarations. Nothing is ever an instance of one: reading a part gives a record."""
+    """Base of all declarations. They have no instances: reading a part gives a record."""
 
     record: ClassVar[type[Record]] = Record
     keys: ClassVar[dict[str, Key]] = {}
-    """All that may be given; those of a part that this one extends come first."""
+    """All keys that may be given. Those of a part that this part extends come first."""
     required: ClassVar[tuple[str, ...]] = ()
-    """What whoever runs the job cannot do without; a plan can."""
+    """Keys without which a job can be planned but not run."""
     _kept: ClassVar[dict[str, Key]] = {}
-    """The keys whose values the record keeps: not those of a part that has another record."""
+    """The keys whose values the record keeps, without the keys of a part that has another record."""
     _assumed: ClassVar[dict[str, object]]
     _making: ClassVar[dict[str, tuple[tuple[str, ...], Convert | None]]]
     _writing: ClassVar[tuple[tuple[str, Convert, object, Convert | None], ...]]
@@ -93,7 +93,7 @@ class Part:
             if key.default is not REQUIRED and known[key.stored[0]] is REQUIRED:
                 cls._assumed |= _spread(key, key.default)
         cls._making = {key.name: (key.stored, key.made) for key in cls._kept.values()}
-        # What is always written is compared with something that nothing agrees with.
+        # A key that is always written is compared with `REQUIRED`, which no value equals.
         cls._writing = tuple(
             (key.name, attrgetter(*key.stored), REQUIRED if key.is_always_written else key.default, key.written)
             for key in cls._kept.values()
@@ -106,7 +106,7 @@ class Part:
 
     @classmethod
     def fields(cls, given: Given) -> dict[str, Any]:
-        """What the record is to be made of: what was given, and what is assumed of what was not."""
+        """The fields to make the record of: what was given, and the defaults declared here."""
         found = cls._assumed.copy()
         making = cls._making
         for name, value in given.items():
@@ -137,7 +137,7 @@ class Part:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A mapping with no unknown keys and no quiet conversions; a key without a value counts as left out."""
+        """A mapping with no unknown keys and no silent conversions. A key without a value counts as left out."""
         hints = cls.known_keys()
         fields = {
             key.name: core_schema.typed_dict_field(handler.generate_schema(key.hint), required=key.default is REQUIRED)
@@ -156,7 +156,7 @@ class Part:
 
 
 class NamedPart(Part, record=Record):
-    """A part that stands under a name in a mapping, which its record keeps as `name`: whoever knows it makes that."""
+    """A part under a name in a mapping. Its record keeps the name, so the code that knows the name makes the record."""
 
     @classmethod
     def value(cls, given: Given) -> Given:
@@ -195,7 +195,7 @@ def _key(name: str, hint: Any, part: type[Part]) -> Key:
 
 
 def _nothing_in_it(hint: Any) -> object:
-    """What a part, a list or a mapping is when it is left out; anything else has to be given."""
+    """What a part, a list or a mapping is when it is left out. Anything else has to be given."""
     if isinstance(hint, type) and issubclass(hint, Part):
         return hint.value({})
     return () if get_origin(hint) in (dict, list) else REQUIRED
@@ -206,7 +206,7 @@ def _spread(key: Key, value: Any) -> dict[str, object]:
 
 
 def _conversions(hint: Any) -> tuple[Convert | None, Convert | None]:
-    """How what a kind made becomes what a record keeps, and how that is written; None where nothing changes."""
+    """How a value that was read becomes what a record keeps, and how that is written. None if nothing changes."""
     bare = unmarked(hint)
     kind = next((mark for mark in marks(hint) if isinstance(mark, Kind)), None)
     if kind is not None:

@@ -1,6 +1,6 @@
 """A part of a file as JSON Schema, for the OpenAPI document: for people, generated clients and fuzzing.
 
-Files are read by their kinds, which know more than a schema can say; this is what they take in the common spelling.
+Kinds accept more when they read a file than a schema can say. The schema describes the common spelling.
 """
 
 from enum import Enum
@@ -22,7 +22,7 @@ _ANY_KEY = ({"type": "string"}, TEXT_SCHEMA)
 
 
 def part_schema(part: type[Part]) -> Schema:
-    """All keys of a part."""
+    """The schema of a part with all its keys."""
     told = field_docs(part)
     required = [*part.required, *(key.name for key in part.keys.values() if key.default is REQUIRED)]
     return {

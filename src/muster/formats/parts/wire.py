@@ -1,6 +1,6 @@
-"""What the parts of a file look like, before they mean anything: the base of the pydantic models.
+"""The shape of the parts of a file, before their meaning is checked: the base of the pydantic models.
 
-`read_part` checks one part and turns whatever pydantic finds into problems that a user can act on.
+`read_part` checks one part and turns what pydantic finds into problems that a user can act on.
 """
 
 import difflib
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Keyed(Protocol):
-    """What knows the keys of a part of a file: a model, or a declaration."""
+    """A class that knows the keys of a part of a file: a model, or a declaration."""
 
     @classmethod
     def known_keys(cls) -> Mapping[str, Any]:
@@ -29,7 +29,7 @@ class Keyed(Protocol):
 
 
 class Wire(BaseModel):
-    """A part of a file: no unknown keys, no quiet conversions, and a key without a value counts as left out."""
+    """A part of a file: no unknown keys, no silent conversions, and a key without a value counts as left out."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -63,7 +63,7 @@ def read_by(
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             if problems.has_enough:
-                # Finding the words costs far more than finding the mistake, and nobody would read them.
+                # Wording a problem costs far more than finding it, and no more problems are shown.
                 problems.add_untold()
                 continue
             problem, hint = _explained(detail, keyed)
@@ -72,7 +72,7 @@ def read_by(
 
 
 def closest(word: str, known: Iterable[str], *, otherwise: str = "") -> str:
-    """A hint that names the known word nearest to the given one, or all of them when none is near."""
+    """A hint: the nearest known word, else all known words. `otherwise` if there are none, or more than 30."""
     candidates = list(known)
     begun = [each for each in candidates if len(word) > 1 and each.startswith(word.lower())]
     near = begun or difflib.get_close_matches(word.lower(), candidates, n=1, cutoff=0.6)
@@ -117,7 +117,7 @@ def _unknown_key(detail: ErrorDetails, keyed: type[Keyed]) -> tuple[str, str]:
 
 
 def _owner(annotation: Any, at: Loc) -> type[Keyed] | None:
-    """What the keys at a place inside a part belong to, found by following the annotations."""
+    """The class that has the keys at a place inside a part, found by following the annotations."""
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType, Annotated):
         found = (_owner(each, at) for each in get_args(annotation))

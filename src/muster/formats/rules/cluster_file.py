@@ -1,7 +1,7 @@
 """The `cluster` part of a file -> `ClusterSpec`.
 
 A cluster is written as levels and nodes, where one entry may stand for many nodes (`name: "n[1-16]"` or `count: 75`),
-or in one word as `75x8`: so many nodes with so many GPUs each.
+or in one word as `75x8`: 75 nodes with 8 GPUs each.
 """
 
 import difflib
@@ -24,7 +24,7 @@ from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.resources import UNTRACKED
 
 NVLINK_LEVELS = ("nvlink", "nvl", "nvl72", "nvlink_domain", "nvl-domain")
-"""What a level of NVLink domains is usually called; used when `nvlink_level` does not say."""
+"""What a level of NVLink domains is usually called. Used when `nvlink_level` is not given."""
 
 _SIZE = re.compile(r"([0-9]{1,9})[x×]([0-9]{1,9})", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def decimal_gigabytes(value: object) -> int:
 
 
 class NodeWire(Wire):
-    """One entry of `nodes`; keys that are not fields must be levels."""
+    """One entry of `nodes`. Keys that are not fields must be levels."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -85,7 +85,7 @@ def read_cluster(source: str | Path) -> ClusterSpec:
 
 
 def cluster_from_document(document: Document) -> ClusterSpec:
-    """The cluster in a document: the whole of it, or its `cluster` part. Notes beside it do no harm."""
+    """The cluster in a document: the whole of it, or its `cluster` part. Notes beside it are ignored."""
     problems = Problems(document)
     cluster = find_cluster(document, problems)
     problems.stop_if_any()
@@ -93,7 +93,7 @@ def cluster_from_document(document: Document) -> ClusterSpec:
 
 
 def find_cluster(document: Document, problems: Problems) -> ClusterSpec:
-    """The same as far as it can be read; what is wrong with it is noted."""
+    """The same, as far as it can be read. What is wrong with it is noted."""
     value = document.value
     if isinstance(value, dict) and "cluster" in value:
         return cluster_part(value["cluster"], problems, ("cluster",))
@@ -101,7 +101,7 @@ def find_cluster(document: Document, problems: Problems) -> ClusterSpec:
 
 
 def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:
-    """The cluster as far as it can be read; what is wrong with it is noted."""
+    """The cluster, as far as it can be read. What is wrong with it is noted."""
     if isinstance(value, str):
         try:
             return cluster_from_text(value)
@@ -120,7 +120,7 @@ def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:
 
 
 class _Nodes:
-    """Reads the entries of `nodes` and keeps every name unique."""
+    """Reads the entries of `nodes` and checks that every name is unique."""
 
     def __init__(self, levels: tuple[LevelName, ...], problems: Problems, at: Loc) -> None:
         self._levels = levels
@@ -131,13 +131,13 @@ class _Nodes:
 
     def read(self, entries: list[Any]) -> tuple[Node, ...]:
         wires = list(self._wires(entries))
-        # Names that are given come first, so that made-up ones can keep clear of them.
+        # Given names come first, so that made-up names can avoid them.
         for place, wire in wires:
             self._claim(wire.name if wire.count is None else (), place)
         return tuple(node for place, wire in wires for node in self._nodes(wire, place))
 
     def _wires(self, entries: list[Any]) -> Iterator[tuple[int, NodeWire]]:
-        """The entries that can be read, each with its place, for as long as they are not too many nodes."""
+        """The entries that can be read, each with its place, until there are too many nodes."""
         total = 0
         for place, entry in enumerate(entries):
             wire = read_part(NodeWire, entry, self._problems, (*self._at, place))
@@ -205,7 +205,7 @@ class _Nodes:
                 return f"n{self._unnamed}"
 
     def _domains(self, wire: NodeWire, at: Loc) -> tuple[str, ...]:
-        """The domain at each level; every level must be named, and nothing else."""
+        """The domain at each level. An entry must name every level, and no unknown key."""
         given = dict(wire.model_extra or {})
         found = []
         for level in self._levels:
@@ -254,7 +254,7 @@ def _nvlink_level(wire: ClusterWire, levels: tuple[LevelName, ...], problems: Pr
 
 
 def _without_notes(value: object) -> object:
-    """A cluster file may carry notes beside the cluster; what looks like a misspelt key is kept and will be refused."""
+    """The file without notes beside the cluster. A key that looks misspelt is kept, and will be refused."""
     if not isinstance(value, dict):
         return value
     known = list(ClusterWire.model_fields)

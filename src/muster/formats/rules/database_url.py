@@ -11,7 +11,7 @@ _SECRETS = ("password", "sslpassword")
 
 
 def refuse_password(url: str) -> None:
-    """A command line is read by everybody on the machine, so a password has no place there."""
+    """Refuse a password on the command line, which every user of the machine can read."""
     if has_password(url):
         raise InvalidInput(
             "--database has a password in it, which everybody on this machine could read in the list of processes; "
@@ -29,6 +29,6 @@ def has_password(url: str) -> bool:
 
 
 def database_files(url: str) -> tuple[tuple[Path, str], ...]:
-    """The file that a database is, if it is one, and what to call it where its place is not told."""
+    """The file of a SQLite database, and what to call it where its path is not shown. Else nothing."""
     prefix = "sqlite:///"
     return ((Path(url.removeprefix(prefix)), "the database"),) if url.startswith(prefix) else ()

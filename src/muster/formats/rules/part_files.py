@@ -17,7 +17,7 @@ TEAMS, POLICY = "teams", "policy"
 
 
 def read_teams(source: str | Path) -> tuple[Team, ...]:
-    """The teams in a file, parents before their children; a file without a `teams` part is refused."""
+    """The teams in a file, parents before their children. A file without a `teams` part is refused."""
     document = read_document(source)
     problems = Problems(document)
     teams = find_teams(document, problems)
@@ -36,7 +36,7 @@ def read_cluster_and_teams(source: str | Path) -> tuple[ClusterSpec, tuple[Team,
 
 
 def cluster_and_teams(document: Document, problems: Problems) -> tuple[ClusterSpec, tuple[Team, ...]]:
-    """The same from a document that was read."""
+    """The same from a document that is already read."""
     cluster = find_cluster(document, problems)
     teams = find_teams(document, problems)
     problems.stop_if_any()
@@ -44,7 +44,7 @@ def cluster_and_teams(document: Document, problems: Problems) -> tuple[ClusterSp
 
 
 def find_teams(document: Document, problems: Problems) -> tuple[Team, ...] | None:
-    """The teams of a document, or None where it has no such part; what is wrong with them is noted."""
+    """The teams of a document, or None if it has no `teams` part. What is wrong with them is noted."""
     value = document.value
     if not isinstance(value, dict):
         return None
@@ -56,7 +56,7 @@ def find_teams(document: Document, problems: Problems) -> tuple[Team, ...] | Non
 
 
 def read_policy(source: str | Path) -> Policy:
-    """The policy in a file; one without a `policy` part is refused."""
+    """The policy in a file. A file without a `policy` part is refused."""
     document = read_document(source)
     problems = Problems(document)
     value = document.value.get(POLICY) if isinstance(document.value, dict) else None

@@ -23,7 +23,7 @@ from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.policy import DEFAULT_TIERS, Order, Packing, Policy, Pool, Tier
 
 COUNT_MAX = 1_000_000
-"""Of holds and preemptions: more than there are jobs."""
+"""The highest `hold_depth` and `preemptions_per_team_hour`: more than there are jobs."""
 TIERS_MAX = 64
 
 _DEFAULTS = Policy()
@@ -73,7 +73,7 @@ class PolicyWire(Wire):
 
 
 def policy_part(value: object, problems: Problems, at: Loc) -> Policy:
-    """The policy; what is left out is as in the live system."""
+    """The policy. Settings that are left out are as in the live system."""
     wire = read_part(PolicyWire, value, problems, at)
     if wire is None:
         return _DEFAULTS

@@ -64,7 +64,7 @@ def policy_document(policy: Policy) -> Part:
 
 
 def teams_document(teams: Sequence[Team]) -> Part:
-    """The team tree. A team whose parent is not among them hangs below parents without quotas."""
+    """The team tree. A parent that is not among the teams becomes an entry without quotas."""
     root: Part = {}
     for team in teams:
         entry = _entry(root, team.path)
@@ -77,7 +77,7 @@ def teams_document(teams: Sequence[Team]) -> Part:
 
 
 def bounds_document(team: Team) -> Part:
-    """What a team's jobs may ask for, as far as it says so itself."""
+    """What a team's jobs may ask for, as far as the team itself says."""
     bounds = {
         "tiers": None if team.tiers is None else list(team.tiers),
         "max_priority": team.max_priority,
@@ -92,7 +92,7 @@ def quota_document(quota: Quota) -> dict[str, int | float]:
 
 
 def _entry(root: Part, path: str) -> Part:
-    """The place of a team in the tree, made where it is missing."""
+    """The entry of a team in the tree, made if it is missing."""
     level, entry = root, root
     for name in path.split("/"):
         entry = level.setdefault(name, {})

@@ -1,8 +1,8 @@
 """`muster.toml` -> what `muster up` is to serve, and by which rules.
 
-The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario; `server` says where and how to listen,
-`local` how this machine is used. Whatever is left out is as without a file, but that teams may not what they are not
-allowed: the highest tier, and jobs that are not preemptible.
+The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario. `server` says where and how to listen,
+`local` how this machine is used. What is left out is as without a file, with one exception. A team may use the highest
+tier, and may have jobs that are not preemptible, only if the file allows it.
 """
 
 import re
@@ -28,7 +28,7 @@ _RULES = ("teams", "tiers", "pools", "policy")
 
 
 def host_name(value: object) -> str:
-    """A name that people write into a browser, without port and scheme; `*` is any."""
+    """A name that people write into a browser, without port and scheme. `*` means any."""
     name = text(value).lower()
     if not name or len(name) > HOST_CHARS or not _HOST_NAME.fullmatch(name):
         raise BadValue(f"{shown(value)} is not the name of a host", "such as muster.example.org, without a port")
@@ -70,7 +70,7 @@ class ServerFileWire(Wire):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """What a configuration file asks for; None where it does not say."""
+    """What a configuration file asks for. None means that it does not say."""
 
     host: str | None = None
     port: int | None = None
@@ -140,5 +140,5 @@ def _check_nodes(size: str, problems: Problems) -> None:
 
 
 def _beside(folder: Path, name: str | None) -> Path | None:
-    """A file that the configuration names is looked for beside it."""
+    """The path of a file that the configuration names, relative to the folder of the configuration."""
     return None if name is None else folder / name

@@ -1,7 +1,7 @@
-"""The `teams` part of a scenario -> teams with their quotas, and whether the tree's promises can be kept.
+"""The `teams` part of a scenario -> teams with their quotas, and whether their guarantees are possible.
 
-A guarantee is impossible when it exceeds a limit above it, or when a team's children were together promised more than
-the team itself. A child's limit may exceed its parent's: the parent's then holds.
+A guarantee is impossible when it exceeds a limit above it, or when a team's children are together guaranteed more
+than the team itself. A child's limit may exceed its parent's limit. Then the parent's limit holds.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class _TeamBranch:
 
 
 def team_tree(value: object, problems: Problems, at: Loc) -> tuple[Team, ...]:
-    """All teams, parents before their children; what is wrong with them is noted."""
+    """All teams, parents before their children. What is wrong with them is noted."""
     before = problems.count
     roots = _branches(value, "", problems, at)
     if problems.count == before:
@@ -95,7 +95,7 @@ def _flattened(branch: _TeamBranch) -> Iterator[Team]:
 
 
 def _promised(branch: _TeamBranch, problems: Problems) -> dict[str, int]:
-    """What the branch is guaranteed in all, by type: its own word, or what its children were promised."""
+    """What the branch is guaranteed in all, by type: its own guarantee, or the sum of its children's."""
     below: dict[str, int] = {}
     for child in branch.children:
         for gpu_type, amount in _promised(child, problems).items():
@@ -123,7 +123,7 @@ def _check_limits(branch: _TeamBranch, own: dict[str, int], below: dict[str, int
 
 
 def _with_sum(amounts: dict[str, int]) -> dict[str, int]:
-    """The same with `*` at least the sum over types."""
+    """The amounts, with `*` at least the sum over types."""
     by_type = sum(amount for gpu_type, amount in amounts.items() if gpu_type != ANY_TYPE)
     return {**amounts, ANY_TYPE: max(by_type, amounts.get(ANY_TYPE, 0))}
 

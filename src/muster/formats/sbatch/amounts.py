@@ -11,7 +11,7 @@ _FOREVER = ("infinite", "unlimited", "-1")
 
 
 def time_limit(text: str) -> str | None:
-    """`30`, `2:30:00`, `1-12:00` and the like as a duration; None for no limit."""
+    """`30`, `2:30:00`, `1-12:00` and the like as a duration. None for no limit."""
     if text.lower() in _FOREVER:
         return None
     match = _TIME.fullmatch(text)
@@ -29,7 +29,7 @@ def time_limit(text: str) -> str | None:
 
 
 def memory_bytes(text: str) -> int:
-    """`4000` is megabytes, as everywhere in Slurm; `64G` has its unit, in powers of 1024."""
+    """`4000` is in megabytes, as everywhere in Slurm. `64G` has its own unit. Units are powers of 1024."""
     match = _MEMORY.fullmatch(text)
     if match is None:
         raise BadValue(f"must be a size such as 4000M or 64G, not {shown(text)}")
@@ -45,7 +45,7 @@ def gpus(text: str) -> tuple[str, int]:
 
 
 def gres_gpus(text: str) -> tuple[str, int] | None:
-    """The GPUs in `gpu:h100:8,nvme:1`; None when there are none."""
+    """The GPUs in `gpu:h100:8,nvme:1`. None when there are none."""
     for part in text.split(","):
         kind, _, rest = part.removeprefix("gres/").partition(":")
         if kind == "gpu":
@@ -54,7 +54,7 @@ def gres_gpus(text: str) -> tuple[str, int] | None:
 
 
 def whole(text: str) -> int:
-    """A whole number above zero."""
+    """A whole number from 1 to 1,000,000."""
     if not text.isdecimal() or not 0 < int(text) <= 1_000_000:
         raise BadValue(f"must be a whole number above zero, not {shown(text)}")
     return int(text)

@@ -1,7 +1,7 @@
 """The `#SBATCH` lines of a batch script -> its options, each with its line.
 
-Options may be written `--nodes=2`, `--nodes 2`, `-N 2` or `-N2`, several to a line. As for Slurm, what comes after the
-first command is not looked at.
+Options may be written `--nodes=2`, `--nodes 2`, `-N 2` or `-N2`, several to a line. As in Slurm, lines after the first
+command are ignored.
 """
 
 import shlex
@@ -42,7 +42,7 @@ FLAGS = frozenset(
     {"contiguous", "exclusive", "hold", "no-kill", "no-requeue", "overcommit", "oversubscribe", "parsable", "quiet"}
     | {"reboot", "requeue", "spread-job", "test-only", "use-min-nodes", "verbose", "wait"}
 )
-"""Options that stand alone."""
+"""Options that take no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class BatchScript:
     """A batch script taken apart."""
 
     interpreter: str
-    """What its first line says after `#!`; empty when it says nothing."""
+    """What its first line says after `#!`. Empty when there is no such line."""
     options: tuple[Option, ...]
     body: str
     """Everything from the first command on."""
@@ -109,7 +109,7 @@ def _options(text: str, line: int) -> Iterator[Option]:
 
 
 def _taken(word: str, line: int) -> tuple[str, str, bool]:
-    """The name in a word, the value in it, and whether there is one."""
+    """The name in a word, the value in it, and whether it has a value."""
     if word.startswith("--") and len(word) > 2:
         name, equals, value = word[2:].partition("=")
         return name, value, bool(equals)

@@ -25,7 +25,7 @@ class Imported:
     held: bool
     notes: tuple[Note, ...]
     lines: Mapping[str, int]
-    """On which line of the script a key of the job comes from."""
+    """The line of the script that each key of the job comes from."""
 
     @property
     def document(self) -> Document:
@@ -33,7 +33,7 @@ class Imported:
         return Document(file=self.file, value=self.job)
 
     def placed(self, error: InvalidDocument) -> InvalidDocument:
-        """What is wrong with the job, on the lines of the script."""
+        """What is wrong with the job, with the lines of the script."""
         found = [
             InvalidFile(
                 file=each.file, path=each.path, problem=each.problem, hint=each.hint, line=self._line(each.path)
@@ -116,7 +116,7 @@ def _memory_of_worker(draft: Draft, per_node: int, gpus: int, cpus: int) -> int:
 
 
 def _known_variables(draft: Draft) -> dict[str, str]:
-    """Variables of Slurm whose value the options say."""
+    """Slurm variables whose values follow from the options."""
     resources = draft.job.get("resources", {})
     nodes = str(draft.nodes or 1)
     return {

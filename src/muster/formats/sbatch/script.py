@@ -42,7 +42,7 @@ _SRUN = (
 
 
 def run_command(script: BatchScript, known: Mapping[str, str]) -> str:
-    """The command of a worker; `known` are variables whose value the options already say."""
+    """The command of a worker. `known` are variables whose values follow from the options."""
     if not script.body.strip():
         raise BadValue("the script has no commands")
     values = {**VARIABLES, **known}
@@ -58,12 +58,12 @@ def run_command(script: BatchScript, known: Mapping[str, str]) -> str:
         return "\n".join([*prelude, body])
     if program.rstrip("0123456789.") not in _TAKE_A_SCRIPT and program not in _TAKE_A_SCRIPT:
         raise BadValue(f"#!{script.interpreter} is not an interpreter that is known", "a shell, or Python")
-    # Given as an argument and not on standard input, which the programs in the script may want to read.
+    # The script is an argument, because the programs in it may want to read standard input.
     return "\n".join([*prelude, f"exec {interpreter} -c \"$(cat <<'{END}'", body, END, ')"'])
 
 
 def foreign_words(script: BatchScript, known: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """What the commands use that only Slurm has, and what becomes of it, with its line."""
+    """What the commands use that only Slurm has: its line, and what happens instead."""
     reported: set[str] = set()
     for number, line in enumerate(script.body.splitlines(), start=script.body_line):
         if line.lstrip().startswith("#"):

@@ -1,6 +1,6 @@
 """Options of a batch script -> parts of a job: what each becomes, and why some become nothing.
 
-What concerns several options at once, such as how many workers there are, is worked out in `sbatch_file`.
+What depends on several options, such as how many workers there are, is worked out in `sbatch_file`.
 """
 
 import re
@@ -61,7 +61,7 @@ class Draft:
     """Bytes per `node`, `cpu` or `gpu`."""
 
     def put(self, key: str, value: object, line: int) -> None:
-        """Set a key of the job, which comes from a line."""
+        """Set a key of the job, and the line that it comes from."""
         self.job[key] = value
         self.lines[key] = line
 
@@ -71,7 +71,7 @@ class Draft:
 
 
 def take(draft: Draft, option: Option) -> None:
-    """Take one option over, or note that it is not."""
+    """Take one option over, or note that it is ignored."""
     taking = _TAKEN.get(option.name)
     if taking is None:
         why = _IGNORED.get(option.name, "it is not known here")
@@ -250,5 +250,5 @@ _TAKEN: dict[str, Callable[[Draft, Option], None]] = {
 
 
 def job_name(text: str) -> str:
-    """The nearest to a text that may be the name of a job."""
+    """The text, changed so that it may be the name of a job."""
     return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")[:JOB_NAME_CHARS] or "job"

@@ -1,4 +1,4 @@
-"""The `workers` lists of a scenario -> placements, and whether what is said to run can run together."""
+"""The `workers` lists of a scenario -> placements, and whether the running jobs fit together."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -96,7 +96,11 @@ def _check_gang(workers: list[Worker], spec: JobSpec, problems: Problems, at: Lo
 
 
 class Occupancy:
-    """What the running jobs use together; notes the first job that asks for more than there is."""
+    """What the running jobs use together.
+
+    Notes each worker that takes more of a GPU than is left. Notes once for each node that CPUs, memory or disk do not
+    suffice.
+    """
 
     def __init__(self, nodes: Nodes, problems: Problems) -> None:
         self._nodes = nodes
@@ -107,7 +111,7 @@ class Occupancy:
         self._full: set[str] = set()
 
     def add(self, job: JobId, spec: JobSpec, workers: Placement, at: Loc) -> None:
-        """Count one running job in."""
+        """Add one running job."""
         requests = {role.name: role.request for role in spec.roles}
         for worker in workers:
             self._add_gpus(job, worker, at)

@@ -13,7 +13,7 @@ Answer = dict[str, Any]
 
 
 class Explained(Protocol):
-    """Why a job waits and when it may start; times are milliseconds since 1970."""
+    """Why a job waits and when it may start. Times are milliseconds since 1970."""
 
     @property
     def job(self) -> JobId:
@@ -29,11 +29,11 @@ class Explained(Protocol):
 
     @property
     def p50_ms(self) -> int | None:
-        """By when it has started as likely as not."""
+        """By when it has started with a chance of one half."""
 
     @property
     def p90_ms(self) -> int | None:
-        """By when it has started nine times in ten."""
+        """By when it has started with a chance of nine in ten."""
 
 
 class RejectedJob(Protocol):
@@ -53,7 +53,7 @@ class RejectedJob(Protocol):
 
 
 class Decided(Protocol):
-    """All that one cycle came to."""
+    """The outcome of one cycle."""
 
     @property
     def plan(self) -> Plan:
@@ -61,11 +61,11 @@ class Decided(Protocol):
 
     @property
     def explanations(self) -> Sequence[Explained]:
-        """Why the others wait."""
+        """Why the waiting jobs wait."""
 
     @property
     def rejected(self) -> Sequence[RejectedJob]:
-        """Which can never run."""
+        """The jobs that can never run."""
 
 
 def answer(
@@ -112,7 +112,7 @@ def _resize(resize: Resize) -> Answer:
 
 
 def _promise(promise: Promise) -> Answer:
-    """In a shape that a scenario takes as a hold of an earlier cycle."""
+    """A promise in the shape of the `holds` of a scenario."""
     return {
         "job": promise.job,
         "start": time_text(promise.start_ms),

@@ -27,8 +27,8 @@ _NO_POOLS: tuple[Pool, ...] = ()
 class References:
     """What was read, and what may be referred to.
 
-    A `known_…` is None when nothing is to be checked against it: because everything is allowed, or because that part
-    of the file is wrong itself and blaming the jobs would only hide where.
+    A `known_…` is None when nothing is checked against it. Either everything is allowed, or that part of the file is
+    itself wrong. Then problems of the jobs would only hide the real mistake.
     """
 
     cluster: ClusterSpec
@@ -47,7 +47,7 @@ class References:
             problems.add(at, f"there is no team {path!r}", closest(path, self.known_teams))
 
     def check_job(self, spec: JobSpec, problems: Problems, at: Loc) -> None:
-        """Note whatever a job refers to that does not exist, apart from its team."""
+        """Note everything that a job refers to and that does not exist, except its team."""
         if self.known_tiers is not None and spec.tier not in self.known_tiers:
             problems.add((*at, "tier"), f"there is no tier {spec.tier!r}", closest(spec.tier, self.known_tiers))
         if self.known_levels is None:
@@ -59,7 +59,7 @@ class References:
 
 
 def read_references(parts: Mapping[str, object], problems: Problems) -> References:
-    """All of it as far as it can be read; what is wrong is noted."""
+    """All parts, as far as they can be read. What is wrong is noted."""
     cluster, cluster_sound = _part(parts, "cluster", ClusterSpec(), cluster_part, problems)
     tiers, tiers_sound = _part(parts, "tiers", _TIERS, tiers_part, problems)
     teams, teams_sound = _part(parts, "teams", _NO_TEAMS, team_tree, problems)
@@ -132,7 +132,7 @@ def team_at(path: TeamPath) -> Loc:
 
 
 def _with_default_pool(pools: tuple[Pool, ...], cluster: ClusterSpec) -> tuple[Pool, ...]:
-    """Nodes that name no pool are in the default one, which need not be configured."""
+    """Nodes that name no pool are in the default pool, which need not be configured."""
     named = [pool.name for pool in pools]
     if not pools or DEFAULT_POOL in named or all(node.pool != DEFAULT_POOL for node in cluster.nodes):
         return pools

@@ -53,7 +53,7 @@ def scenario_from_document(document: Document) -> Scenario:
 
 
 def _items(parts: Mapping[str, object], key: str) -> Sequence[object]:
-    """The entries of a list; what is not a list has been noted already."""
+    """The entries of a list. A value that is not a list has been noted already."""
     value = parts.get(key)
     return value if isinstance(value, list) else ()
 
@@ -70,6 +70,6 @@ def _by_team(amounts: Mapping[str, int]) -> tuple[tuple[TeamPath, int], ...]:
 
 
 def _teams(references: References, jobs: ScenarioJobs) -> tuple[Team, ...]:
-    """The tree, with the team of those that name none where a job needs it."""
+    """The team tree, with the default team if a job that names no team needs it."""
     missing = references.known_teams is not None and DEFAULT_TEAM not in references.known_teams
     return (*references.teams, Team(path=DEFAULT_TEAM)) if missing and jobs.uses_default_team else references.teams

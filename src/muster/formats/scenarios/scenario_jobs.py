@@ -1,4 +1,4 @@
-"""The `running`, `waiting` and `promises` parts of a scenario -> model values, checked against cluster and rules."""
+"""The `running`, `waiting` and `holds` parts of a scenario -> model values, checked against cluster and rules."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ class ScenarioJobs:
 
     def __init__(self, references: References, now_ms: int | None, problems: Problems) -> None:
         self.uses_default_team = False
-        """True when a job names no team, which then exists whatever the tree says."""
+        """True when a job names no team. The default team then exists, whatever the tree says."""
         self._references = references
         self._now_ms = now_ms
         self._problems = problems
@@ -33,7 +33,7 @@ class ScenarioJobs:
         self._place_by_id: dict[str, Loc] = {}
 
     def running(self, items: Sequence[object]) -> tuple[RunningJob, ...]:
-        """The jobs that occupy GPUs, which must be able to do so together."""
+        """The jobs that occupy GPUs. They must fit on the cluster together."""
         jobs = [self._running(item, ("running", place)) for place, item in enumerate(items)]
         found = [(place, job) for place, job in enumerate(jobs) if job is not None]
         if self._references.known_nodes is not None:
@@ -43,7 +43,7 @@ class ScenarioJobs:
         return tuple(job for _, job in found)
 
     def waiting(self, items: Sequence[object], running: Sequence[RunningJob]) -> tuple[WaitingJob, ...]:
-        """The jobs that want to start, with what they still depend on among all jobs that are here."""
+        """The jobs that want to start, with the jobs of the scenario that they still depend on."""
         found = [
             (wire, spec, ("waiting", place))
             for place, item in enumerate(items)
@@ -123,7 +123,7 @@ class ScenarioJobs:
         self._check_past(wire.made, (*at, "made"))
         spec = specs.get(JobId(wire.job))
         if spec is None:
-            # A job that waits and could not be read has been noted already.
+            # A waiting job that could not be read has been noted already.
             if wire.job not in self._place_by_id or self._place_by_id[wire.job][0] != "waiting":
                 self._problems.add((*at, "job"), f"no job {wire.job!r} waits", closest(wire.job, specs))
             return None
@@ -140,7 +140,7 @@ class ScenarioJobs:
         )
 
     def _spec(self, given: Given, job: str, at: Loc) -> JobSpec | None:
-        """The job as a value, checked against the references; one value for all jobs that are equal."""
+        """The job as a value, checked against the references. Equal jobs share one value."""
         spec = spec_from_given(given, self._problems, at, name=_name_from_id(job))
         if spec is None:
             return None
@@ -174,7 +174,7 @@ class _Present:
         self._ids = {**by_name, **self._ids}
 
     def ids(self, job: str) -> Sequence[str]:
-        """The jobs meant by an id or, where no job has that id, by a name; none when it has ended."""
+        """The jobs that an id means or, if no job has that id, a name. Empty when the job has ended."""
         return self._ids.get(job, ())
 
 

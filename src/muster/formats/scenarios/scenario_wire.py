@@ -1,4 +1,4 @@
-"""What a scenario file may hold, key by key. Parts that are checked one by one stay as they are until then."""
+"""What a scenario file may hold, key by key. Parts that are checked one by one stay plain values here."""
 
 from typing import Annotated, Any
 
@@ -52,7 +52,7 @@ class WaitingWire(Wire):
 
 
 class PromiseWire(Wire):
-    """A promise of an earlier cycle, in the shape of the answer."""
+    """A promise of an earlier cycle, in the shape of the answer of `muster plan`."""
 
     job: Id
     start: Time

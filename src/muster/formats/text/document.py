@@ -1,7 +1,7 @@
 """A YAML, JSON or TOML file -> plain values with bounds, and all that is wrong with them -> one error.
 
-Whoever reads a document collects what is wrong in `Problems` and goes on, so that a user sees every mistake at once,
-each with its line and its path.
+Code that reads a document collects what is wrong in `Problems` and goes on. So the user sees every mistake at once,
+each with its path and, except in TOML, its line.
 """
 
 import difflib
@@ -19,7 +19,7 @@ from muster.model.errors import InvalidFile
 from muster.model.limits import SCENARIO_FILE_BYTES
 
 ERRORS_SHOWN = 20
-"""More would scroll the first ones away; repairing those often repairs the rest."""
+"""More would scroll the first errors away. Repairing those often repairs the rest."""
 STANDARD_INPUT = "-"
 YAML_SUFFIXES = (".yaml", ".yml", ".json")
 TOML_SUFFIX = ".toml"
@@ -44,7 +44,7 @@ class Document:
     file: str
     value: object
     text: str = ""
-    """Empty for values that came from elsewhere; errors then have no lines."""
+    """Empty for values that came from elsewhere. Errors then have no lines."""
 
 
 def read_document(source: str | Path) -> Document:
@@ -54,7 +54,7 @@ def read_document(source: str | Path) -> Document:
 
 
 def read_text(source: str | Path) -> tuple[str, str]:
-    """What messages call a file, and its text; standard input when the name is `-`."""
+    """What messages call a file, and its text. The name `-` means standard input."""
     if str(source) == STANDARD_INPUT:
         return _decoded("standard input", _standard_input())
     return _decoded(str(source), _file_bytes(Path(source)))
@@ -71,7 +71,7 @@ def _decoded(file: str, raw: bytes) -> tuple[str, str]:
 
 
 def read_settings(path: Path) -> Document:
-    """The document in a file that is TOML whatever it is called, unless it says that it is something else."""
+    """The document in a settings file: YAML or JSON if its name ends so, else TOML."""
     file, text = _decoded(str(path), _file_bytes(path))
     if path.suffix.lower() in YAML_SUFFIXES:
         return parse_document(text, file=file)
@@ -79,9 +79,10 @@ def read_settings(path: Path) -> Document:
 
 
 def parse_document(text: str, *, file: str, values_max: int | None = None) -> Document:
-    """The document in a text that came from somewhere called `file`: TOML or JSON if that is how it ends, else YAML.
+    """The document in a text from `file`: TOML or JSON if that name ends so, else YAML, or JSON if it looks like it.
 
-    `values_max` bounds how many values YAML may hold, which takes a thousand times as long to read as a long text.
+    `values_max` bounds the parser events of YAML, because many values take a thousand times as long to read as a long
+    text.
     """
     if file.lower().endswith(TOML_SUFFIX):
         return _toml(text, file)
@@ -95,7 +96,7 @@ def parse_document(text: str, *, file: str, values_max: int | None = None) -> Do
 
 
 def _toml(text: str, file: str) -> Document:
-    """What is wrong with its values is told without lines: nobody knows where in the text they stand."""
+    """A TOML document. Problems with its values have no lines: the parser does not say where a value stands."""
     try:
         return Document(file=file, value=read_toml(text))
     except BadText as error:
@@ -112,7 +113,7 @@ class Problems:
 
     @property
     def count(self) -> int:
-        """How many were noted, also those that will not be shown."""
+        """How many problems were noted, also those that will not be shown."""
         return len(self._found) + self._more
 
     def add(self, at: Loc, problem: str, hint: str = "") -> None:
@@ -124,15 +125,15 @@ class Problems:
 
     @property
     def has_enough(self) -> bool:
-        """True when as many were noted as are shown: what comes now is only counted."""
+        """True when as many problems were noted as are shown. Further ones are only counted."""
         return len(self._found) >= ERRORS_SHOWN
 
     def add_untold(self) -> None:
-        """Count one more thing that is wrong, of which nobody needs to know what."""
+        """Count one more problem, which will not be shown."""
         self._more += 1
 
     def note_misspelt(self, part: str) -> None:
-        """Note every key of the document that may have been meant to be this part, which it does not have."""
+        """Note every key of the document that may be a misspelling of this part, which is missing."""
         value = self._document.value
         keys = [str(key) for key in value] if isinstance(value, dict) else []
         for key in difflib.get_close_matches(part, keys, cutoff=0.8):
@@ -157,7 +158,7 @@ class Problems:
 
 
 def _nearest(at: Loc, lines: dict[Loc, int]) -> int | None:
-    """The line of a place, or of what surrounds it where it was left out or came from an alias."""
+    """The line of a place, or of what surrounds it if it was left out or came from an alias."""
     return next((lines[at[:depth]] for depth in range(len(at), -1, -1) if at[:depth] in lines), None)
 
 
@@ -179,7 +180,11 @@ def _file_bytes(path: Path) -> bytes:
 
 
 def _value(text: str, *, is_json: bool, values_max: int | None) -> object:
-    """JSON is read as JSON, which is faster; YAML takes over where it is not, and to say where a key is repeated."""
+    """The value of a JSON or YAML text.
+
+    JSON is read as JSON, which is faster. Other text is read as YAML, and so is JSON to find the lines of a repeated
+    key.
+    """
     if is_json or text.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(

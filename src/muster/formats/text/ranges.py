@@ -87,7 +87,7 @@ def node_ranges(names: Iterable[str]) -> str:
     parts: list[str] = []
     for prefix, group in groupby(dict.fromkeys(names), key=lambda name: name.rstrip("0123456789")):
         numbers = [name.removeprefix(prefix) for name in group]
-        # Numbers with a leading zero, or none at all, are kept as they are: padding is not worth guessing.
+        # If a number has a leading zero or is missing, the names stay as they are: padding is not guessed.
         if len(numbers) == 1 or any(not number or number != str(int(number)) for number in numbers):
             parts.extend(f"{prefix}{number}" for number in numbers)
         else:
@@ -96,12 +96,12 @@ def node_ranges(names: Iterable[str]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """True for what may name a node, a domain, a pool, a tier or a GPU type: printable, without blanks or slashes."""
+    """True for a name of a node, domain, pool, tier or GPU type: printable, no blanks, commas, slashes or brackets."""
     return text.isprintable() and _NAME.fullmatch(text) is not None
 
 
 def is_team_name(text: str) -> bool:
-    """True for what may name a team among its siblings. One that begins with a sign is Muster's own, such as `*`."""
+    """True for a name of a team: it begins with a letter, a digit or `_`. Other signs are Muster's own, such as `*`."""
     return is_name(text) and (text[0].isalnum() or text[0] == "_")
 
 
@@ -128,7 +128,7 @@ def _span(part: str, *, whole: object) -> range:
 
 
 def _bracket(inside: str, *, whole: str) -> tuple[str, ...]:
-    """The texts that one pair of brackets stands for; a leading zero in the first number sets the width."""
+    """The texts that one pair of brackets stands for. A leading zero in the first number of a range sets its width."""
     parts = inside.replace(" ", "").split(",")
     spans = [_span(part, whole=whole) for part in parts]
     if sum(map(len, spans)) > NODES_PER_CLUSTER:

@@ -1,6 +1,6 @@
 """TOML text -> plain values like those of YAML and JSON, and within the same bounds.
 
-Dates and times stay text, as they do in YAML: who expects a time reads it, and who does not shows what was written.
+Dates and times become text, as in YAML. Code that expects a time reads that text. Other code can show it.
 """
 
 import math
@@ -11,7 +11,7 @@ from muster.formats.text.yaml_text import DEPTH_MAX, INTEGER_DIGITS_MAX, BadText
 
 
 def read_toml(text: str) -> object:
-    """The document in the text as plain values; an empty one is an empty mapping."""
+    """The document in the text as plain values. An empty text is an empty mapping."""
     try:
         return _plain(tomllib.loads(text), ())
     except tomllib.TOMLDecodeError as error:
@@ -25,7 +25,7 @@ def read_toml(text: str) -> object:
 
 
 def _plain(value: object, at: Loc) -> object:
-    """A value that JSON could say, and what is in it."""
+    """The value, and everything in it, as JSON could say it."""
     if len(at) > DEPTH_MAX:
         raise BadText("nested too deeply")
     match value:

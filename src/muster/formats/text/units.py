@@ -1,8 +1,8 @@
 """Quantities as people write them <-> the integer units of the model.
 
-Every reader takes what YAML or JSON made of a value and returns an integer in the unit its name ends in, or raises
-`BadValue` with what was wrong and what would be right. No rounding surprises: decimals are read exactly, and what is
-finer than the unit is cut off.
+Every reader takes a plain value from YAML or JSON and returns an integer in the unit that the reader's name ends in.
+Or it raises `BadValue` with what was wrong and what would be right. Decimals are read exactly, and what is finer than
+the unit is cut off.
 """
 
 import math
@@ -29,7 +29,7 @@ MEMORY_UNITS_BYTES: dict[str, int] = {
 BINARY_UNITS = ("PiB", "TiB", "GiB", "MiB", "KiB")
 
 MEMORY_BYTES_MAX = 1 << 56
-"""64 PiB on one node: a typing error, and well below what the model keeps for resources nobody stated."""
+"""64 PiB. More on one node is a typing error. It is far below `UNTRACKED`, which stands for what was not stated."""
 CPUS_MAX = 100_000
 NUMBER_MAX = Decimal(10) ** 17
 """The largest plain number a file may hold: above any number of bytes on a node."""
@@ -114,7 +114,7 @@ def gpu_milli(value: object) -> int:
 
 
 def cpu_milli(value: object) -> int:
-    """CPUs in thousandths; parts of one are fine."""
+    """CPUs in thousandths. Parts of a CPU are allowed."""
     count = number(value, what="a number of CPUs")
     if count > CPUS_MAX:
         raise BadValue(f"{shown(value)} CPUs are more than any node has")

@@ -2,7 +2,8 @@
 
 Only what JSON could say comes out: mappings with text keys, lists, text, whole numbers, decimals, true, false, null.
 So `on` stays a key, `12:30`, `2026-01-01` and `0x1F` stay text, and so does `007`. Anchors, aliases and merge keys
-work, counted so that a few lines cannot unfold into gigabytes. Tags that make objects are refused.
+work. What they add is counted, so that a few lines cannot unfold into gigabytes. All tags are refused except those for
+text, lists and mappings.
 """
 
 import re
@@ -16,9 +17,9 @@ Loc = tuple[str | int, ...]
 """A place in a document: keys of mappings and places in lists, outermost first."""
 
 DEPTH_MAX = 64
-"""Deeper than any real file; keeps everything that walks a document off the end of the stack."""
+"""Deeper than any real file. Keeps code that walks a document from overflowing the stack."""
 ALIASED_VALUES_MAX = 2_000_000
-"""How many values aliases may add: a template in each of ten thousand jobs, and no bomb."""
+"""How many values aliases may add: enough for a template in each of ten thousand jobs, too few for a bomb."""
 INTEGER_DIGITS_MAX = 18
 
 _INTEGER = re.compile(rf"-?(?:0|[1-9][0-9]{{0,{INTEGER_DIGITS_MAX - 1}}})")
@@ -35,7 +36,7 @@ _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
 class BadText(ValueError):
-    """The text is not a document that can be read, and at which line that shows."""
+    """The text is not a document that can be read. `line` is where that shows."""
 
     def __init__(self, problem: str, *, line: int | None = None, hint: str = "") -> None:
         super().__init__(problem)
@@ -57,18 +58,18 @@ def path_text(at: Loc) -> str:
 
 
 def read_yaml(text: str, *, values_max: int | None = None) -> object:
-    """The one document in the text as plain values; refused once it turns out to hold more than so many."""
+    """The one document in the text as plain values. More than `values_max` parser events are refused."""
     return _Builder(wanted=frozenset(), values_max=values_max).build(text)
 
 
 def lines_of(text: str, wanted: Set[Loc]) -> dict[Loc, int]:
-    """The lines at which the wanted places stand; what cannot be found is left out.
+    """The lines of the wanted places. A place that cannot be found is left out.
 
-    Reading again when something is wrong costs less than keeping a line for each value of a large file that is right.
+    To read a wrong file again costs less than to keep a line for each value of a large file that is right.
     """
     builder = _Builder(wanted=wanted)
-    # JSON may be indented with tabs, which not every YAML parser takes, and may use escapes that YAML does not know:
-    # what was found until there still helps.
+    # JSON may be indented with tabs, which not every YAML parser takes, and may use escapes that YAML does not know.
+    # The lines found before such an error still help.
     with suppress(BadText):
         builder.build(text.replace("\t", " "))
     return builder.lines
@@ -203,7 +204,7 @@ class _Builder:
         place = tuple(len(each.value) if isinstance(each.value, list) else str(each.key) for each in self._frames)
         if place in self._wanted:
             innermost = self._frames[-1] if self._frames else None
-            # An entry is found by its key: its value may begin further down.
+            # The line of an entry is that of its key, because its value may begin further down.
             at_key = innermost is not None and isinstance(innermost.value, dict)
             self.lines[place] = innermost.key_line if innermost is not None and at_key else line
 
@@ -226,7 +227,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(filter(None, (error.problem, error.context))) or "not YAML"
-        # The end of the text counts as a line of its own for the parser, and not for people.
+        # The parser counts the end of the text as a line of its own. People do not.
         line = None if mark is None else min(mark.line + 1, text.count("\n") + 1)
         raise BadText(f"not YAML: {problem}", line=line) from None
     except (yaml.YAMLError, UnicodeError) as error:
@@ -234,7 +235,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def _merge_bases(value: object, *, line: int) -> list[dict[str, object]]:
-    """The mappings that `<<` brings in; the first of several wins."""
+    """The mappings that `<<` brings in. The first of several wins."""
     bases = value if isinstance(value, list) else [value]
     if not all(isinstance(base, dict) for base in bases):
         raise BadText("<< must name a mapping or a list of mappings", line=line)

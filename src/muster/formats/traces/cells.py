@@ -16,17 +16,17 @@ from muster.model.policy import DEFAULT_TIERS
 from muster.model.resources import GPU_MILLI
 
 RUN_MS_MIN = 1
-"""What a run of no length counts as, so that every attempt ends after it began."""
+"""The length that a run of zero length gets, so that every attempt ends after it began."""
 GANG_GPUS_MAX = GANG_WORKERS * GPUS_PER_NODE
 GANG_CPUS_MAX = GANG_WORKERS * CPUS_MAX
 GANG_MEMORY_GB_MAX = 10**9
-"""An exabyte: below what the model keeps for resources that nobody stated."""
+"""An exabyte. It is below `UNTRACKED`, which stands for resources that were not stated."""
 TYPE_SEPARATOR = "|"
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,2})?")
 _DIGITS_MAX = 18
 _CACHED = 4096
-"""Different teams, tiers and lists of types that are looked at only once each."""
+"""How many different teams, tiers or lists of types are kept after they were read once."""
 
 _KNOWN_TIERS = {tier.name: tier.name for tier in DEFAULT_TIERS}
 
@@ -69,7 +69,7 @@ def gpu_milli(text: str) -> int:
 
 
 def cpu_milli(text: str) -> int:
-    """CPUs of a whole gang; parts of one are fine."""
+    """CPUs of a whole gang. Parts of a CPU are allowed."""
     return _milli(text, most=GANG_CPUS_MAX, unit="CPUs")
 
 
@@ -102,12 +102,12 @@ def team(text: str) -> TeamPath:
 
 @lru_cache(_CACHED)
 def tier(text: str) -> TierName:
-    """The name of a tier, also of one that only the replay knows."""
+    """The name of a tier, also of a tier that only the replay knows."""
     return TierName(kinds.name(text))
 
 
 def tier_of_class(text: str) -> TierName | None:
-    """The usual tier that a source's own class names, if it does; other classes mean something else."""
+    """The default tier that the class of a source names, or None. Other classes mean something else."""
     return _KNOWN_TIERS.get(TierName(text))
 
 
@@ -118,7 +118,7 @@ def gpu_types(text: str) -> tuple[GpuType, ...]:
 
 
 def milli_text(thousandths: int) -> str:
-    """The inverse of what is read in thousandths: seconds, GPUs, CPUs."""
+    """The inverse of reading seconds, GPUs or CPUs in thousandths."""
     return _decimal_text(thousandths, places=3)
 
 
@@ -128,7 +128,7 @@ def memory_text(size_bytes: int) -> str:
 
 
 def gpu_types_text(types: tuple[GpuType, ...]) -> str:
-    """The inverse of `gpu_types`; empty for every type."""
+    """The inverse of `gpu_types`. Empty means every type."""
     return TYPE_SEPARATOR.join(types)
 
 

@@ -19,7 +19,7 @@ from muster.model.limits import JOBS_PER_TRACE
 from muster.model.trace import TraceJob
 
 LINE_CHARS = 1 << 20
-"""No job needs more; a file without line ends must not fill the memory."""
+"""No job needs more. A file without line ends must not fill the memory."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -34,7 +34,7 @@ class LineProblems:
 
     @property
     def count(self) -> int:
-        """How many were noted, also those that will not be shown."""
+        """How many problems were noted, also those that will not be shown."""
         return len(self._found) + self._more
 
     def add(self, line: int, column: str, problem: str, hint: str = "") -> None:
@@ -50,13 +50,13 @@ class LineProblems:
             raise InvalidDocument(tuple(self._found), more=self._more)
 
     def refuse(self, problem: str, hint: str = "", *, line: int | None = None) -> NoReturn:
-        """Give up on the whole file, after what was noted before."""
+        """Refuse the whole file, with the problems that were noted before."""
         last = InvalidFile(file=self.file, line=line, path="", problem=problem, hint=hint)
         raise InvalidDocument((*self._found, last), more=self._more)
 
 
 class Lines:
-    """The lines of a text one at a time, each with its end; `number` is that of the last one."""
+    """The lines of a text, one at a time, each with its line end. `number` is the number of the last line."""
 
     def __init__(self, stream: io.TextIOWrapper, problems: LineProblems, *, is_packed: bool) -> None:
         self.is_packed = is_packed
@@ -86,7 +86,7 @@ class TraceJobs:
         self._line_by_id: dict[JobId, int] = {}
 
     def add(self, job: TraceJob, line: int, column: str) -> None:
-        """Take a job in, or note why not; `column` is where its id stands."""
+        """Add a job, or note why not. `column` is where its id stands."""
         first = self._line_by_id.setdefault(job.id, line)
         if first != line:
             self._problems.add(line, column, f"the id {shown(job.id)} is also in line {first}", "give each job its own")
@@ -96,13 +96,13 @@ class TraceJobs:
         self._jobs.append(job)
 
     def by_submission(self) -> tuple[TraceJob, ...]:
-        """The jobs as they were submitted; those of one instant in the order of the file."""
+        """The jobs in the order of submission. Jobs of one instant stay in the order of the file."""
         return tuple(sorted(self._jobs, key=lambda job: job.submit_ms))
 
 
 @contextmanager
 def open_lines(path: str | Path, problems: LineProblems) -> Iterator[Lines]:
-    """The lines of a file; what cannot be read, now or further down, is refused."""
+    """The lines of a file. A file that cannot be read, now or further down, is refused."""
     number = 0
     try:
         with Path(path).open("rb") as raw, _text(raw) as text:

@@ -1,7 +1,7 @@
 """Traces as CSV: one line of column names, then one line per job.
 
-Columns may stand in any order, those that are not known are ignored, and an empty cell means that the source does
-not say. What each column means is in docs/TRACES.md.
+Columns may stand in any order. Unknown columns are ignored. An empty cell means that the source does not say.
+What each column means is in docs/TRACES.md.
 """
 
 import csv
@@ -28,7 +28,7 @@ COLUMNS: dict[str, tuple[str, Read]] = {
     "user": ("user", text),
     "name": ("name", text),
     "class": ("tier", cells.tier_of_class),
-    # After the class, because a tier that is given outright counts.
+    # After the class, because a given tier overrides the tier of the class.
     "tier": ("tier", cells.tier),
     "priority": ("priority", cells.priority),
     "gpu_type": ("gpu_types", cells.gpu_types),
@@ -46,7 +46,7 @@ _TYPE_COLUMN = re.compile(r"dur_(.+)_s")
 
 
 def read_csv(lines: Lines, problems: LineProblems) -> tuple[TraceJob, ...]:
-    """All jobs in the order of their submission; what is wrong with them is noted."""
+    """All jobs in the order of their submission. What is wrong with them is noted."""
     table = csv.reader(lines, strict=True)
     jobs = TraceJobs(problems)
     try:
@@ -66,7 +66,7 @@ def read_csv(lines: Lines, problems: LineProblems) -> tuple[TraceJob, ...]:
 
 
 def csv_rows(trace: Trace) -> Iterator[list[str]]:
-    """The trace as rows of cells, column names first; `read_csv` gives the same jobs back."""
+    """The trace as rows of cells, column names first. `read_csv` gives the same jobs back."""
     kinds = sorted({kind for job in trace.jobs for kind, _ in job.run_ms_by_type})
     yield [*(column for column in COLUMNS if column != "class"), *(f"dur_{kind}_s" for kind in kinds)]
     for job in trace.jobs:
@@ -135,7 +135,7 @@ class _Rows:
 
 
 def _refuse_other_files(header: Sequence[str], lines: Lines, problems: LineProblems) -> None:
-    """A file that says it is packed, is not, and has none of the columns is something else altogether."""
+    """Refuse a file that is named .gz, is not packed, and has none of the required columns: it is no trace."""
     if not lines.is_packed and problems.file.endswith(".gz") and not {each.strip() for each in header} & set(REQUIRED):
         problem = "its name ends in .gz, and it is neither packed with gzip nor a trace as plain text"
         problems.refuse(problem, "is it the file you mean, and was it copied as a whole?")
@@ -148,7 +148,7 @@ def _what_instead(header: Sequence[str]) -> str:
 
 
 def _cells(job: TraceJob) -> tuple[str, ...]:
-    """The cells of a job in the order of `COLUMNS`, without its class, for which its tier stands."""
+    """The cells of a job in the order of `COLUMNS`, without its class, because its tier is written."""
     return (
         job.id,
         cells.milli_text(job.submit_ms),

@@ -19,7 +19,7 @@ CSV = ".csv"
 def read_trace(path: str | Path) -> Trace:
     """The trace in a file: SWF where the name ends in `.swf` or `.swf.gz`, else CSV.
 
-    Every mistake is named at once, the first ones in full and the others by their number.
+    All mistakes are reported at once: the first ones in full, the others only as a count.
     """
     problems = LineProblems(str(path))
     skipped = 0
@@ -33,17 +33,17 @@ def read_trace(path: str | Path) -> Trace:
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace as CSV, packed where the name ends in `.gz`; the same trace always gives the same bytes.
+    """Write a trace as CSV, packed if the name ends in `.gz`. The same trace always gives the same bytes.
 
-    `read_trace` gives an equal trace back if the file has its name, except that blanks at either end of a user, a
-    name or a status are cut off.
+    `read_trace` gives an equal trace back if the file has the name of the trace, except that `skipped` is 0, and that
+    blanks at either end of a user, a name or a status are cut off.
     """
     try:
         with Path(path).open("wb") as raw, _text(raw, packed=str(path).endswith(PACKED)) as text:
             plain = csv.writer(text, lineterminator="\n")
             quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
             for row in csv_rows(trace):
-                # Not every version of the writer knows that a carriage return needs quotes; every reader does.
+                # Some versions of the writer do not quote a carriage return, but every reader needs the quotes.
                 (quoted if "\r" in "".join(row) else plain).writerow(row)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
@@ -59,6 +59,6 @@ def _unpacked_name(path: str | Path) -> str:
 
 
 def _text(raw: io.BufferedWriter, *, packed: bool) -> io.TextIOWrapper:
-    # Neither the name nor the time goes into a packed file: equal traces are equal files.
+    # Neither the name nor the time goes into a packed file, so that equal traces give equal files.
     stream = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) if packed else raw
     return io.TextIOWrapper(stream, encoding="utf-8", newline="")

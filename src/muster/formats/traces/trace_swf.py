@@ -1,6 +1,6 @@
 """Traces in the Standard Workload Format of the Parallel Workloads Archive: 18 numbers per job, `;` before comments.
 
-Processors count as GPUs. A field of -1 means that the source does not say; a job without a run time or without
+Processors count as GPUs. A field of -1 means that the source does not say. A job without a run time or without
 processors cannot be replayed and is left out.
 """
 
@@ -34,11 +34,11 @@ FIELDS = (
 )
 STATUSES = {0: "failed", 1: "completed", 5: "cancelled"}
 BURSTS = (2, 3, 4)
-"""Statuses of lines that tell a part of a job, between two checkpoints, which another line tells as a whole."""
+"""Statuses of lines for a part of a job between two checkpoints. Another line describes the whole job."""
 
 
 def read_swf(lines: Lines, problems: LineProblems) -> tuple[tuple[TraceJob, ...], int]:
-    """All jobs in the order of their submission, and how many were left out; what is wrong with them is noted."""
+    """All jobs in the order of their submission, and how many were left out. What is wrong with them is noted."""
     jobs = TraceJobs(problems)
     skipped = 0
     for line in lines:
@@ -58,7 +58,7 @@ def read_swf(lines: Lines, problems: LineProblems) -> tuple[tuple[TraceJob, ...]
 
 
 def _fields(words: list[str], line: int, problems: LineProblems) -> dict[str, int] | None:
-    """The numbers of a line by name, what is finer than one cut off, or None after noting what is wrong."""
+    """The numbers of a line by name, cut to whole numbers, or None after noting what is wrong."""
     if len(words) != len(FIELDS):
         hint = "; begins a comment" if len(words) > len(FIELDS) else "write -1 for what is not known"
         problems.add(line, "", f"has {len(words)} fields, and a job has {len(FIELDS)}", hint)
