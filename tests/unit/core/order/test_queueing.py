@@ -139,12 +139,12 @@ ATTAINED = [
     ],
 )
 def test_the_policy_may_order_by_something_else(order: Order, expected: list[str]) -> None:
-    assert in_order(ATTAINED, policy=Policy(order=order, fair_share=False, takes_turns=False)) == expected
+    assert in_order(ATTAINED, policy=Policy(order=order, fair_share=False, turns=False)) == expected
 
 
 def test_priority_comes_before_the_order_of_the_policy() -> None:
     urgent = whole("urgent", attained_gpu_ms=99 * HOUR_MS, priority=90)
-    assert in_order([*ATTAINED, urgent], policy=Policy(order=Order.LEAST_ATTAINED, takes_turns=False))[0] == "urgent"
+    assert in_order([*ATTAINED, urgent], policy=Policy(order=Order.LEAST_ATTAINED, turns=False))[0] == "urgent"
 
 
 def test_short_means_little_gpu_time_and_not_only_little_time() -> None:
