@@ -1,1 +1,1 @@
-"""How fast Muster decides. Run with `make bench`."""
+"""How fast Muster is, and how well it decides. Run with `make bench` and `make proof`."""

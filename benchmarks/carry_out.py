@@ -1,4 +1,4 @@
-"""Fold a plan into a snapshot the way the engine does, without the engine: so that only planning is measured."""
+"""Applies a plan to a snapshot as the engine does, but without the engine, so that only planning is measured."""
 
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob, WaitingJob
@@ -6,7 +6,7 @@ from muster.model.plan import Plan
 
 
 def carry_out(snapshot: Snapshot, plan: Plan) -> None:
-    """Start, resize, tell to leave and promise exactly what the plan says."""
+    """Start, resize, evict and promise exactly what the plan says."""
     for start in plan.starts:
         waiting = snapshot.dequeue(start.job)
         snapshot.start(
@@ -28,7 +28,7 @@ def carry_out(snapshot: Snapshot, plan: Plan) -> None:
 
 
 def leave(snapshot: Snapshot, now_ms: int) -> None:
-    """Let everybody who was told to leave by now go back to the queue, and end whoever reached his limit."""
+    """Requeue the jobs that had to leave by now, and end the jobs that have reached their limit."""
     gone = [job for job in snapshot.running.values() if job.leaving_by_ms is not None and job.leaving_by_ms <= now_ms]
     for job in [job for job in snapshot.running.values() if job.leaving_by_ms is None]:
         if job.started_ms + snapshot.setting.limit_ms(job.spec) <= now_ms:

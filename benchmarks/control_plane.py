@@ -1,7 +1,9 @@
-"""How fast the control plane is: one JSON line per case. Run with `make bench`, or name cases to run only those.
+"""How fast the control plane is: JSON lines for each case. Run with `make bench`, or name cases to run only those.
 
-Everything is real: a server process on loopback with SQLite on the disk under the temporary folder, worker processes,
-HTTP. Wall time counts here; the generator of load shares the machine with the server.
+In `load`, `latency`, `throughput`, `ended` and `million` a real server process is measured over HTTP on loopback, with
+real worker processes where jobs run. `restart` and `flat` run a control plane in this process, without worker
+processes. SQLite is on the disk under the temporary folder. Wall time is measured, and the load generator shares the
+machine with the server.
 """
 
 import asyncio
@@ -74,7 +76,7 @@ def load(server: Server, connections: int) -> AbstractAsyncContextManager[Load]:
 
 
 async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) -> list[float]:
-    """Do something at a steady rate, however long each takes; the seconds from when each was due until it was done."""
+    """Call `act` at a steady rate, however long each call takes. The seconds from when each was due to its end."""
     took: list[float] = []
     begin = time.perf_counter()
 
@@ -91,7 +93,7 @@ async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) 
 
 
 async def submissions(server: Server, seconds: int) -> None:
-    """Submissions at a steady rate, each durable before it is answered, behind a job that fills the cluster."""
+    """Submissions at a steady rate, each durable before the answer, behind a job that fills the cluster."""
     async with load(server, CONNECTIONS) as http:
         (await http.send(http.request("POST", "/v1/jobs", body("sleep 100000", gpus=8)))).document()
         request = http.request("POST", "/v1/jobs", body(gpus=8))
@@ -111,7 +113,7 @@ async def submissions(server: Server, seconds: int) -> None:
 
 
 async def watched(http: Load, seen: dict[str, float], ready: asyncio.Semaphore) -> None:
-    """Watch events until cancelled, and note when each job is first heard of."""
+    """Watch events until cancelled, and note when each job is first seen."""
     reader, writer = await http.connected()
     writer.write(http.request("GET", "/v1/events"))
     try:
@@ -126,7 +128,7 @@ async def watched(http: Load, seen: dict[str, float], ready: asyncio.Semaphore) 
 
 
 async def reads(server: Server) -> None:
-    """Reads of every kind while many watch and a few submit."""
+    """Reads of several kinds, with a few submissions, while many clients watch."""
     async with load(server, CONNECTIONS) as http:
         ready, seen = asyncio.Semaphore(0), [dict[str, float]() for _ in range(WATCHERS)]
         watchers = [asyncio.create_task(watched(http, each, ready)) for each in seen]
@@ -164,7 +166,7 @@ async def reads(server: Server) -> None:
 
 
 def under_load(folder: Path, seconds: int = SUBMITTING_S) -> None:
-    """Many submissions, and then reads while all those jobs wait."""
+    """Many submissions, and then reads while all these jobs wait."""
     with Server(folder, nodes="1x8") as server:
         server.start()
         asyncio.run(submissions(server, seconds))
@@ -172,7 +174,7 @@ def under_load(folder: Path, seconds: int = SUBMITTING_S) -> None:
 
 
 def idle_latency(folder: Path) -> None:
-    """From asking until the process runs, on an idle cluster."""
+    """The time from a submission until its process runs, on an idle cluster."""
     with Server(folder, nodes="2x8") as server:
         client = server.start()
         took: list[float] = []
@@ -186,7 +188,7 @@ def idle_latency(folder: Path) -> None:
 
 
 async def flood(server: Server, jobs: int) -> None:
-    """Submit trivial jobs as fast as they are taken, and wait until the last has ended."""
+    """Submit trivial jobs as fast as they are accepted, and wait until the last has ended."""
     async with load(server, CONNECTIONS) as http:
         begin = time.perf_counter()
         request = http.request("POST", "/v1/jobs", body())
@@ -219,7 +221,7 @@ def throughput(folder: Path) -> None:
 
 
 def prepared(store: SqlStore) -> None:
-    """A log of many events of many jobs that all run, and a saved state some way before its end."""
+    """Write a log of many events of many jobs that all run. The state is saved when the control plane stops."""
     control = a_control_plane(store)
     control.start()
     for _ in range(LIVE_JOBS // 500):
@@ -235,12 +237,12 @@ def prepared(store: SqlStore) -> None:
 
 
 def saves(jobs: Iterable[JobId], now_ms: int) -> list[ObservedEvent]:
-    """Everybody saves."""
+    """Every job saves."""
     return [CheckpointSaved(at_ms=now_ms, job=job, attempt=1, cost_ms=900) for job in jobs]
 
 
 def a_control_plane(store: SqlStore) -> ControlPlane:
-    """On a cluster where all the jobs fit."""
+    """A control plane on a cluster where all the jobs fit."""
     backend = FakeBackend({JobId(f"job-{number}"): [GangScript(run_ms=None)] for number in range(1, LIVE_JOBS + 1)})
     return ControlPlane(
         log=store.log,
@@ -253,7 +255,7 @@ def a_control_plane(store: SqlStore) -> ControlPlane:
 
 
 def restart(folder: Path) -> None:
-    """A start after a long life, until requests would be answered."""
+    """A start with a long log, until requests would be answered."""
     url = f"sqlite:///{folder}/muster.db"
     with open_store(url, write=True) as store:
         prepared(store)
@@ -277,24 +279,24 @@ def restart(folder: Path) -> None:
 
 
 class KeptUntilDeath:
-    """States as a server leaves them that is killed: none is kept on the way out."""
+    """A store of states as a killed server leaves it: no state is saved on shutdown."""
 
     def __init__(self, states: StateStore) -> None:
         self._states = states
         self.is_dead = False
 
     def save_state(self, version: int, layout: str, body: bytes) -> None:
-        """Keep it, unless the server is dead by then."""
+        """Save it, unless the server counts as dead."""
         if not self.is_dead:
             self._states.save_state(version, layout, body)
 
     def load_state(self, layout: str) -> SavedState | None:
-        """The newest that was kept."""
+        """The newest saved state."""
         return self._states.load_state(layout)
 
 
 def lived(folder: Path) -> int:
-    """A log of many jobs that have all ended, as left by a server that was killed while busy; how many events."""
+    """Write a log of many ended jobs, as a server killed while busy leaves it. Returns the number of events."""
     cluster = ClusterSpec(nodes=divided(8, 8))
     with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
         states = KeptUntilDeath(store.states)
@@ -318,7 +320,7 @@ def lived(folder: Path) -> int:
 
 
 def lives(state: State, now_ms: int) -> list[ObservedEvent]:
-    """Everybody who got GPUs starts, saves three times and ends."""
+    """Every job that got GPUs starts, saves three times and ends."""
     told: list[ObservedEvent] = []
     for job in state.occupying:
         record = state.jobs[job]
@@ -332,7 +334,7 @@ def lives(state: State, now_ms: int) -> list[ObservedEvent]:
 
 
 def ended(folder: Path) -> None:
-    """`kill -9` and a start, until the server says that it is well: while it was busy, and while it was idle."""
+    """A start after `kill -9` of a busy and of an idle server, until the server says that it is healthy."""
     events = lived(folder)
     with Server(folder, nodes="8x8") as server:
         for when in ("busy", "idle", "idle again"):
@@ -354,7 +356,7 @@ def ended(folder: Path) -> None:
 
 
 def ended_by_the_million(folder: Path) -> None:
-    """Memory, a start and a page of a listing where nearly everything has ended, and what running more adds to it."""
+    """Memory, a start and a page of a listing with a million ended jobs."""
     with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
         control = a_control_plane(store)
         control.start()
@@ -382,7 +384,7 @@ def ended_by_the_million(folder: Path) -> None:
 
 
 def came_and_went(engine: Engine, now_ms: int, names: list[str]) -> None:
-    """Jobs are submitted and cancelled at once."""
+    """Submit jobs and cancel them at once."""
     for name in names:
         submitted = engine.submit(a_job(name=name, checkpoint=True), now_ms, held=True, by="bench")
         assert isinstance(submitted, Submitted)
@@ -390,7 +392,7 @@ def came_and_went(engine: Engine, now_ms: int, names: list[str]) -> None:
 
 
 def page_ms(server: Server, path: str) -> float:
-    """How long one answer takes."""
+    """How long one request takes, in milliseconds."""
     url = json.loads((server.home / "server.json").read_text())["url"]
     headers = {"Authorization": f"Bearer {(server.home / 'token').read_text().strip()}"}
     began_s = time.perf_counter()
@@ -405,7 +407,7 @@ class Nowhere:
     has_caught_up = True
 
     def send(self, command: Command) -> None:
-        """Forget it."""
+        """Ignore the command."""
 
     def poll(self) -> tuple[ObservedEvent, ...]:
         """Nothing happens by itself."""
@@ -416,7 +418,7 @@ class Nowhere:
 
 
 def flat_memory(folder: Path) -> None:
-    """What the process that runs jobs adds to its memory while tens of thousands come and go."""
+    """How the memory of the control plane's process grows while tens of thousands of jobs come and go."""
     cluster = ClusterSpec(nodes=divided(8, 8))
     with open_store(f"sqlite:///{folder}/muster.db", write=True) as store:
         control = ControlPlane(
@@ -440,13 +442,13 @@ def flat_memory(folder: Path) -> None:
 
 
 def own_rss_mb() -> int:
-    """Of this process."""
+    """Resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 def is_healthy(url: str) -> bool:
-    """True when the server says so."""
+    """True when the server says that it is healthy."""
     return httpx.get(f"{url}/healthz").json()["status"] == "ok"
 
 

@@ -1,7 +1,7 @@
 """How fast the core decides: one JSON line per case. Run with `make bench`.
 
-Every case prints processor time (what the code costs, comparable on a shared machine) and wall time. Growth is
-measured as a ratio of two sizes in one run, so that the machine's speed cancels out.
+Every case prints processor time and wall time. Processor time is what the code costs, and is comparable on a shared
+machine. Growth is measured as a ratio of two sizes in one run, so that the machine's speed cancels out.
 """
 
 import gc
@@ -35,8 +35,8 @@ T = TypeVar("T")
 def timed(work: Callable[[], T]) -> tuple[T, float, float]:
     """The result, processor milliseconds and wall milliseconds of one call.
 
-    What stands before the call is frozen, as a server freezes its loaded state: otherwise the collector walks through
-    all jobs again and again because planning allocates.
+    Objects made before the call are frozen, as a server freezes its loaded state. Otherwise the collector would walk
+    through all jobs again and again because planning allocates.
     """
     gc.collect()
     gc.freeze()
@@ -48,13 +48,13 @@ def timed(work: Callable[[], T]) -> tuple[T, float, float]:
 
 
 def report(case: str, **figures: object) -> None:
-    """One line for people and programs."""
+    """Print one JSON line for people and programs."""
     rounded = {key: round(value, 1) if isinstance(value, float) else value for key, value in figures.items()}
     print(json.dumps({"case": case, "compiled": is_compiled(), **rounded}), flush=True)
 
 
 def full_plan(nodes: int, waiting: int, *, case: str) -> float:
-    """Plan a whole situation from scratch with everything on; the best of a few runs."""
+    """Plan a whole situation from scratch with all features on. The best of a few runs counts."""
     scenario = busy(nodes, waiting)
     figures: list[tuple[float, float]] = []
     for _ in range(BEST_OF):
@@ -84,9 +84,9 @@ def full_plan(nodes: int, waiting: int, *, case: str) -> float:
 
 
 def settled(scenario: Scenario) -> tuple[Snapshot, int]:
-    """A snapshot in the steady state: plans were carried out until there was nothing left to start or to make room for.
+    """A snapshot in the steady state: plans are carried out until a plan changes nothing.
 
-    That is the state in which one exit or one submission arrives on a live cluster.
+    In this state one exit or one submission arrives on a live cluster.
     """
     snapshot = Snapshot.of(scenario)
     now_ms = NOW_MS
@@ -103,8 +103,8 @@ def settled(scenario: Scenario) -> tuple[Snapshot, int]:
 def replan(nodes: int, waiting: int, *, case: str) -> None:
     """Replan after one exit and after one submission, in turns, carrying out every plan.
 
-    Planning changes nothing, so every event is planned a few times: the best time is what the code costs, the first
-    one is what a user of this machine saw at that moment.
+    Planning does not change the snapshot, so every event is planned a few times. The best time is what the code costs.
+    The first time is what a user of this machine saw at that moment.
     """
     random = Random(7)
     scenario = busy(nodes, waiting)
@@ -140,14 +140,14 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
 
 
 def growth() -> None:
-    """Doubling nodes or jobs at most doubles the time."""
+    """Measure the growth: doubling nodes or jobs should at most double the time."""
     base = full_plan(1_024, 10_000, case="growth: base")
     report("growth: twice the nodes", ratio=round(full_plan(2_048, 10_000, case="growth: 2,048 nodes") / base, 2))
     report("growth: twice the jobs", ratio=round(full_plan(1_024, 20_000, case="growth: 20,000 jobs") / base, 2))
 
 
 def main(chosen: list[str]) -> None:
-    """Run all cases, or those named on the command line."""
+    """Run all cases, or the cases named on the command line."""
     cases: dict[str, Callable[[], object]] = {
         "plan-8k": lambda: full_plan(1_024, 10_000, case="full plan, 8,192 GPUs"),
         "replan-8k": lambda: replan(1_024, 10_000, case="replan after one event, 8,192 GPUs"),

@@ -1,11 +1,12 @@
 """How good start estimates are: one JSON line per policy. Run as `python -m benchmarks.estimates [TRACE [POLICY…]]`.
 
-A trace is replayed, and now and then a job that the plan leaves waiting is asked for: when will it start? Estimates are
-made from what is known at that moment alone, and compared with the first start that the replay comes to. Each is
-corrected by those before it whose jobs had started by then; `raw` is what they were without that.
+A trace is replayed. For every n-th job that a plan leaves waiting, its start is estimated. An estimate uses only what
+is known at that moment, and is compared with the job's first start in the replay. Each estimate is corrected by earlier
+estimates whose jobs had started by then; `raw` is the estimate without this correction.
 
-Who starts before the clock moves on did not have to wait, though it took more than one plan: such jobs are counted
-apart and neither score nor teach, because an estimate of "now" that comes true covers everything and says nothing.
+A job that starts before the clock moves did not have to wait, although it took more than one plan. Such jobs are
+counted separately. They neither count in the figures nor correct later estimates, because an estimate of "now" that
+comes true says nothing.
 """
 
 import json
@@ -40,13 +41,13 @@ HABITS = Habits(restart_cost_ms=30_000)
 FUTURES = 6
 HORIZON_MS = 2 * DAY_MS
 PROBE_EVERY = {"easy": 150, "fair": 150, "muster": 3}
-"""Of how many jobs that wait one is asked for: most wait under the first two, few under the last."""
+"""Every n-th waiting job gets an estimate. Most jobs wait under the first two policies, few under the last."""
 POLICIES = ("fair", "muster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One estimate, as it was made and as it was told."""
+    """One estimate, before (`raw`) and after (`told`) its correction."""
 
     made_ms: int
     waiting: int
@@ -56,7 +57,7 @@ class Probe:
 
 
 class Prober:
-    """The planner of the core, asked now and then about a job that it leaves waiting."""
+    """The planner of the core, which also estimates the start of every n-th job that it leaves waiting."""
 
     def __init__(self, every: int) -> None:
         self.probes: dict[JobId, Probe] = {}
@@ -68,7 +69,7 @@ class Prober:
         self._calibration = Calibration()
 
     def __call__(self, snapshot: Snapshot, now_ms: int) -> Plan:
-        """Plan, note who starts, and estimate for the first of those left waiting whose number has come."""
+        """Plan, note which jobs start, and estimate the start of every n-th new job that is left waiting."""
         made = plan(snapshot, now_ms)
         newcomers = self._newcomers(snapshot)
         for start in made.starts:
@@ -82,7 +83,7 @@ class Prober:
         return made
 
     def _newcomers(self, snapshot: Snapshot) -> list[JobId]:
-        """Jobs that wait and were not seen before; the queue keeps the order in which they came."""
+        """Waiting jobs that were not seen before. The queue keeps the order in which they came."""
         found: list[JobId] = []
         for job in reversed(snapshot.queue.jobs.values()):
             if job.id in self._seen and not job.attained_gpu_ms:
@@ -123,7 +124,7 @@ class Prober:
 
 
 def figures(policy: str, asked: Sequence[Probe], futures_cpu_s: float) -> dict[str, Any]:
-    """Everything about one policy that is worth a line."""
+    """All figures of one policy."""
     probes = [probe for probe in asked if probe.started_ms != probe.made_ms]
     by_depth: dict[str, Any] = {}
     for step, label in enumerate(_labels()):
@@ -159,7 +160,7 @@ def _figures(probes: Sequence[Probe]) -> dict[str, Any]:
 
 
 def _coverage(estimates: Sequence[tuple[Probe, int | None]]) -> float:
-    """How often the start came by then; an estimate beyond the horizon says that it comes after it."""
+    """How often jobs started by the estimated time. Beyond the horizon, any start counts."""
     covered = sum(
         probe.started_ms is not None and (at_ms is None or probe.started_ms <= at_ms) for probe, at_ms in estimates
     )
@@ -176,14 +177,14 @@ def _labels() -> list[str]:
 
 
 def measure(trace: Trace, policy: NamedPolicy) -> Prober:
-    """Replay a trace and ask on the way."""
+    """Replay a trace and make estimates on the way."""
     prober = Prober(PROBE_EVERY[policy.name])
     replay(trace, cluster_from_text(CLUSTER), replace(policy, planner=prober), Circumstances(habits=HABITS))
     return prober
 
 
 def main() -> None:
-    """Measure on the trace that is named, or on the one in MUSTER_TRACES."""
+    """Measure on the trace that is named, or on the default trace in MUSTER_TRACES or tests/data."""
     path = sys.argv[1] if len(sys.argv) > 1 else Path(os.environ.get("MUSTER_TRACES", "tests/data")) / TRACE
     trace = read_trace(path)
     for name in sys.argv[2:] or POLICIES:

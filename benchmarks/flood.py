@@ -1,9 +1,9 @@
-"""What one person waits for while eight others send the worst there is to send: one JSON line. Run with `make bench`.
+"""How long one user waits while eight others flood the server: one JSON line per kind. Run with `make bench`.
 
 Everything is real: a server process on loopback, its readers, and a process that floods it over thirty-two connections
-with eight tokens of members. It sends what costs most to read, of every kind, as fast as it is answered. Meanwhile
-another member lists jobs and submits some at a steady rate, and the time from when each was due until it was answered
-is measured. The machine is shared with whoever floods: the figure includes that.
+with the tokens of eight members. For each kind of flood it sends the bodies that cost most to read, as fast as they are
+answered. Meanwhile another member lists jobs and submits some at a steady rate. The time from the beginning of each
+request to its answer is measured. The flooding process shares the machine, and the figures include that.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from tests.crash.server import Server
 FLOODERS = 8
 CONNECTIONS_EACH = 4
 RATE = 20
-"""Requests a second of the person whose time is measured, every fourth of them a submission."""
+"""Requests per second of the user whose time is measured. Every fourth is a submission."""
 MEASURED_S = 20
 SETTLING_S = 2
 LARGE_BYTES = JOB_BODY_BYTES - 10_000
-"""As much as is taken; what is longer is refused before it is read."""
+"""Close to the longest body that is accepted. Longer bodies are refused before they are read."""
 
 
 def worst_bodies() -> dict[str, list[object]]:
-    """What takes longest to read, by kind of flood."""
+    """The bodies that take longest to read, by kind of flood."""
     brackets = "x: [" + "[]," * (JOB_TEXT_CHARS // 3 - 10) + "]"
     keys = "".join(f"k{number}: 1\n" for number in range(JOB_TEXT_CHARS // 12))
     unknown = {f"k{number}": 1 for number in range(LARGE_BYTES // 13)}
@@ -47,7 +47,7 @@ def worst_bodies() -> dict[str, list[object]]:
 
 
 def flood(url: str, tokens: list[str], kind: str, told: Connection) -> None:
-    """Send one kind of bodies as fast as they are answered, until told to stop; says what was answered."""
+    """Send one kind of bodies as fast as they are answered, until told to stop. Then send back the status counts."""
     statuses: Counter[int] = Counter()
 
     async def hammer(token: str, number: int) -> None:
@@ -64,7 +64,7 @@ def flood(url: str, tokens: list[str], kind: str, told: Connection) -> None:
             try:
                 await hammer(token, number)
             except (OSError, EOFError):
-                statuses[0] += 1  # It was hung up on.
+                statuses[0] += 1  # The server closed the connection.
                 await asyncio.sleep(0.05)
 
     async def run() -> None:
@@ -78,7 +78,7 @@ def flood(url: str, tokens: list[str], kind: str, told: Connection) -> None:
 
 
 async def measured(url: str, token: str) -> tuple[list[float], list[float]]:
-    """How long another person waits for lists and for submissions."""
+    """How long another user waits for lists and for submissions."""
     lists: list[float] = []
     submissions: list[float] = []
     async with Load.open(url, token, connections=4) as http:

@@ -1,11 +1,12 @@
 """How the time of a replay grows with the number of jobs at one load: a JSON line per policy and round.
 
-Run with `make bench`, or `python -m benchmarks.growth muster --rounds 8`. Jobs are drawn from the trace and come at
-random at a rate that keeps so many percent of the cluster busy, cut off after a day. The same jobs come again in every
-round, after a pause in which all of the last ones end: so every round has the same load, and what a job costs must not
-depend on how many rounds there were before; `n log n` would allow it to grow with `log n`.
+Run with `make bench`, or `python -m benchmarks.growth muster --rounds 8`. Jobs are drawn from the trace, with run times
+cut to a day. They come at random, at a rate that keeps `--load` percent of the cluster busy. The same jobs come again
+in every round, after a pause in which all jobs of the last round end. So every round has the same load, and the cost of
+a job must not depend on how many rounds there were before. `n log n` would allow it to grow with `log n`.
 
-How far a replay is, is told two hundred times: with eight rounds what is said of one may be of up to 4 % of the next.
+A replay reports its progress two hundred times. So with eight rounds, the figures of a round may include up to 4 % of
+the next.
 """
 
 import argparse
@@ -32,22 +33,22 @@ SEED = 1
 
 
 class Clock:
-    """When, in processor time, how many jobs had ended."""
+    """The processor time at which each number of jobs had ended."""
 
     def __init__(self) -> None:
         self._ended_s = [time.process_time()]
 
     def note(self, ended: int, _: int) -> None:
-        """So many jobs have ended by now."""
+        """Note that this many jobs have ended by now."""
         self._ended_s += [time.process_time()] * (ended + 1 - len(self._ended_s))
 
     def between_s(self, first: int, last: int) -> float:
-        """What was spent from the end of one job to that of another."""
+        """Processor time from the end of one job to the end of another."""
         return self._ended_s[last] - self._ended_s[first]
 
 
 def main() -> None:
-    """Replay the same jobs again and again and tell what each of them costs, in the first round and in later ones."""
+    """Replay the same jobs again and again, and print what each job costs in each round."""
     parser = argparse.ArgumentParser()
     parser.add_argument("policies", nargs="*", default=["fifo", "muster"])
     parser.add_argument("--rounds", type=int, default=8)
@@ -69,7 +70,7 @@ def main() -> None:
 
 
 def at_load(trace: Trace, rounds: int, load: float) -> Trace:
-    """Jobs like those of a trace, at a rate that keeps a part of the cluster busy, and the same again later."""
+    """Jobs drawn from a trace, at a rate that keeps a part of the cluster busy, repeated in each round."""
     known = [evolve(job, run_ms=min(job.run_ms, LONGEST_MS)) for job in trace.jobs]
     capacity_milli = sum(node.gpus for node in NODES) * GPU_MILLI
     mean_ms = sum(job.run_ms * job.gpu_milli for job in known) / len(known) / capacity_milli

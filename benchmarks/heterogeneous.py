@@ -1,11 +1,11 @@
 """What knowing the speed of GPU types is worth: one JSON line per case, and one with the ratio.
 
 The Gavel trace (OSDI '20) says how long each job runs on a V100, a P100 and a K80. It is replayed twice under the
-policy of the live system, with these speeds told to the scheduler and kept from it, with jobs coming several times as
-fast as in the trace, so that they compete for the fast GPUs.
+policy of the live system: once the scheduler is told these speeds, and once it is not. Jobs come several times as fast
+as in the trace, so that they compete for the fast GPUs.
 
-The trace is not part of this repository: say where it is as the first argument or in MUSTER_TRACES. A second argument
-replays only so many jobs, a third says how many times as fast they come.
+The trace is not part of this repository. Give its folder as the first argument or in MUSTER_TRACES. A second argument
+is the number of jobs to replay. A third says how many times as fast they come.
 """
 
 import json
@@ -30,12 +30,12 @@ from muster.sim.variation import scaled_arrivals
 
 TRACE = "gavel_philly_hetero"
 ARRIVALS = Decimal(2)
-"""How many times as fast jobs come as in the trace. So they wait for more GPUs than there are, on average."""
+"""How many times as fast as in the trace jobs come. On average they then wait for more GPUs than there are."""
 MISSING = 2
 
 
 def measure(trace: Trace, cluster: ClusterSpec, *, knows_speeds: bool) -> dict[str, object]:
-    """Replay the trace with or without the speeds told."""
+    """Replay the trace, with or without telling the scheduler the speeds."""
     replayed = replay(trace, cluster, find_policy("muster"), Circumstances(knows_speeds=knows_speeds))
     found = measures(replayed)
     return {
@@ -52,7 +52,7 @@ def measure(trace: Trace, cluster: ClusterSpec, *, knows_speeds: bool) -> dict[s
 
 
 def waiting_gpus(replayed: Replay) -> int:
-    """How many GPUs jobs waited for on average while others still came: whether queues form at this load."""
+    """How many GPUs jobs waited for on average until the last submission. It shows if queues form at this load."""
     last_ms = max(outcome.job.submit_ms for outcome in replayed.outcomes)
     waited, spans = 0, pairwise(sample for sample in replayed.samples if sample.at_ms <= last_ms)
     for sample, following in spans:
@@ -61,7 +61,7 @@ def waiting_gpus(replayed: Replay) -> int:
 
 
 def ratio(trace: Trace, cluster: ClusterSpec) -> float:
-    """How many times as long jobs take when nobody knows the speeds; prints both cases."""
+    """How many times as long jobs take when the scheduler does not know the speeds. Prints both cases."""
     means: list[float] = []
     for knows_speeds in (True, False):
         figures = measure(trace, cluster, knows_speeds=knows_speeds)

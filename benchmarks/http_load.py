@@ -1,6 +1,7 @@
-"""The lightest HTTP client that will do, so that a benchmark measures the server and not its own client.
+"""A minimal HTTP client, so that a benchmark measures the server and not its own client.
 
-Requests are bytes made beforehand; answers are read by their length. Connections are kept and lent one at a time.
+Requests are bytes made beforehand. Answers are read by their length. Connections are kept open, and each serves one
+request at a time.
 """
 
 import asyncio
@@ -15,13 +16,13 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """Status and body of an answer."""
 
     status: int
     body: bytes
 
     def document(self) -> dict[str, object]:
-        """The body, which must be the answer to a request that worked."""
+        """The body of a successful answer. Raises an error for any other status."""
         if self.status >= 300:
             raise RuntimeError(f"{self.status}: {self.body[:300]!r}")
         found = json.loads(self.body)
@@ -54,7 +55,7 @@ class Load:
                 writer.close()
 
     async def connected(self) -> Streams:
-        """A connection of one's own."""
+        """A new connection, which only the caller uses."""
         return await asyncio.open_connection(self._host, self._port)
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
@@ -70,7 +71,7 @@ class Load:
         return "\r\n".join([*head, "", ""]).encode() + content
 
     async def send(self, request: bytes) -> Answer:
-        """Send a request on a connection that is free, waiting for one, and read the answer."""
+        """Wait for a free connection, send a request on it, and read the answer."""
         streams = await self._idle.get()
         try:
             return await exchanged(streams, request)

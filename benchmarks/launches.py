@@ -29,7 +29,7 @@ SPEC = JobSpec(
 
 
 def main(home: Path, count: int) -> None:
-    """Start so many workers one after another."""
+    """Start `count` workers one after another."""
     (home / "nodes" / "n1").mkdir(parents=True)
     ground = find_ground(f"muster-bench-{os.getpid()}")
     premises = NodeContext(
@@ -51,7 +51,7 @@ def main(home: Path, count: int) -> None:
         while not crew.is_empty:
             crew.reap()
             time.sleep(0.001)
-        journal.flush()  # as after every round: syncing an exit is not part of the next start
+        journal.flush()  # as after every round, so that syncing an exit is not part of the next start
     ground.remove()
     give_back(premises.workers)
 

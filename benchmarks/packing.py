@@ -1,12 +1,12 @@
 """How well a cluster can be filled: Monte-Carlo inflation as in FGD (USENIX ATC '23), one JSON line per rule.
 
-Pods drawn at random from a trace come one by one, none ever leaves, until more GPUs have been requested than there
-are; a pod that does not fit is turned away. What cannot be given to anybody in the end is the price of placement.
+Pods drawn at random from a trace come one by one and never leave, until more GPUs have been requested than there are.
+A pod that does not fit is rejected. The GPUs that are free in the end are the price of placement.
 
 `muster` is the planning core: every pod is queued, planned and started as on a live cluster. The other rules choose
-the node themselves; which devices of the node a pod gets is decided alike for all.
+the node themselves. Which devices of the node a pod gets is decided in the same way for all rules.
 
-The trace is not part of this repository: say where it is as the first argument or in MUSTER_TRACES.
+The trace is not part of this repository. Give its folder as the first argument or in MUSTER_TRACES.
 """
 
 import json
@@ -40,7 +40,7 @@ from muster.sim.submissions import TraceSubmissions
 TRACE = "openb_default"
 SEEDS = (1, 2, 3)
 REQUESTED = 1.3
-"""Of all GPUs of the cluster."""
+"""How many times the GPUs of the cluster are requested in all."""
 MISSING = 2
 
 NodeRule = Callable[[Capacity, Sequence[tuple[int, Choice]]], tuple[int, Choice]]
@@ -48,7 +48,7 @@ NodeRule = Callable[[Capacity, Sequence[tuple[int, Choice]]], tuple[int, Choice]
 
 
 def sample(specs: Sequence[JobSpec], cluster: ClusterSpec, seed: int, requested: float = REQUESTED) -> list[JobSpec]:
-    """Pods drawn with replacement until they have asked for so many times the GPUs of the cluster."""
+    """Pods drawn with replacement until they ask for `requested` times the GPUs of the cluster."""
     chance = Random(seed)
     left = requested * sum(node.gpus for node in cluster.nodes) * GPU_MILLI
     drawn: list[JobSpec] = []
@@ -59,13 +59,13 @@ def sample(specs: Sequence[JobSpec], cluster: ClusterSpec, seed: int, requested:
 
 
 def empty(cluster: ClusterSpec) -> Snapshot:
-    """A cluster on which nothing runs. Nobody leaves for others or is promised anything: only placement matters."""
+    """A cluster on which nothing runs. No job is preempted or promised a start, so only placement matters."""
     rules = find_policy("greedy").rules
     return Snapshot.of(Scenario(now_ms=0, cluster=cluster, teams=(), tiers=DEFAULT_TIERS, policy=rules))
 
 
 def fill_as_planned(snapshot: Snapshot, pods: Iterable[JobSpec]) -> None:
-    """Queue, plan and start one pod after another; one that cannot start at once is turned away."""
+    """Queue, plan and start one pod after another. A pod that cannot start at once is rejected."""
     for number, spec in enumerate(pods):
         job = JobId(f"p{number:06d}")
         snapshot.enqueue(WaitingJob(id=job, spec=spec, submitted_ms=0))
@@ -76,7 +76,7 @@ def fill_as_planned(snapshot: Snapshot, pods: Iterable[JobSpec]) -> None:
 
 
 def fill_by(snapshot: Snapshot, pods: Iterable[JobSpec], rule: NodeRule) -> None:
-    """Start one pod after another on the node that a rule chooses; one that fits nowhere is turned away."""
+    """Start one pod after another on the node that a rule chooses. A pod that fits nowhere is rejected."""
     for number, spec in enumerate(pods):
         job = WaitingJob(id=JobId(f"p{number:06d}"), spec=spec, submitted_ms=0)
         seating = _seated(snapshot.capacity, snapshot.queue.gang(job)[1], rule)
@@ -100,7 +100,7 @@ def _seated(capacity: Capacity, gang: Gang, rule: NodeRule) -> Seating | None:
 
 
 def best_fit(capacity: Capacity, open_nodes: Sequence[tuple[int, Choice]]) -> tuple[int, Choice]:
-    """The node with the least left, over GPUs, CPUs and memory, each as a part of the largest node's."""
+    """The node with the least free GPUs, CPUs and memory, each as a part of the largest node's amount, summed."""
     nodes = capacity.tree.nodes
     most = (
         max(node.gpus for node in nodes) * GPU_MILLI,
@@ -123,13 +123,13 @@ def at_random(seed: int) -> NodeRule:
 
 
 def unallocated(snapshot: Snapshot) -> float:
-    """The part of all GPUs that nobody has."""
+    """The part of all GPUs that no job has."""
     whole = sum(node.gpus for node in snapshot.setting.tree.nodes) * GPU_MILLI
     return snapshot.capacity.free_milli[0][0] / whole
 
 
 def fragmented(snapshot: Snapshot, specs: Iterable[JobSpec]) -> float:
-    """FGD's measure: the part of all GPUs that is free and of no use to a pod drawn from the trace, as expected."""
+    """FGD's measure: the expected part of all GPUs that is free and that a pod drawn from the trace cannot use."""
     tree, mix = snapshot.setting.tree, JobMix(specs)
     whole = sum(node.gpus for node in tree.nodes) * GPU_MILLI
     return sum(mix.fragments(_free_node(snapshot, index)) for index in range(len(tree.nodes))) / whole
@@ -147,7 +147,7 @@ def _free_milli(state: FreeState) -> int:
 
 
 def measure(specs: Sequence[JobSpec], cluster: ClusterSpec, rule: str, seed: int) -> dict[str, object]:
-    """Fill the cluster by one rule and say what is left."""
+    """Fill the cluster by one rule and return what is left."""
     pods, snapshot = sample(specs, cluster, seed), empty(cluster)
     cpu_s = time.process_time()
     if rule == "muster":

@@ -1,6 +1,6 @@
 """How long a replay of four weeks takes: one JSON line per policy. Run with `make bench`.
 
-`python -m benchmarks.replay fifo muster --jobs 46070`, in `.venv` as plain Python and in `.venv-compiled` as it is
+Or run `python -m benchmarks.replay fifo muster --jobs 46070`: in `.venv` as plain Python, in `.venv-compiled` as it is
 installed. The hash of the log is the same in both.
 """
 

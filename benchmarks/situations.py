@@ -1,4 +1,4 @@
-"""The situations that speed is measured on: a busy cluster of any size with thousands of waiting jobs.
+"""The situations on which speed is measured: a busy cluster of any size with thousands of waiting jobs.
 
 Everything is drawn from a seeded generator, so that every run measures the same.
 """
@@ -122,7 +122,7 @@ def _team_and_tier(random: Random) -> tuple[str, str]:
 
 
 def busy(nodes: int, waiting: int, *, seed: int = 1, load: float = 0.7) -> Scenario:
-    """A cluster that is `load` busy, in the pieces that months of running leave behind, and a long queue."""
+    """A cluster of which the part `load` is busy, fragmented as after months of running, and a long queue."""
     random = Random(seed)
     kinds = shapes(random)
     return Scenario(

@@ -1,6 +1,6 @@
 """How fast the store writes and starts: one JSON line per case. Run with `make bench`.
 
-Writing waits for the disk, so its figures are those of the disk under the temporary folder; wall time counts there.
+Writing waits for the disk, so its figures depend on the disk under the temporary folder. Wall time is measured.
 """
 
 import os
@@ -23,11 +23,11 @@ JOBS = 10_000
 EVENTS = 1_000_000
 TAIL = 20_000
 STATE_BYTES = 30_000_000
-"""About what ten thousand jobs weigh as bytes."""
+"""About the size of a saved state with ten thousand jobs."""
 
 
 def life(job: JobId, events: int) -> Iterator[Event]:
-    """What happens to one job: it is submitted, runs and saves itself many times."""
+    """The events of one job: it is submitted, runs, saves many times and ends."""
     workers = tuple(
         Worker(rank=rank, role="worker", node=NodeName(f"n{rank}"), gpus=tuple(range(8))) for rank in range(4)
     )
@@ -43,13 +43,13 @@ def life(job: JobId, events: int) -> Iterator[Event]:
 
 
 def record(job: JobId) -> Job:
-    """The job as those events left it."""
+    """The record of the job after these events."""
     spec = a_job(gpus=8, workers=4, checkpoint=True)
     return Job(id=job, spec=spec, state=JobState.SUCCEEDED, submitted_ms=1, ended_ms=100, user="ann")
 
 
 def appending(folder: Path, *, batch: int, commits: int) -> None:
-    """Appends as the writer's thread makes them: events with the records they left and who caused them."""
+    """Appends as the writer's thread makes them: events with the resulting job records and audit entries."""
     with open_store(f"sqlite:///{folder}/append-{batch}.db", write=True) as store:
         entry = AuditEntry(at_ms=1, by="ann", action="jobs.submit", subject="job-1")
         times_ms: list[float] = []
@@ -70,7 +70,7 @@ def appending(folder: Path, *, batch: int, commits: int) -> None:
 
 
 def filled(folder: Path) -> str:
-    """A store with a long past."""
+    """Fill a store with a long log, and return its URL."""
     url = f"sqlite:///{folder}/long.db"
     jobs = [JobId(f"job-{number}") for number in range(JOBS)]
     began = time.perf_counter()
@@ -84,7 +84,7 @@ def filled(folder: Path) -> str:
 
 
 def starting(folder: Path) -> None:
-    """Restarts with a long past, when nothing of the file is in memory and when all of it is."""
+    """Restarts with a long log, first with nothing of the file in memory and then with all of it."""
     url = filled(folder)
     forget(folder / "long.db")
     restart(url, folder, "nothing in memory")
@@ -94,7 +94,7 @@ def starting(folder: Path) -> None:
 
 
 def forget(path: Path) -> None:
-    """Have nothing of a file in memory, as after a reboot."""
+    """Drop a file from the page cache, as after a reboot."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -128,7 +128,7 @@ def restart(url: str, folder: Path, circumstance: str) -> None:
 
 
 def reading(store: SqlStore) -> None:
-    """Questions that are asked all the time, and the one that is asked rarely."""
+    """Queries that are made all the time, and one that is rare: `verify_all`."""
     steps: dict[str, float] = {}
     questions: dict[str, Callable[[], object]] = {
         "page_of_100_jobs": lambda: store.jobs.jobs(JobFilter(), limit=100),
@@ -144,7 +144,7 @@ def reading(store: SqlStore) -> None:
 
 
 def main(chosen: list[str]) -> None:
-    """Run all cases, or those named on the command line."""
+    """Run all cases, or the cases named on the command line."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as name:
         folder = Path(name)
         cases: dict[str, Callable[[], object]] = {

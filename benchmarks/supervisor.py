@@ -1,6 +1,7 @@
 """How fast one supervisor starts workers, and how small it is.
 
-Run `python -m benchmarks.supervisor`: jobs per second for `true`, from a command to a process, memory, time to serve.
+Run `python -m benchmarks.supervisor`. It prints the time to serve, jobs per second for `true`, memory, the time from
+sending a start until its exit is known, and the time from a command to a process.
 """
 
 import os
@@ -60,7 +61,7 @@ def _start_ms(home: Path) -> float:
 
 
 def _seconds(backend: LocalBackend, jobs: int, name: str) -> float:
-    """From sending so many starts until the last exit is known."""
+    """The time from sending this many starts until the last exit is known."""
     begun = time.perf_counter()
     for number in range(jobs):
         job = JobId(f"{name}-{number}")
@@ -74,7 +75,7 @@ def _seconds(backend: LocalBackend, jobs: int, name: str) -> float:
 
 
 def _launch_ms(home: Path) -> list[float]:
-    """From a command that was read to a process that was started, measured inside a supervisor of its own."""
+    """The times from a command that was read to a started process, measured inside a process of its own."""
     script = Path(__file__).with_name("launches.py")
     command = [sys.executable, "-P", script, home / "inside", str(SINGLE_STARTS)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,11 +1,11 @@
 """How much of its time a gang of 16,384 GPUs trains at Llama 3's failure rate: one JSON line per case.
 
 The production engine places the gang, asks it for checkpoints as often as `core.lifecycle.checkpoints` finds best, and
-starts it again on spare nodes after each interruption; only the clock and the machines are simulated. Effective
+starts it again on spare nodes after each interruption. Only the clock and the machines are simulated. Effective
 training time is productive time over elapsed time, from the first start to the end, as Meta counts it.
 
-What an interruption costs comes from measurements of the engines underneath, see docs/PROOFS.md. A save is taken to be
-complete when training goes on.
+What an interruption costs was measured with Slurm and torchrun for the case with default settings, see docs/PROOFS.md.
+The origin of the other cases' costs is not recorded there. A save counts as complete when training goes on.
 """
 
 import json
@@ -31,7 +31,7 @@ JOB = JobId("llama")
 GPUS = 8
 LIMIT_MS = 366 * DAY_MS
 RETRIES = 1_000
-"""A gang that a broken GPU stops ends with an exit code of its own, which costs it one of its retries."""
+"""A gang that a broken GPU stops exits with an error code. That costs the job one of its retries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,9 @@ class Case:
     spares: int = 48
     days: int = 54
     interrupted_every_ms: int = 31 * HOUR_MS // 10
-    """Of the whole gang, whatever its size."""
+    """Mean time between interruptions of the whole gang, whatever its size."""
     gpu_part: float = 0.5
-    """How many of the interruptions come from a single GPU; the others take the whole node."""
+    """The part of the interruptions that come from a single GPU. The others take the whole node."""
     repair_ms: int = DAY_MS
     detect_ms: int
     start_ms: int
@@ -82,7 +82,7 @@ class LongRun:
 
     @property
     def job(self) -> Job:
-        """What the engine knows of the job."""
+        """The engine's record of the job."""
         return self.engine.state.jobs[JOB]
 
     def to_the_end(self) -> None:
@@ -103,7 +103,7 @@ class LongRun:
 
 
 def measure(case: Case) -> dict[str, object]:
-    """Run one case to its end and say what became of the time."""
+    """Run one case to its end and return how the time was spent."""
     run = LongRun(case)
     cpu_s = time.process_time()
     run.to_the_end()
@@ -137,7 +137,7 @@ def _cluster(nodes: int) -> ClusterSpec:
 
 
 def _rates(case: Case) -> FaultRates:
-    """Rates of one node and one GPU that together interrupt a gang as often as the case says."""
+    """Fault rates of one node and one GPU that together interrupt the gang as often as the case says."""
     node_ms = case.nodes * case.interrupted_every_ms
     return FaultRates(
         mtbf=int(node_ms / (1 - case.gpu_part)) if case.gpu_part < 1 else 0,
@@ -160,7 +160,7 @@ def _spec(case: Case) -> JobSpec:
 
 
 def main(chosen: list[str]) -> None:
-    """Run all cases, or those whose name contains one of the words given."""
+    """Run all cases, or the cases whose name contains one of the given words."""
     for case in CASES:
         if chosen and not any(word in case.name for word in chosen):
             continue

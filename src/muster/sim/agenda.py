@@ -1,7 +1,7 @@
-"""What is to happen to the jobs of the simulated world, in the order of time.
+"""The coming events of the jobs in the simulated world, in the order of time.
 
-A job has one thing coming at a time; planning the next one, or changing the job's stamp, makes what was planned before
-void. Void entries stay in the heap until they come up.
+A job has one coming event at a time. Planning another one, or changing the job's stamp, makes the earlier one void.
+Void entries stay in the heap until they reach its top.
 """
 
 import heapq
@@ -13,7 +13,7 @@ Happen = Callable[[Training], None]
 
 
 class Agenda:
-    """The next thing that happens to each job."""
+    """The next event of each job."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, int, Training, Happen]] = []
@@ -21,20 +21,20 @@ class Agenda:
 
     @property
     def next_ms(self) -> int | None:
-        """When the next thing happens; None when nothing does."""
+        """When the next event happens; None if there is none."""
         heap = self._heap
         while heap and heap[0][2] != heap[0][3].stamp:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
     def plan(self, training: Training, at_ms: int, happen: Happen) -> None:
-        """Let this happen to a job, in the place of whatever was planned for it before."""
+        """Plan an event of a job. It replaces the event that was planned before."""
         self._planned += 1
         training.stamp += 1
         heapq.heappush(self._heap, (at_ms, self._planned, training.stamp, training, happen))
 
     def pop(self, to_ms: int) -> tuple[int, Training, Happen] | None:
-        """The next thing that happens until then; at the same time, in the order planned."""
+        """The next event up to this time. Events of one moment come in the order in which they were planned."""
         heap = self._heap
         while heap and heap[0][0] <= to_ms:
             at_ms, _, stamp, training, happen = heapq.heappop(heap)
@@ -44,7 +44,7 @@ class Agenda:
 
 
 class SaveClock:
-    """The regular saves of jobs that somebody should hear of."""
+    """The regular saves of jobs that must be reported."""
 
     def __init__(self, habits: Habits) -> None:
         self._cycle_ms = habits.save_every_ms + habits.save_cost_ms
@@ -52,12 +52,12 @@ class SaveClock:
         self._planned = 0
 
     def plan(self, training: Training, at_ms: int) -> None:
-        """A job saves itself then, and regularly after that until something else is planned for it."""
+        """A job saves at this time, and regularly after it until another event is planned for the job."""
         self._planned += 1
         heapq.heappush(self._heap, (at_ms, self._planned, training.stamp, training))
 
     def due(self, to_ms: int) -> list[tuple[int, Training]]:
-        """The saves until then in the order of time; of several by one job only the newest."""
+        """The saves up to this time, in the order of time. Only the newest save of each job is returned."""
         heap, cycle_ms = self._heap, self._cycle_ms
         if not heap or heap[0][0] > to_ms:
             return []

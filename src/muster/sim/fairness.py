@@ -1,12 +1,13 @@
-"""Finish-time fairness: how long a job took compared with having its fair share to itself all the time.
+"""Finish-time fairness: how long a job took compared with a run alone on its fair share of the cluster.
 
     rho = completion / (run * max(1, gpus / share))
 
-Where GPU types differ, the share is one of every type, so alone on it the job would run at the average of their speeds.
+Where GPU types differ, the share is a share of every type. Alone on it the job would run at the average speed of the
+types that it accepts.
 
-The share of a job at a moment is the cluster's GPUs, divided between the teams that have jobs by their weights, and
-inside the team between its jobs; of the whole life of the job the average counts. A job is active from its submission
-to its end. A rho above 1 means that the job would have been better off alone on its share (Themis, Sia).
+The share of a job at a moment: the cluster's GPUs are divided by weight between the teams that have jobs, and then
+equally between the jobs of the team. What counts is the average share over the whole life of the job, from its
+submission to its end. A rho above 1 means that the job would have been better off alone on its share (Themis, Sia).
 
 Only jobs that finished have a rho.
 """
@@ -26,12 +27,12 @@ TOLERANCE = 1e-9
 """By how much rho may exceed 1 through rounding alone."""
 
 EVERYBODY = TeamPath("")
-"""The one team of all jobs when teams do not count."""
+"""The team of all jobs when teams do not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fairness:
-    """How the jobs of a replay fared against their shares."""
+    """How the jobs of a replay did compared with their shares."""
 
     worst: float
     unfair_fraction: float
@@ -39,7 +40,7 @@ class Fairness:
 
 
 def fairness(replay: Replay, weights: Mapping[TeamPath, int] | None = None) -> Fairness:
-    """The worst rho and how many are unfair. With weights (thousandths) teams count, without them only jobs do."""
+    """The worst rho, and how many jobs are unfair. With weights (thousandths) teams count, else only jobs."""
     values = rhos(replay, weights)
     if not values:
         return Fairness(worst=0.0, unfair_fraction=0.0)
@@ -65,7 +66,7 @@ def _rho(outcome: JobOutcome, share_milli: float, gpus_by_type: GpusByType) -> f
 
 
 def _mean_speed(job: TraceJob, gpus_by_type: GpusByType) -> float:
-    """How fast a job is on a share of all types that it accepts, relative to the one that its run time is from."""
+    """The speed of a job on a share of all types that it accepts, relative to the type its run time is from."""
     if not job.run_ms_by_type:
         return 1.0
     run_ms = dict(job.run_ms_by_type)
@@ -77,7 +78,7 @@ def _mean_speed(job: TraceJob, gpus_by_type: GpusByType) -> float:
 def _mean_shares(
     outcomes: Sequence[JobOutcome], capacity_milli: int, weights: Mapping[TeamPath, int] | None
 ) -> list[float | None]:
-    """GPU thousandths that each finished job was due on average, by the integral that the scheduler goes by."""
+    """The average due share of each finished job in GPU thousandths, by the integral that the scheduler uses."""
     teams = tuple(Team(path=path, weight=weight) for path, weight in (weights or {}).items())
     entitlements = Entitlements(teams, capacity_milli)
     shares: list[float | None] = [None] * len(outcomes)
@@ -95,7 +96,7 @@ def _mean_shares(
 
 
 def _changes(outcomes: Sequence[JobOutcome]) -> list[tuple[int, int, int]]:
-    """Beginnings and ends of the jobs' lives in the order of time; who begins and ends in one moment begins first."""
+    """Submissions (+1) and ends (-1) of jobs in the order of time. At one moment submissions come first."""
     changes = [(outcome.job.submit_ms, 1, place) for place, outcome in enumerate(outcomes) if not is_rejected(outcome)]
     changes += [(outcome.end_ms, -1, place) for place, outcome in enumerate(outcomes) if outcome.end_ms is not None]
     changes.sort(key=lambda change: (change[0], -change[1], change[2]))

@@ -1,7 +1,7 @@
-"""How often things go wrong in a replay, and what jobs bring on themselves.
+"""How often things go wrong in a replay, and which jobs crash or are cancelled.
 
-Which jobs crash and which are cancelled is drawn once for each job of the trace, in its order, so that all policies
-are tried with the same jobs. What happens to nodes is drawn in `weather`.
+Which jobs crash and which are cancelled is drawn once for each job, in the order of the trace, so that all policies
+get the same jobs. What happens to nodes is drawn in `node_faults`.
 """
 
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ from muster.model.errors import InvalidInput
 from muster.model.policy import HOUR_MS, MINUTE_MS
 
 SHORTEST_MS = MINUTE_MS
-"""Between two faults of a kind on one node: more of them would keep a replay busy with nothing else, for ever."""
+"""The shortest mean time between two faults of a kind. With more faults a replay would do nothing else, for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,36 +20,36 @@ class FaultRates:
     """How often things go wrong. The defaults are a perfect world."""
 
     mtbf: int = 0
-    """Mean time between failures of one node that is up; 0 means never, here and below."""
+    """Mean time between failures of one node that is up. Here and below, 0 means never."""
     repair: int = 4 * HOUR_MS
-    """Mean time until a node that failed or was taken away, or a GPU, is back."""
+    """Mean time until a node that failed or was reclaimed is back, or a bad GPU is replaced."""
     rack: float = 0.0
-    """The part of node failures that take the whole innermost domain with them."""
+    """The part of node failures that take down the whole innermost domain."""
     gpu: int = 0
     """Mean time between faults of one GPU."""
     straggler: int = 0
-    """Mean time from the end of one spell of slowness of a node to the beginning of the next."""
+    """Mean time from the end of one slow period of a node to the beginning of the next."""
     straggler_speed: float = 0.5
-    """What is left of its speed in the meantime; with 0 it nearly stands still."""
+    """The part of its speed that a slow node keeps. With 0 it nearly stands still."""
     straggler_time: int = 2 * HOUR_MS
-    """Mean length of such a spell."""
+    """Mean length of a slow period."""
     crash: float = 0.0
-    """The part of jobs that crash once, anywhere in their work."""
+    """The part of jobs that crash once, at a random point of their work."""
     cancel: float = 0.0
-    """The part of jobs whose user gives them up, at any time within twice their run time after submission."""
+    """The part of jobs that their users cancel, at a random time within twice the run time after submission."""
     spot: int = 0
-    """Mean time until a spot node is taken away."""
+    """Mean time until a spot node is reclaimed."""
     notice: int = 2 * MINUTE_MS
-    """How long before that its jobs are told, so that they can save themselves; 0 means not at all."""
+    """How long before that the node's jobs are warned, so that they can save; 0 means no warning."""
 
     @property
     def disturb_jobs(self) -> bool:
-        """True when some fault can end an attempt, so that it matters what a job has saved."""
+        """True when a fault can end an attempt, so that it matters what a job has saved."""
         return bool(self.mtbf or self.gpu or self.crash or self.cancel or self.spot)
 
 
 RATES = ("mtbf", "gpu", "straggler", "spot")
-"""The keys that say how much time passes between two faults."""
+"""The keys that give the mean time between two faults."""
 
 
 def fault_rates(text: str) -> FaultRates:
@@ -64,7 +64,7 @@ def fault_rates(text: str) -> FaultRates:
         if name in given:
             raise InvalidInput(f"faults: {name} is given twice; keep one")
         given[name] = _duration(name, value) if kinds[name] is int else _part(name, value)
-    return FaultRates(**given)  # type: ignore[arg-type]  # Each has the type of its default.
+    return FaultRates(**given)  # type: ignore[arg-type]  # Each value has the type of its default.
 
 
 def _duration(name: str, value: str) -> int:
@@ -90,19 +90,19 @@ def _part(name: str, value: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFate:
-    """What one job brings on itself, or its user."""
+    """Whether one job crashes, and whether its user cancels it."""
 
     crash_at: float | None = None
-    """After which part of its work it crashes."""
+    """The part of its work after which it crashes."""
     cancel_after_ms: int | None = None
-    """How long after its submission it is given up."""
+    """How long after its submission its user cancels it."""
 
 
 WELL = JobFate()
 
 
 def job_fate(rates: FaultRates, run_ms: int, chance: Random) -> JobFate:
-    """Draw the fate of the next job; always the same number of draws, so that rates do not shift each other."""
+    """Draw the fate of the next job, always with the same number of draws, so that rates do not shift each other."""
     crashes, crash_at, cancels, cancel_at = (chance.random() for _ in range(4))
     if crashes >= rates.crash and cancels >= rates.cancel:
         return WELL

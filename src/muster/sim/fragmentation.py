@@ -1,9 +1,9 @@
-"""How much of the free GPU capacity is of no use: the measure of FGD (USENIX ATC '23).
+"""How much of the free GPU capacity cannot be used: the measure of FGD (USENIX ATC '23).
 
-For a worker drawn at random from the jobs of the trace, the free GPUs of a node are *fragments* if the worker does not
-fit there, and so is what is left of single GPUs that is too small for it. Fragmentation is the expected amount of
-fragments over all nodes, as a part of all that is free. A gang counts by its workers, and work without GPUs does not
-count.
+A worker is drawn at random from the jobs of the trace. If it does not fit on a node, all free GPUs of the node are
+*fragments*. If it fits, the free parts of single GPUs that are too small for it are fragments. Fragmentation is the
+expected amount of fragments over all nodes, as a part of all that is free. A gang counts with the shape of one worker
+per role. Roles without GPUs do not count.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 SHAPES = 100
-"""The most frequent shapes of workers that are looked at; what is rarer does not move the measure."""
+"""How many of the most frequent worker shapes are counted. Rarer shapes do not change the measure."""
 
 
 class Shape(NamedTuple):
@@ -31,14 +31,14 @@ class FreeNode(NamedTuple):
     """What a node has left."""
 
     gpus_milli: tuple[int, ...]
-    """Of each device."""
+    """Free thousandths of each device."""
     cpu_milli: int
     memory_bytes: int
     gpu_type: GpuType
 
 
 class JobMix:
-    """The shapes of workers in a trace, and what they make of a node."""
+    """The shapes of workers in a trace, and how much of a node they cannot use."""
 
     def __init__(self, specs: Iterable[JobSpec]) -> None:
         counts: Counter[Shape] = Counter()
@@ -50,15 +50,15 @@ class JobMix:
         total = sum(count for _, count in frequent)
         self._shapes = [(shape, count / total) for shape, count in frequent]
         self.counts_hosts = any(shape.cpu_milli or shape.memory_bytes for shape, _ in frequent)
-        """False where no job asks for CPUs or memory: what is left of them need not be known."""
+        """False if no job asks for CPUs or memory. Then free CPUs and memory need not be known."""
 
     def fragments(self, node: FreeNode) -> float:
-        """The GPU thousandths on a node that a worker of the mix can be expected not to use."""
+        """The expected free GPU thousandths of a node that a worker of the mix cannot use."""
         return sum(part * unusable_milli(shape, node) for shape, part in self._shapes)
 
 
 def unusable_milli(shape: Shape, node: FreeNode) -> int:
-    """The free GPU thousandths of a node that are of no use to a worker."""
+    """The free GPU thousandths of a node that a worker of this shape cannot use."""
     each_milli = min(shape.gpu_milli, GPU_MILLI)
     devices = -(-shape.gpu_milli // GPU_MILLI)
     usable = [free_milli for free_milli in node.gpus_milli if free_milli >= each_milli]

@@ -1,7 +1,7 @@
-"""A log that remembers the hash of everything and only the end of it: two replays with one hash went the same way.
+"""A log that keeps only the newest events, and a hash of all. Two replays with the same hash ran the same way.
 
-Every event goes into the hash as a line of plain numbers and names, so that it is the same in every process and under
-any PYTHONHASHSEED. What a job asks for is there in the few fields by which scheduling tells jobs apart.
+Every event goes into the hash as a line of plain numbers and names, so that the hash is the same in every process and
+under any PYTHONHASHSEED. Of a job's spec only the few fields that matter for scheduling are hashed.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ from muster.model.events import (
 from muster.model.job import Placement
 
 TAIL = 20_000
-"""Events kept for the story of a job when something is wrong; months of them would only fill memory."""
+"""Events kept for the story of a job when something is wrong. Keeping months of them would only fill memory."""
 
 HASHED_AT_ONCE = 1_000
-"""A few events at a time would cost more than the hash itself."""
+"""Events are hashed in batches. Hashing a few at a time would cost more than the hash itself."""
 
 
 class HashedLog:
-    """An event log for replays. It can be read back only as far as its tail goes."""
+    """An event log for replays. Only its tail can be read back."""
 
     def __init__(self) -> None:
         self._version = 0
@@ -59,7 +59,7 @@ class HashedLog:
         jobs: Sequence[JobRecord] = (),  # noqa: ARG002
         audit: Sequence[AuditEntry] = (),  # noqa: ARG002
     ) -> int:
-        """Take the events into the hash."""
+        """Add the events to the hash and to the tail."""
         if expected_version != self._version:
             raise Conflict(f"the log is at version {self._version}, not {expected_version}")
         self._tail.extend(events)
@@ -135,4 +135,4 @@ _LINES: dict[type, Callable[..., str]] = {
     CheckpointSaved: _saved,
     TimerFired: _timer,
 }
-"""How the frequent events are written; the others are rare enough for their representation."""
+"""How the frequent events are written. The others are rare enough to use `repr`."""

@@ -1,9 +1,10 @@
 """The figures of a replay: the object that `muster simulate -o json` prints for each policy.
 
-Percentiles are by nearest rank: the smallest value that at least so many per cent of all values do not exceed. Times
-are about jobs that finished, waits about jobs that started. `utilisation` is about the time from the first submission
-to the last, in which the policy had work to choose from; everything else is about the whole replay. What there is no
-value of is None: the mean of nothing is not 0.
+Percentiles are by nearest rank: the p99 is the smallest value that at least 99 per cent of all values do not exceed.
+`jct_s` and `total_wait_s` count jobs that finished, other waits count jobs that started. `utilisation` and
+`fragmentation` cover the time from the first submission to the last, in which the policy had work to choose from.
+Everything else covers the whole replay. A figure without any value is None, because the mean of nothing is not 0; only
+`fragmentation` is 0 when nothing was free.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ SECOND_MS = 1000
 
 
 def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
-    """All figures of one replay as plain values. With teams, `rho` counts by their weights, else job by job."""
+    """All figures of one replay as plain values. With teams, `rho` divides shares by their weights, else by job."""
     outcomes = replay.outcomes
     finished = [outcome for outcome in outcomes if outcome.state is JobState.SUCCEEDED]
     started = [outcome for outcome in outcomes if outcome.first_start_ms is not None]
@@ -50,9 +51,9 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
 
 
 def endings(outcomes: Sequence[JobOutcome]) -> dict[str, int]:
-    """How many jobs ended in each way. The first four are all jobs; those of the other two are among the unfinished.
+    """How many jobs ended in each way. The first four add up to all jobs; the last two are parts of the unfinished.
 
-    Unfinished are jobs that met their limit, crashed too often, or waited when nothing could happen any more.
+    Unfinished jobs reached their limit, crashed too often, or still waited when nothing could happen any more.
     """
     states = Counter(outcome.state for outcome in outcomes)
     rejected = sum(is_rejected(outcome) for outcome in outcomes)
@@ -80,7 +81,7 @@ def distribution(values_ms: Iterable[int | None]) -> dict[str, float | None]:
 
 
 def nearest_rank(in_order: Sequence[int], percent: int) -> int:
-    """The smallest of the values that at least so many per cent of them do not exceed."""
+    """The smallest value that at least `percent` per cent of the values do not exceed."""
     rank = -(-len(in_order) * percent // 100)
     return in_order[max(rank, 1) - 1]
 
@@ -92,7 +93,7 @@ def makespan_ms(outcomes: Sequence[JobOutcome]) -> int | None:
 
 
 def _span(replay: Replay) -> tuple[int, int]:
-    """From the first to the last submission; where all jobs come at once, to the end of the last stint."""
+    """From the first to the last submission. If all jobs come at once, to the end of the last stint."""
     begin_ms, end_ms = replay.outcomes[0].job.submit_ms, replay.outcomes[-1].job.submit_ms
     if begin_ms == end_ms:
         ends = (stint.end_ms for outcome in replay.outcomes for stint in outcome.stints)
@@ -101,7 +102,7 @@ def _span(replay: Replay) -> tuple[int, int]:
 
 
 def utilisation(replay: Replay) -> float | None:
-    """Allocated over all GPU time while jobs were submitted."""
+    """Allocated GPU time over all GPU time while jobs were submitted."""
     begin_ms, end_ms = _span(replay)
     available = replay.capacity_milli * (end_ms - begin_ms)
     allocated = sum(
@@ -114,7 +115,7 @@ def utilisation(replay: Replay) -> float | None:
 
 
 def fragmentation(replay: Replay) -> float:
-    """The part of the free GPU time while jobs were submitted that they could not be expected to use."""
+    """The expected part of the free GPU time that jobs could not use, while jobs were submitted."""
     begin_ms, end_ms = _span(replay)
     free = fragments = 0.0
     for sample, after in zip(replay.samples, replay.samples[1:], strict=False):
@@ -150,7 +151,7 @@ def _costs(replay: Replay, started: Sequence[JobOutcome]) -> dict[str, Any]:
 
 
 def _lifetime_gpu_ms(outcome: JobOutcome) -> float:
-    """GPU time from the first start to the end, whether or not the job had its GPUs, as Meta and ByteDance count it."""
+    """GPU time from the first start to the end, with or without GPUs in between, as Meta and ByteDance count it."""
     if outcome.end_ms is None or outcome.first_start_ms is None:
         return 0.0
     return (outcome.end_ms - outcome.first_start_ms) * outcome.job.gpu_milli / 1000
@@ -164,7 +165,7 @@ def _waits_by(started: Sequence[JobOutcome], group: Callable[[JobOutcome], str])
 
 
 def _fairness_values(fairness: Fairness, finished: int) -> dict[str, float | None]:
-    """Only jobs that finished have a rho."""
+    """The values, or None if no job finished: only finished jobs have a rho."""
     if not finished:
         return {"worst": None, "unfair_fraction": None}
     return {"worst": round(fairness.worst, 6), "unfair_fraction": round(fairness.unfair_fraction, 6)}

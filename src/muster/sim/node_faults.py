@@ -1,8 +1,8 @@
-"""What happens to the nodes of a replay, and when: drawn from rates and a seed, the same for every policy.
+"""What happens to the nodes of a replay, and when. It is drawn from rates and a seed, the same for every policy.
 
-Nodes fail and are repaired, sometimes a whole rack at a time; single GPUs break; nodes straggle; spot nodes are taken
-away after a notice. Nothing more happens to a node that is away; when it is back all its clocks start anew. None of it
-depends on what runs there, so two policies with one seed see the same weather.
+Nodes fail and are repaired, sometimes a whole rack at a time. Single GPUs break. Nodes straggle. Spot nodes are
+reclaimed after a notice. While a node is away, only its bad GPUs are replaced. When it is back, all its clocks start
+anew. Nothing depends on what runs on a node, so two policies with the same seed see the same node faults.
 """
 
 import heapq
@@ -34,7 +34,7 @@ class Incident(Enum):
 
 
 class NodeFaults:
-    """The incidents of all nodes in the order of time, without end."""
+    """The incidents of all nodes in the order of time; they never end."""
 
     def __init__(self, rates: FaultRates, nodes: Iterable[Node], spot: Container[PoolName], seed: int) -> None:
         self._rates = rates
@@ -43,7 +43,7 @@ class NodeFaults:
         self._drawn = 0
         self._spot = spot
         self._spells = {node.name: 0 for node in nodes}
-        """How often each node has gone and come back; it is away when that is an odd number."""
+        """How often each node has gone or come back. A node is away when the number is odd."""
         self._neighbours: dict[tuple[str, ...], list[NodeName]] = {}
         self._domain = {node.name: node.domains for node in nodes}
         self._gpus = {node.name: node.gpus for node in nodes}
@@ -58,10 +58,10 @@ class NodeFaults:
         return self._coming[0][0] if self._coming else None
 
     def befall(self, world: World, now_ms: int) -> None:
-        """Let happen to the world what is due, and draw what follows from it."""
+        """Let the incidents that are due happen to the world, and draw those that follow."""
         while self._coming and self._coming[0][0] <= now_ms:
             at_ms, _, incident, name, what, spell = heapq.heappop(self._coming)
-            # GPUs are replaced whatever else happens; everything else is over when the node goes.
+            # GPUs are replaced in any case. All other incidents of a node are void once it goes.
             if spell == self._spells[name] or incident is Incident.GPU_MENDED:
                 self._happen(world, at_ms, incident, name, what)
 
@@ -85,14 +85,14 @@ class NodeFaults:
                 assert_never(incident)
 
     def _fail(self, world: World, at_ms: int, name: NodeName) -> None:
-        """A node goes, or what is left of its whole domain; each comes back in its own time."""
+        """A node fails, or every node of its domain that is up. Each node comes back at its own time."""
         takes_all = self._chance.random() < self._rates.rack
         for each in self._neighbours.get(self._domain[name], [name]) if takes_all else [name]:
             if self._spells[each] % 2 == 0:
                 self._take(world, at_ms, each, "failed")
 
     def _take(self, world: World, at_ms: int, name: NodeName, because: str) -> None:
-        """A node is gone until it was repaired."""
+        """A node is gone until it is repaired."""
         self._spells[name] += 1
         self._plan(at_ms + self._after(self._rates.repair), Incident.RETURNS, name)
         world.lose_node(name, because=because)
@@ -130,7 +130,7 @@ class NodeFaults:
         world.slow_node(name, speed)
 
     def _give_notice(self, world: World, at_ms: int, name: NodeName) -> None:
-        """Nothing more is placed there, its jobs save themselves as late as they can, and the node is gone."""
+        """Drain the node, let its jobs save as late as they can, and then take it away."""
         notice_ms, save_ms = self._rates.notice, world.habits.save_cost_ms
         if notice_ms:
             world.change_node(evolve(world.nodes[name], state=NodeState.DRAINING), because="will be reclaimed")
@@ -139,7 +139,7 @@ class NodeFaults:
         self._plan(at_ms + notice_ms, Incident.RECLAIMED, name)
 
     def _draw(self, from_ms: int, incident: Incident, name: NodeName) -> None:
-        """Plan when this next happens to a node, if it ever does."""
+        """Plan when this incident next happens to a node, if its rate is not 0."""
         mean_ms, what = self._mean(incident, name)
         if mean_ms:
             if incident is Incident.GPU_BREAKS:

@@ -1,4 +1,4 @@
-"""What a replay leaves behind: facts about every job and about the cluster over time, from which all figures come."""
+"""The result of a replay: facts about every job and about the cluster over time. All figures come from them."""
 
 from muster.model.ids import GpuType, NodeName
 from muster.model.job import JobState
@@ -10,7 +10,7 @@ GpusByType = tuple[tuple[GpuType, int], ...]
 
 
 class Stint(Record, frozen=True, kw_only=True):
-    """One stretch of time in which a job occupied its GPUs without interruption."""
+    """One period in which a job occupied its GPUs without interruption."""
 
     start_ms: int
     end_ms: int
@@ -20,24 +20,24 @@ class Stint(Record, frozen=True, kw_only=True):
 
 
 class JobOutcome(Record, frozen=True, kw_only=True):
-    """What became of one job."""
+    """What happened to one job."""
 
     job: TraceJob
     state: JobState
-    """As it was when the replay ended: final, unless the replay was cut off."""
+    """The state when the replay ended. It is final, unless the replay ended before the job."""
     first_start_ms: int | None
     end_ms: int | None
     preemptions: int = 0
     faults: int = 0
-    """Attempts that a node, a GPU or the job itself brought to an end."""
+    """Attempts that ended because of a node, a GPU or a crash of the job."""
     useful_gpu_ms: int = 0
-    """GPU time whose work counted in the end."""
+    """GPU time of work that counted in the end."""
     lost_gpu_ms: int = 0
     """GPU time spent on restarts, on work that had to be done again, and on all work of jobs that never succeeded."""
     saving_gpu_ms: int = 0
-    """GPU time in which training stood still to save."""
+    """GPU time in which training stood still for saves."""
     slowed_gpu_ms: int = 0
-    """GPU time that stragglers took: of an hour at a third of the speed, forty minutes."""
+    """GPU time lost to stragglers: an hour at a third of the speed loses forty minutes."""
     stints: tuple[Stint, ...] = ()
 
     @property
@@ -52,24 +52,24 @@ class JobOutcome(Record, frozen=True, kw_only=True):
 
     @property
     def total_wait_ms(self) -> int | None:
-        """Submission to end without the time in which it had its GPUs."""
+        """Submission to end, without the time in which the job had its GPUs."""
         if self.end_ms is None:
             return None
         return self.end_ms - self.job.submit_ms - sum(stint.end_ms - stint.start_ms for stint in self.stints)
 
 
 class Sample(Record, frozen=True, kw_only=True):
-    """The cluster between this moment and the next sample."""
+    """The cluster from this moment to the next sample."""
 
     at_ms: int
     used_milli: int
     usable_milli: int
-    """GPUs of nodes that work."""
+    """GPUs that work, on nodes that take work."""
     waiting_jobs: int
     waiting_milli: int
-    """GPUs that they ask for."""
+    """GPUs that the waiting jobs ask for."""
     fragmentation: float
-    """Share of the free GPUs that a job drawn at random from the waiting and running ones could not use."""
+    """Expected share of the free GPUs that a worker drawn at random from all jobs of the replay could not use."""
 
 
 class Replay(Record, frozen=True, kw_only=True):
@@ -82,15 +82,15 @@ class Replay(Record, frozen=True, kw_only=True):
     outcomes: tuple[JobOutcome, ...]
     """In the order of the trace."""
     samples: tuple[Sample, ...]
-    """In the order of time, one for each change, thinned out to a bounded number."""
+    """In the order of time, one for each change. If there are too many, every n-th is kept."""
     cycles: int
     cpu_s: float
     log_hash: str
     gpus_by_type: GpusByType = ()
     """GPUs of the whole cluster, of each type."""
     rejections: tuple[str, ...] = ()
-    """Why jobs were never let in, each reason once, the most frequent first."""
+    """Why jobs were rejected. Each reason appears once, the most frequent first."""
     dropped_plans: int = 0
-    """Plans that were not sound and of which nothing was done."""
+    """Plans that were invalid and of which nothing was carried out."""
     first_drop: str = ""
-    """What was wrong with the first of them."""
+    """What was wrong with the first dropped plan."""

@@ -1,13 +1,13 @@
-"""What can be varied from replay to replay."""
+"""The quantities that can be varied from replay to replay."""
 
 from enum import StrEnum
 
 
 class Quantity(StrEnum):
-    """By the name that a user writes and that figures have. Each is a whole amount, whatever other options say."""
+    """The name that a user writes and that figures have. A value is the full amount and overrides other options."""
 
     NODES = "nodes"
     ARRIVALS = "arrivals"
-    """How many times as fast as in the trace jobs come."""
+    """How many times as fast as in the trace jobs arrive."""
     RESTART_COST = "restart_cost"
     """In seconds."""

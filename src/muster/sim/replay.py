@@ -1,4 +1,4 @@
-"""Replays a trace under one policy and tells what became of every job."""
+"""Replays a trace under one policy and returns what happened to every job."""
 
 import gc
 import time
@@ -24,12 +24,12 @@ from muster.sim.run import Progress, Run
 from muster.sim.timeline import Occupied, timeline
 
 YOUNG_OBJECTS = 400_000
-"""Objects made before the collector looks at them; there is next to no garbage that only it would find."""
+"""New objects before the collector runs. There is almost no garbage that only the collector would find."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """Everything about a replay besides the trace, the cluster and the policy."""
+    """All settings of a replay besides the trace, the cluster and the policy."""
 
     habits: Habits = field(default_factory=Habits)
     faults: FaultRates = field(default_factory=FaultRates)
@@ -40,7 +40,7 @@ class Circumstances:
     can_resume: bool = True
     """False: the jobs of the trace lose all their work when they are stopped."""
     knows_speeds: bool = True
-    """False: nobody knows beforehand how fast a job runs on each GPU type."""
+    """False: the scheduler is not told how fast a job runs on each GPU type."""
 
 
 def replay(
@@ -51,10 +51,10 @@ def replay(
     *,
     progress: Progress | None = None,
 ) -> Replay:
-    """Run the whole trace. The same arguments give the same outcome and the same hash, whatever the process.
+    """Run the whole trace. The same arguments give the same outcome and the same hash in every process.
 
-    Jobs that can never run on this cluster are refused, as the engine does it live, and count as not finished; so do
-    jobs that still wait when nothing can happen any more.
+    Jobs that can never run on this cluster are rejected, as the live engine does. Jobs that still wait when nothing can
+    happen any more do not finish.
     """
     if not trace.jobs:
         raise InvalidInput(f"the trace {trace.name} has no jobs")
@@ -102,7 +102,7 @@ def replay(
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for cyclic garbage a hundred times less often than usual: a replay keeps millions of records alive."""
+    """Look for cyclic garbage hundreds of times less often than usual: a replay keeps millions of records alive."""
     usual = gc.get_threshold()
     gc.set_threshold(YOUNG_OBJECTS, *usual[1:])
     try:
@@ -128,7 +128,7 @@ def _occupied(run: Run) -> list[Occupied]:
 
 
 def _outcome(run: Run, place: int) -> JobOutcome:
-    """What became of one job of the trace."""
+    """What happened to one job of the trace."""
     job = run.jobs[place]
     record = run.engine.state.jobs.get(job.id)
     if record is None:

@@ -1,7 +1,7 @@
 """One replay under way: the production engine under a virtual clock, in the simulated world.
 
-Nothing here decides who runs. The loop goes from moment to moment: what is due in the world, in the weather and in the
-trace is told to the engine, the engine ticks, and what it has ordered happens.
+Nothing here decides which job runs. The loop goes from moment to moment. It tells the engine what is due in the world,
+among the node faults and in the trace. Then the engine ticks, and the world carries out its commands.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,23 +30,23 @@ from muster.sim.time_limits import speeds_by_type
 from muster.sim.world import World
 
 STUCK_MS = 30 * DAY_MS
-"""How long an idle cluster may leave jobs waiting, with nothing more to come, until they are taken to wait for ever."""
+"""After this long on an idle cluster, with no more submissions to come, waiting jobs count as waiting for ever."""
 IDLE_TICKS = 10_000
-"""How often the engine may want to be woken in the meantime."""
+"""How many moments may pass in the meantime."""
 ROUNDS_PER_MOMENT = 10_000
-"""How often one moment may lead to itself again: more means that the engine goes in circles."""
+"""How often the engine may ask for the same moment again. More means that it goes in circles."""
 REASONS_KEPT = 3
-"""Of what is wrong with a plan: enough to find the mistake in its planner."""
+"""How many reasons of a dropped plan are kept: enough to find the mistake in its planner."""
 PROGRESS_STEPS = 200
 RETRIES = 3
-"""How often jobs are tried again after a crash, where jobs crash."""
+"""How often a job is retried after a crash, if the faults can make jobs crash."""
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many jobs have ended."""
+"""Called with the number of jobs that have ended and the number of all jobs."""
 
 
 class Run:
-    """A trace, an engine and a world; `to_the_end` is called once."""
+    """A trace, an engine and a world. `to_the_end` is called once."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class Run:
         self.cycles = 0
         self.dropped_plans = 0
         self.first_drop = ""
-        """Why the first of the dropped plans was."""
+        """Why the first dropped plan was dropped."""
         self.rejected: dict[JobId, str] = {}
-        """Why each of the jobs was refused that can never run."""
+        """For each rejected job, why it can never run."""
         self.log = HashedLog()
         may_lose = faults.disturb_jobs or _stops_jobs(policy)
         self.world = World(cluster.nodes, replace(habits, reports_saves=habits.reports_saves and may_lose))
@@ -107,7 +107,7 @@ class Run:
         self._idle_rounds = 0
 
     def to_the_end(self) -> None:
-        """Go from moment to moment until every job has ended, or nothing can happen to those that have not."""
+        """Go from moment to moment until every job has ended, or nothing can happen to the remaining jobs."""
         while len(self._ended) < len(self.jobs):
             now_ms = self._next_moment()
             if now_ms is None or self._is_stuck(now_ms):
@@ -117,7 +117,7 @@ class Run:
             self._progress(len(self.jobs), len(self.jobs))
 
     def _next_moment(self) -> int | None:
-        """When the next thing happens anywhere; None when nothing will."""
+        """When the next event happens anywhere; None if there is none."""
         soonest = self._next_own_ms
         for other in (self.world.next_ms, self.engine.next_ms):
             if other is not None and (soonest is None or other < soonest):
@@ -127,7 +127,7 @@ class Run:
         return max(self._now_ms, soonest)
 
     def _go_to(self, now_ms: int) -> None:
-        """Let one moment happen, all of it."""
+        """Process everything that happens at one moment."""
         self._count_rounds(now_ms)
         self._now_ms = now_ms
         self.world.advance(now_ms)
@@ -148,7 +148,7 @@ class Run:
         self._observe()
 
     def _own_moment(self) -> int | None:
-        """When the next job comes, the next user gives up, or the weather changes."""
+        """When the next job is submitted or cancelled, or the next node fault happens."""
         moments = []
         if self._next_job < len(self.jobs):
             moments.append(self.jobs[self._next_job].submit_ms)
@@ -159,7 +159,7 @@ class Run:
         return min(moments, default=None)
 
     def _observe(self) -> None:
-        """Tell the engine what the world has reported, and note which jobs have come to their end."""
+        """Tell the engine what the world has reported, and note which jobs have ended."""
         reports = self.world.poll()
         if not reports:
             return
@@ -196,7 +196,7 @@ class Run:
         self._next_job = place
 
     def _cancel(self, now_ms: int) -> None:
-        """Users give jobs up; one that runs is told to leave, and has ended when it is gone."""
+        """Cancel the jobs that are due. A running job is told to leave, and has ended when it is gone."""
         while self._next_cancel < len(self._cancels) and self._cancels[self._next_cancel][0] <= now_ms:
             job = self._cancels[self._next_cancel][1]
             self._next_cancel += 1
@@ -207,7 +207,7 @@ class Run:
                     self._end(job)
 
     def _end(self, job: JobId) -> None:
-        """A job has ended, whoever says it and however often."""
+        """Note that a job has ended. It may be called more than once for one job."""
         self._ended.add(job)
         if self._progress is not None and len(self._ended) % self._progress_step == 0:
             self._progress(len(self._ended), len(self.jobs))
@@ -218,7 +218,7 @@ class Run:
             raise InvariantViolated(f"the engine goes in circles at {now_ms} ms of the replay")
 
     def _is_stuck(self, now_ms: int) -> bool:
-        """True when nothing runs, nothing is to come, and jobs have waited for a long time all the same."""
+        """True when nothing runs, all jobs were submitted, and jobs still wait after a long time."""
         if self._next_job < len(self.jobs) or self.engine.state.occupying:
             self._idle_ms = None
             return False
@@ -229,7 +229,7 @@ class Run:
 
 
 def _stops_jobs(policy: NamedPolicy) -> bool:
-    """True when a running job may be told to leave, so that its saves matter."""
+    """True when the policy may tell a running job to leave, so that its saves matter."""
     rules = policy.rules
     return rules.preemption or rules.consolidation or policy.planner is not None
 
@@ -242,7 +242,7 @@ def _fates(jobs: Sequence[TraceJob], faults: FaultRates, seed: int) -> tuple[Job
 
 
 def _cancels(jobs: Sequence[TraceJob], fates: Sequence[JobFate]) -> list[tuple[int, JobId]]:
-    """Who is given up, in the order of time."""
+    """When which job is cancelled, in the order of time."""
     return sorted(
         (job.submit_ms + fate.cancel_after_ms, job.id)
         for job, fate in zip(jobs, fates, strict=False)

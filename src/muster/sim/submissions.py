@@ -1,7 +1,7 @@
 """A job of a trace -> what its user would have submitted.
 
 A gang larger than the biggest node that it may use is split into equal workers, as few as divide it evenly. Jobs that
-are alike share one spec: scheduling treats them as one class, and a replay need not make the same value twice.
+are alike share one spec. Scheduling treats them as one class, and a replay need not make the same value twice.
 """
 
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ from muster.model.trace import TraceJob
 from muster.sim.time_limits import TimeLimits
 
 NAMELESS = "job"
-"""What a job is called whose trace does not say; all of them together have one history."""
+"""The name of jobs that have none in the trace. All of them share one history of run times."""
 
 CHECKPOINT = CheckpointSpec(path="trace://", every_ms=MAX_DURATION_MS)
-"""The jobs of a replay save themselves by their own clock, so the engine has no reason to ask them to."""
+"""The jobs of a replay save by their own clock, so the engine need not ask them to."""
 
 SPEED_STEP_MILLI = 10
-"""Speeds by GPU type are told in steps of a hundredth: measured durations differ by more from run to run."""
+"""Speeds by GPU type are rounded to a hundredth. Measured durations differ by more from run to run."""
 
 
 class TraceSubmissions:
@@ -42,7 +42,7 @@ class TraceSubmissions:
         stop_grace_ms: int = Policy().stop_grace_ms,
         slowest: int = PARTS,
     ) -> None:
-        """`stop_grace_ms` is for jobs that cannot resume; `slowest` is what stragglers leave of a job's speed."""
+        """`stop_grace_ms` is for jobs that cannot resume. `slowest` is what stragglers leave of a job's speed."""
         self._most_gpus: dict[GpuType, int] = {}
         for node in nodes:
             self._most_gpus[node.gpu_type] = max(node.gpus, self._most_gpus.get(node.gpu_type, 0))
@@ -61,7 +61,7 @@ class TraceSubmissions:
         self._specs: dict[tuple[object, ...], JobSpec] = {}
 
     def spec(self, job: TraceJob) -> JobSpec:
-        """The job file of a job; the same object for all that are alike."""
+        """The spec of a job. Jobs that are alike get the same object."""
         roles = self._roles_of(job)
         expected_ms = job.run_ms if self._knows_durations else None
         limit_ms = self._limits.limit_ms(job)
@@ -100,7 +100,7 @@ class TraceSubmissions:
         return known
 
     def _speeds(self, job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
-        """How fast each GPU type does this job, relative to the one that its run time is from."""
+        """How fast each GPU type runs this job, in thousandths of the type that its run time is from."""
         return tuple(
             (kind, max(SPEED_STEP_MILLI, round(job.run_ms * 1000 / (run_ms * SPEED_STEP_MILLI)) * SPEED_STEP_MILLI))
             for kind, run_ms in job.run_ms_by_type
@@ -113,7 +113,7 @@ class TraceSubmissions:
 
 
 def _checkpoint(habits: Habits) -> CheckpointSpec:
-    """A job's own file gives it the time that it needs to save itself and leave."""
+    """The checkpoint part of a spec, with a grace period long enough to save and leave."""
     needed_ms = habits.save_cost_ms + habits.leave_ms
     return CHECKPOINT if needed_ms <= CHECKPOINT.grace_ms else evolve(CHECKPOINT, grace_ms=needed_ms)
 
@@ -127,5 +127,5 @@ def worker_count(gpu_milli: int, node_gpus: int) -> int:
 
 
 def _whole_or_share(gpu_milli: int) -> int:
-    """Above one GPU only whole ones can be given."""
+    """Round up to whole GPUs above one GPU: only whole ones can be allocated there."""
     return gpu_milli if gpu_milli <= GPU_MILLI else -(-gpu_milli // GPU_MILLI) * GPU_MILLI

@@ -1,7 +1,7 @@
 """Users, job names, tiers and priorities for traces whose source has none.
 
-They are made up from a seed, the same on every machine, and only when asked for. Durations are never looked at: what
-a forecast can learn from made-up names is only what the order of the source's jobs gives away.
+They are made up from a seed, the same on every machine, and only on request. Durations are never looked at. So a
+forecast can learn from made-up names only what the order of the source's jobs reveals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,20 +18,20 @@ from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TIER
 from muster.model.trace import Trace, TraceJob
 
 TIER_PERCENTS = (10, 60, 30)
-"""Of jobs in the usual tiers, most urgent first."""
+"""The part of the jobs in each default tier, most urgent first."""
 USERS_MIN, USERS_MAX = 3, 24
-"""Of one team; how many depends on how much it submits."""
+"""Users of one team. How many depends on how many jobs the team has."""
 JOBS_PER_USER = 100
 SESSION_GAP_MS = HOUR_MS
-"""After so long without a job of its team, somebody may have gone home."""
+"""After this long without a job of the team, the user of the next job is drawn anew."""
 STAY_CHANCE = 0.8
-"""That the next job of a team comes from the one who submitted the last."""
+"""The chance that the user who submitted a team's last job also submits the next, without a new draw."""
 AGAIN_CHANCE = 0.75
-"""That a user submits the last experiment of this size once more."""
+"""The chance that a user submits the last experiment of this size once more."""
 EARLIER_CHANCE = 0.15
-"""That it is an earlier one instead; otherwise it is new."""
+"""The chance that it is any earlier experiment instead. Otherwise it is a new one."""
 OWN_TIER_CHANCE = 0.5
-"""That an experiment has the tier its user mostly works in."""
+"""The chance that an experiment has the tier that its user mostly uses."""
 PRIORITY_SPREAD = 20
 KINDS = ("train", "tune", "eval", "sweep", "debug", "ablate")
 
@@ -41,8 +41,9 @@ T = TypeVar("T")
 def with_made_up(trace: Trace, seed: int, *, users: bool = True, tiers: bool = True) -> Trace:
     """The trace with everything filled in that its source leaves out, always the same for one seed.
 
-    `users` gives a user and a job name to each job without one. `tiers` gives tiers, if the whole trace has only the
-    default one, and likewise priorities; both go by user and job name, so that a job submitted again keeps them.
+    `users` gives a user and a job name to each job without one. `tiers` gives tiers if the whole trace has only the
+    default tier, and priorities if it has only the default priority. Both depend on user and job name, so that a job
+    submitted again keeps them.
     """
     jobs = trace.jobs
     if users:
@@ -58,7 +59,7 @@ class _Person:
 
     experiments: int = 0
     names_by_size: dict[int, list[str]] = field(default_factory=dict)
-    """Per GPU thousandths, the last one used at the end."""
+    """Names by GPU thousandths. The name used last is at the end."""
 
     def next_name(self, gpu_milli: int, chance: Random) -> str:
         """An experiment of this size: the last one again, an earlier one, or a new one."""
@@ -76,7 +77,7 @@ class _Person:
 
 
 class _Office:
-    """The users of one team: few do most of the work, and who is at it goes on for a while."""
+    """The users of one team. A few users submit most jobs, and a user goes on submitting for a while."""
 
     def __init__(self, team: TeamPath, jobs: int, seed: int) -> None:
         self._chance = Random(f"{seed}/users/{team}")
@@ -110,7 +111,7 @@ class _Habits:
         self._by_experiment: dict[str, tuple[TierName, int]] = {}
 
     def of(self, job: TraceJob) -> tuple[TierName, int]:
-        """Tier and priority of a job; one without a name is an experiment by itself."""
+        """Tier and priority of a job. A job without a name is an experiment by itself."""
         user = f"{job.team}/{job.user}"
         experiment = f"{user}/{job.name}" if job.name else f"{user}//{job.id}"
         found = self._by_experiment.get(experiment)
@@ -136,7 +137,7 @@ def _with_users(jobs: Sequence[TraceJob], seed: int) -> tuple[TraceJob, ...]:
 
 
 def _with_tiers(jobs: tuple[TraceJob, ...], seed: int) -> tuple[TraceJob, ...]:
-    """A source that uses the default throughout has said nothing; one that does not is left alone."""
+    """Fill in tiers or priorities where all jobs have the default. Other values in the source are left alone."""
     no_tiers = all(job.tier == DEFAULT_TIER for job in jobs)
     no_priorities = all(job.priority == DEFAULT_PRIORITY for job in jobs)
     if not (no_tiers or no_priorities):
@@ -154,13 +155,13 @@ def _any_tier(chance: Random) -> TierName:
 
 
 def _any_priority(chance: Random) -> int:
-    """Most are close to the default, few far from it."""
+    """A priority: most are close to the default, few are far from it."""
     spread = sum(chance.random() for _ in range(3)) * 2 / 3 - 1
     return max(0, min(PRIORITY_MAX, DEFAULT_PRIORITY + round(spread * PRIORITY_SPREAD)))
 
 
 def _weighted(values: Sequence[T], weights: Iterable[float], chance: Random) -> T:
-    """One of the values. Of `Random` only `random` is used: only it stays the same in all versions of Python."""
+    """One of the values. Only `random` of `Random` is used: only it stays the same in all versions of Python."""
     ends = list(accumulate(weights))
     draw = chance.random() * ends[-1]
     return next((value for value, end in zip(values, ends, strict=True) if draw < end), values[-1])

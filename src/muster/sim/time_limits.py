@@ -1,8 +1,9 @@
-"""How long the jobs of a replay may run: long enough for whatever they did in the source.
+"""How long the jobs of a replay may run: long enough for everything that they did in the source.
 
-Live, a job is told to leave its grace before its limit, so that it is gone on time. A trace says what a job did under
-the rules of another cluster, which mostly tell it at the limit. So its limit here has the grace on top, and whatever
-the replay itself adds to a run: a slower GPU type, saves, a restart. A job that still meets its limit was slowed down.
+On a live cluster a job is told to leave one grace period before its limit, so that it is gone on time. A trace says
+what a job did under the rules of another cluster, which mostly tells the job at the limit. So the limit here adds the
+grace period, and everything that the replay adds to a run: a slower GPU type, saves, a restart. A job that still
+reaches its limit was slowed down.
 """
 
 from collections.abc import Iterable
@@ -31,10 +32,10 @@ class TimeLimits:
         self._grace_ms = grace_ms
         self._saves = saves and habits.save_cost_ms > 0 and habits.save_every_ms > 0
         self._slowest = max(slowest, 1)
-        """What a straggler may leave of a job's speed, in millionths."""
+        """The part of a job's speed that a straggler leaves, in millionths."""
 
     def limit_ms(self, job: TraceJob) -> int:
-        """What the scheduler is told. Jobs without a limit get whole years, so that it says nothing about them."""
+        """The limit that the scheduler is told. Jobs without one get whole years, which reveal nothing about them."""
         longest_ms = self._longest_ms(job)
         needed_ms = longest_ms + self._extra_ms(longest_ms)
         if job.max_duration_ms is not None:
@@ -43,7 +44,7 @@ class TimeLimits:
         return -(-needed_ms // MAX_DURATION_MS) * MAX_DURATION_MS
 
     def _longest_ms(self, job: TraceJob) -> int:
-        """How long it trains on the slowest GPU type that it may get."""
+        """How long the job trains on the slowest GPU type that it may get."""
         if not job.run_ms_by_type:
             return job.run_ms
         paces = dict(speeds_by_type(job))
@@ -58,5 +59,5 @@ class TimeLimits:
 
 
 def speeds_by_type(job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
-    """Parts of work in a millisecond on each GPU type for which a run time was measured."""
+    """Parts of work per millisecond on each GPU type for which a run time was measured."""
     return tuple([(kind, max(job.run_ms * PARTS // run_ms, 1)) for kind, run_ms in job.run_ms_by_type if run_ms])

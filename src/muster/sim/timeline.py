@@ -1,7 +1,7 @@
-"""The cluster over time, worked out after a replay from what its jobs occupied.
+"""The cluster over time, computed after a replay from what its jobs occupied.
 
-Nothing of this costs the replay anything: who ran where and when says how much was used, how many jobs waited, and how
-scattered the free GPUs were.
+This costs the replay itself nothing. Which job ran where and when tells how much was used, how many jobs waited, and
+how scattered the free GPUs were.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,14 +16,14 @@ from muster.sim.fragmentation import FreeNode, JobMix
 from muster.sim.outcome import JobOutcome, Sample
 
 SAMPLES = 4_000
-"""More than any screen has columns."""
+"""The most samples kept: more than any screen has columns."""
 
 NO_CHANGE = (0, 0, 0)
-"""What a moment changes at which only a node does."""
+"""The change of the job figures at a moment at which only a node changes."""
 
 
 class Occupied(NamedTuple):
-    """A stretch of time in which a gang sat somewhere."""
+    """A period in which a gang occupied its seats."""
 
     start_ms: int
     end_ms: int
@@ -50,7 +50,7 @@ class _Board:
         self._total_free = 0
 
     def seat(self, occupied: Occupied, sign: int) -> None:
-        """A gang takes its seats, or leaves them."""
+        """A gang takes its seats (sign 1), or leaves them (sign -1)."""
         for worker in occupied.seats:
             name = worker.node
             used, each_milli = self._used[name], sign * (worker.share_milli or GPU_MILLI)
@@ -67,12 +67,12 @@ class _Board:
             self._memory[worker.node] += sign * requests[worker.role].memory_bytes
 
     def change(self, node: Node) -> None:
-        """A node is in another state."""
+        """A node has changed."""
         self._nodes[node.name] = node
         self._dirty[node.name] = None
 
     def fragmentation(self) -> float:
-        """The part of the free GPUs that a worker of the mix can be expected not to use."""
+        """The expected part of the free GPUs that a worker of the mix cannot use."""
         for name in self._dirty:
             self._weigh(name)
         self._dirty = {}
@@ -97,7 +97,7 @@ class _Board:
         self._weighed[name] = weight
 
     def _weight(self, name: NodeName) -> tuple[float, int]:
-        """The expected fragments of a node, and all that is free there."""
+        """The expected fragments of a node, and all its free GPU thousandths."""
         node = self._nodes[name]
         gpus: list[int] = []
         if node.state.takes_work:
@@ -119,9 +119,9 @@ def timeline(
     node_history: Sequence[tuple[int, Node]],
     mix: JobMix,
 ) -> tuple[Sample, ...]:
-    """One sample for each moment at which a job or a node changed; of too many, every so many.
+    """One sample for each moment at which a job or a node changed. If there are too many, every n-th is kept.
 
-    The moment at which fewest GPUs worked is always among them.
+    The moment at which the fewest GPUs worked is always among them.
     """
     changes = _changes(outcomes)
     moments = _moments(changes, node_history)
@@ -150,12 +150,12 @@ def timeline(
 
 
 def is_rejected(outcome: JobOutcome) -> bool:
-    """True for a job that was never let in."""
+    """True for a job that was not admitted."""
     return outcome.end_ms is None and outcome.state is JobState.FAILED
 
 
 def _changes(outcomes: Sequence[JobOutcome]) -> dict[int, list[int]]:
-    """For each moment: how many more GPU thousandths are used, jobs wait, and GPU thousandths they ask for."""
+    """For each moment, the change of used GPU thousandths, of waiting jobs, and of GPU thousandths they ask for."""
     changes: dict[int, list[int]] = {}
     for outcome in outcomes:
         if is_rejected(outcome):
@@ -191,12 +191,12 @@ def _moments(changes: Iterable[int], node_history: Sequence[tuple[int, Node]]) -
 
 
 def _worst(cluster: ClusterSpec, moments: list[int], node_history: Sequence[tuple[int, Node]]) -> int:
-    """The first moment at which fewest GPUs work."""
+    """The first moment at which the fewest GPUs work."""
     return min(zip(_usable(cluster, moments, node_history), moments, strict=True))[1]
 
 
 def _evenly(moments: list[int], most: int) -> list[int]:
-    """At most so many of them, the last one always: the end must not be missing from a chart."""
+    """At most `most` of the moments. The last one is always kept: a chart must show the end."""
     step = -(-len(moments) // (most - 1)) or 1
     return [*moments[:-1:step], moments[-1]] if moments else []
 

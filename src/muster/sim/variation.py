@@ -1,4 +1,4 @@
-"""`nodes=60..100:10`: the same trace again and again, with one thing different each time."""
+"""`nodes=60..100:10`: the same trace again and again, with another value of one quantity each time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +18,10 @@ from muster.sim.quantity import Quantity
 from muster.sim.replay import Circumstances
 
 STEPS = 100
-"""More points than a curve needs, and few enough to wait for."""
+"""The most steps: more points than a curve needs, and few enough to wait for."""
 
 MOST = 10**9
-"""Of anything that is varied: far beyond what means something, and small enough to be counted exactly."""
+"""The largest value of any quantity: far beyond any real use, and small enough to be exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +29,18 @@ class Setup:
     """Everything that a replay needs besides the policy."""
 
     trace: Trace
-    """As it is in its file; what is replayed is `arriving`."""
+    """As it is in its file. What is replayed is `arriving`."""
     arrivals: Decimal = Decimal(1)
-    """How many times as fast as there its jobs come."""
+    """How many times as fast as in the file jobs arrive."""
     cluster: ClusterSpec
     circumstances: Circumstances
     varied: tuple[Quantity, float] | None = None
-    """What is different here, and how much of it there is."""
+    """The quantity that is varied, and its value here."""
 
     def __post_init__(self) -> None:
-        """Refuse arrivals so slow that jobs come later than a file could say."""
+        """Refuse arrivals so slow that the last job would come later than the longest duration a file can have."""
         last_ms = max((job.submit_ms for job in self.trace.jobs), default=0)
-        # Multiplied and not divided: a quotient may have more digits than there are.
+        # Multiplied and not divided: a quotient may need more digits than a decimal has.
         if self.arrivals < 1 and last_ms > self.arrivals * DURATION_MS_MAX:
             raise InvalidInput(
                 f"arrivals of {self.arrivals} are too slow: the last job would come later than "
@@ -49,11 +49,11 @@ class Setup:
 
     @property
     def arriving(self) -> Trace:
-        """The trace with jobs that come as fast as they are to."""
+        """The trace with jobs that arrive as fast as `arrivals` says."""
         return self.trace if self.arrivals == 1 else scaled_arrivals(self.trace, self.arrivals)
 
     def amount(self, quantity: Quantity) -> float:
-        """How much there is of something."""
+        """The value of a quantity in this setup."""
         match quantity:
             case Quantity.NODES:
                 return len(self.cluster.nodes)
@@ -66,7 +66,7 @@ class Setup:
 
 
 def variations(text: str, setup: Setup) -> tuple[Setup, ...]:
-    """The setups that `key=from..to:step` stands for, in order; both ends count."""
+    """The setups that `key=from..to:step` stands for, in order. Both ends are included."""
     key, _, span = (part.strip() for part in text.partition("="))
     try:
         quantity = Quantity(key.replace("-", "_"))
@@ -77,16 +77,16 @@ def variations(text: str, setup: Setup) -> tuple[Setup, ...]:
 
 
 def scaled_arrivals(trace: Trace, factor: Decimal) -> Trace:
-    """The same jobs, coming so many times as fast."""
+    """The same jobs, arriving `factor` times as fast."""
     jobs = tuple(evolve(job, submit_ms=int(job.submit_ms / factor)) for job in trace.jobs)
     return evolve(trace, jobs=jobs)
 
 
 def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
-    """As many nodes like those that the cluster has: of each kind the same part, spread evenly over the same places.
+    """The cluster with `count` nodes: the same part of each kind, spread evenly over the same places.
 
-    The racks and whatever else is above a node stay; each has more or fewer nodes than before, by one at most more or
-    less than its neighbours of the same size.
+    The racks and all other domains stay, as long as there are nodes for them. Each has more or fewer nodes than before.
+    Two of them that had equally many nodes of a kind differ by at most one afterwards.
     """
     if not 1 <= count <= NODES_PER_CLUSTER:
         raise InvalidInput(f"vary: nodes must be between 1 and {NODES_PER_CLUSTER}, not {count}")
@@ -106,7 +106,7 @@ def with_nodes(cluster: ClusterSpec, count: int) -> ClusterSpec:
 
 
 def _spread(alike: Sequence[Node], count: int) -> list[Node]:
-    """So many of the nodes, some of them perhaps several times, in the order of their places."""
+    """`count` nodes in the order of their places. A node may be taken several times."""
     order = _in_turn(alike)
     places = list(dict.fromkeys(node.domains for node in alike))
     taken = [order[place % len(order)] for place in range(count)]
@@ -114,7 +114,7 @@ def _spread(alike: Sequence[Node], count: int) -> list[Node]:
 
 
 def _in_turn(nodes: Sequence[Node], level: int = 0) -> list[Node]:
-    """The nodes in such an order that the domains of every level take turns, the outermost first."""
+    """The nodes in an order in which the domains of every level take turns, the outermost first."""
     if level == len(nodes[0].domains):
         return list(nodes)
     domains: dict[str, list[Node]] = {}
@@ -125,7 +125,7 @@ def _in_turn(nodes: Sequence[Node], level: int = 0) -> list[Node]:
 
 
 def _kind_text(kind: Node) -> str:
-    """What tells a kind of nodes from others, as far as it fits into a sentence."""
+    """What distinguishes a kind of nodes from others, as far as it fits into a sentence."""
     gpus = f"{kind.gpus} {kind.gpu_type}".strip()
     return f"with {gpus} GPUs in pool {kind.pool}, {kind.state}" + (" with bad GPUs" if kind.bad_gpus else "")
 
@@ -148,7 +148,7 @@ def _varied(quantity: Quantity, value: Decimal, setup: Setup) -> Setup:
 
 
 def _span(quantity: Quantity, span: str) -> tuple[Decimal, Decimal, Decimal]:
-    """First, last and step of `60..100:10`; a single value stands for itself."""
+    """First, last and step of `60..100:10`. A single value stands for itself."""
     ends, _, step = span.partition(":")
     first, _, last = ends.partition("..")
     low = _number(quantity, first)
@@ -189,7 +189,7 @@ def _example(quantity: Quantity) -> str:
 
 
 def _steps(first: Decimal, last: Decimal, step: Decimal) -> Iterator[Decimal]:
-    # Counted and not added up: beside a large number a small step is none, and one that is not added goes on for ever.
+    # Multiplied and not added up: next to a large number a small step is rounded away, and the loop would never end.
     value = first
     for place in range(int((last - first) / step) + 1):
         value = first + place * step

@@ -1,10 +1,10 @@
 """The simulated world: a backend whose jobs train on a virtual clock.
 
-It keeps the contract of the port, with one report for a whole gang. Nodes can be lost, slowed down and given back, and
-single GPUs can break; whoever moves the clock decides when.
+It keeps the contract of `backends.base`, with one report for a whole gang. Nodes can be lost, slowed down and given
+back, and single GPUs can break. The caller that moves the clock decides when.
 
-Regular saves ride along: they are reported with their own time when the clock next moves for another reason, because
-a save alone gives nobody a reason to plan.
+Regular saves do not move the clock: a save alone is no reason to plan. They are reported, with their own time, when the
+clock next moves for another reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ from muster.sim.agenda import Agenda, SaveClock
 
 CRASHED = 1
 KILLED = 137
-"""The exit code of a process that was killed."""
+"""The exit code of a killed process."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -45,27 +45,27 @@ class World:
         self.habits = habits or Habits()
         self.trainings: dict[JobId, Training] = {}
         self._active: dict[JobId, Training] = {}
-        """Those that occupy GPUs."""
+        """Trainings that occupy GPUs."""
         self._slow: dict[NodeName, int] = {}
-        """Parts of nominal speed, in millionths, of nodes that straggle."""
+        """The speed of nodes that straggle, in millionths of the nominal speed."""
         self.struck: list[JobId] = []
-        """Jobs that lost workers with a node: what becomes of them no report of their own says. Whoever reads it clears
-        it."""
+        """Jobs that lost workers with a node: no report of their own says what happens to them. The reader clears the
+        list."""
         self._reports: list[ObservedEvent] = []
         self._agenda = Agenda()
         self._saves = SaveClock(self.habits)
 
     def expect(self, training: Training) -> None:
-        """A job will be started that has this work to do."""
+        """Register a job that will be started, with the work it has to do."""
         self.trainings[training.job] = training
 
     @property
     def next_ms(self) -> int | None:
-        """When something happens next by itself that somebody should hear of."""
+        """When the next event happens by itself, regular saves aside; None if there is none."""
         return self._agenda.next_ms
 
     def advance(self, to_ms: int) -> None:
-        """Move the clock and let happen what happens until then."""
+        """Move the clock, and let everything happen that is due by then."""
         for at_ms, training in self._saves.due(to_ms):
             self._report_save(training, at_ms)
         while (due := self._agenda.pop(to_ms)) is not None:
@@ -81,7 +81,7 @@ class World:
         return reports
 
     def send(self, command: Command) -> None:
-        """Carry the command out on virtual time, unless it is older than what was seen."""
+        """Carry the command out on virtual time, unless its generation is older than the newest one seen."""
         training = self.trainings[command.job]
         if command.generation < training.generation:
             return
@@ -108,7 +108,7 @@ class World:
             self._break(training, tuple(worker for worker in training.workers if worker.node != name))
 
     def change_node(self, node: Node, *, because: str) -> None:
-        """A node is back, is about to go, or has other bad GPUs; gangs on a GPU that has become bad crash."""
+        """A node is back, is about to go, or has other bad GPUs. Gangs on a GPU that has become bad crash."""
         broken = tuple(gpu for gpu in node.bad_gpus if gpu not in self.nodes[node.name].bad_gpus)
         self._note(node)
         self._reports.append(NodeChanged(at_ms=self.now_ms, node=node, because=because))
@@ -118,7 +118,7 @@ class World:
                 self._crash(training)
 
     def slow_node(self, name: NodeName, speed: int) -> None:
-        """Let the gangs on a node run at this speed, in millionths, all of them at the pace of their slowest worker."""
+        """Slow a node down to this speed, in millionths. A gang runs at the pace of its slowest worker."""
         if speed == PARTS:
             self._slow.pop(name, None)
         else:
@@ -129,7 +129,7 @@ class World:
                 self._go_on(training)
 
     def warn(self, name: NodeName) -> None:
-        """A node goes as soon as its jobs can have saved themselves: those that can do it now."""
+        """Ask the jobs on a node to save now: the node goes as soon as they can have saved."""
         for training in self._on(name):
             self._ask(training, training.attempt)
 
@@ -171,7 +171,7 @@ class World:
         self._go_on(training)
 
     def _join(self, training: Training, command: StartWorkers) -> None:
-        """The gang grows by these workers; those that are there already are only reported again."""
+        """The gang grows by these workers. Workers that are there already are only reported again."""
         if training.exit_report is not None:
             self._reports.append(training.exit_report)
             return
@@ -186,7 +186,7 @@ class World:
     def _resize(self, training: Training, workers: Placement) -> None:
         """Go on with these workers."""
         training.settle(self.now_ms, self.habits)
-        # What is left of a save that was counted when it began costs the others from now on.
+        # A save is counted in full when it begins. The rest of it now costs the new gang instead of the old one.
         saving_ms = max(training.opened_ms - self.now_ms, 0)
         training.saving -= training.milli * saving_ms
         training.sit(workers, self.now_ms)
@@ -195,7 +195,7 @@ class World:
             self._go_on(training)
 
     def _go_on(self, training: Training) -> None:
-        """Train from the settled state until the work is done, or until it crashes."""
+        """Train from the settled state until the work is done or the job crashes."""
         pace = training.pace = self._pace(training)
         habits = self.habits
         crashes = 0 <= training.crash_left < training.left
@@ -208,7 +208,7 @@ class World:
             self._saves.plan(training, since_ms + every_ms + habits.save_cost_ms)
 
     def _pace(self, training: Training) -> int:
-        """Speed of the GPU type, times workers over the nominal number, at the pace of the slowest node; notes that."""
+        """Speed of the GPU type, times workers over the nominal number, times the slowest node's speed (noted)."""
         workers = training.workers
         pace = PARTS
         if training.speeds:
@@ -239,7 +239,7 @@ class World:
         self._exit(training, CRASHED)
 
     def _break(self, training: Training, survivors: Placement) -> None:
-        """Workers vanished with their node: the gang stands still, and is over when nobody is left."""
+        """Workers vanished with their node. The gang stands still, and is over when no worker is left."""
         training.settle(self.now_ms, self.habits)
         training.lose()
         training.faults += training.is_whole
@@ -256,7 +256,7 @@ class World:
         command: SignalStop | KillWorkers,
         act: Callable[[Training, tuple[int, ...]], None],
     ) -> None:
-        """Act on the living, report the ended again, and say of those never seen that there are none."""
+        """Act on living workers, report ended ones again, and report those never seen as never started."""
         if command.attempt != training.attempt:
             self._report_unknown(command, command.ranks)
             return
@@ -283,7 +283,7 @@ class World:
             self._reports.append(report)
 
     def _tell(self, training: Training, ranks: tuple[int, ...]) -> None:
-        """A whole gang saves itself and leaves; a part of one leaves at once, and the rest goes on."""
+        """A whole gang saves and leaves. A part of a gang leaves at once, and the rest goes on."""
         if len(ranks) < len(training.workers):
             self._part(training, ranks, 0)
         elif not training.is_told:
@@ -297,7 +297,7 @@ class World:
                 self._leave(training)
 
     def _leave_ms(self, training: Training) -> int:
-        """How long it takes to leave: a save like every other, if there is something to save, and what comes after."""
+        """How long it takes to leave: a save, if there is something to save, and `leave_ms`."""
         if not training.is_whole:
             return 0
         saves = training.is_up and training.can_resume and training.unsaved
@@ -331,7 +331,7 @@ class World:
         training.partings += (self._report_exit(training, ranks, code, told=True),)
 
     def _ask(self, training: Training, attempt: int) -> None:
-        """Save now and go on."""
+        """Let a job save now and go on."""
         is_training = training.is_up and training.is_whole and not training.is_told and training.exit_report is None
         if not is_training or attempt != training.attempt or not training.can_resume:
             return
@@ -352,7 +352,7 @@ class World:
 
     def _leave_seats(self, training: Training) -> None:
         if training.opened_ms > self.now_ms:
-            # It was in the middle of a save that was counted when it began.
+            # It was in the middle of a save, which was counted in full when it began.
             training.saving -= training.milli * (training.opened_ms - self.now_ms)
             training.opened_ms = self.now_ms
         training.sit((), self.now_ms)

@@ -1,15 +1,15 @@
-"""The fault campaign: the production engine in small worlds where everything goes wrong, checked after every event.
+"""The fault campaign: the production engine in small worlds full of faults, checked after every event.
 
-    campaign __main__              `check_schedule(seed)`, for one or many from the command line
+    campaign __main__              `check_schedule(seed)`, and the command line for one or many seeds
     circumstances workload         a small random cluster with its rules, and random jobs
-    schedule                       everything that comes from outside, drawn from one number
+    schedule                       everything that comes from outside, drawn from one seed
     trial                          one schedule under way
-    fault_actions                  letting things happen
-    backends                       backends under test, which know the truth
-    process_backend gang_backend   process by process, and whole gangs
-    faulty_link                    the connection, which loses, repeats and delays
-    faulty_log                     the log, which refuses, loses its answer or is moved away
-    present history partial_gangs  what must be true at every moment, from one to the next, and of parts of gangs
+    fault_actions                  what users, operators and faults do to a trial
+    backends                       what the tested backends have in common: they know the truth
+    process_backend gang_backend   the tested backends: process by process, and whole gangs
+    faulty_link                    the connection, which loses, repeats and delays messages
+    faulty_log                     the log, which refuses writes, loses its answer or is moved away
+    present history partial_gangs  what must be true at each moment, between moments, and of partial gangs
     violations                     what was found wrong
 
 `python -m muster.sim.campaign 0..300` runs schedules and prints what was found.

@@ -1,4 +1,4 @@
-"""`python -m muster.sim.campaign [FIRST..LAST] [--processes N]`: run schedules, show progress, tell what was found."""
+"""`python -m muster.sim.campaign [FIRST..LAST] [--processes N]`: run schedules, show progress, print what was found."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ SCHEDULES = 10_000
 AT_ONCE = 25
 """Schedules handed to a process at a time."""
 SHOWN = 5
-"""Stories told in full; the rest can be had by their numbers."""
+"""Broken schedules printed in full. The others are listed by their seeds, to be run again."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Tally:
     broken: list[int] = field(default_factory=list)
 
     def take(self, found: Violations) -> None:
-        """Count one schedule, and tell its story if it is among the first that are broken."""
+        """Count one schedule, and print its story if it is among the first broken ones."""
         self.schedules += 1
         self.events += found.events
         self.partial_gangs += found.partial_gangs
@@ -40,12 +40,12 @@ class Tally:
                 sys.stdout.write(f"{_over()}{found}\n")
 
     def progress(self) -> str:
-        """How far it is, in one line."""
+        """The progress in one line."""
         seconds = time.monotonic() - self.began_s
         return f"{self.schedules} of {self.total} schedules, {len(self.broken)} broken, {seconds:.0f} s"
 
     def summary(self) -> str:
-        """What is to be said at the end."""
+        """What is printed at the end."""
         verdict = f"broken: {' '.join(map(str, self.broken))}" if self.broken else "nothing is wrong"
         partial = (
             f"{self.partial_gangs} gangs were partly gone, within reach for {self.partial_ms / 1000:.1f} s at most"
@@ -57,7 +57,7 @@ class Tally:
 
 
 def _over() -> str:
-    """Before what is written over the line that shows progress; only people who watch have such a line."""
+    """The prefix of text that overwrites the progress line. Only a terminal has such a line."""
     return "\r" if sys.stdout.isatty() else ""
 
 
@@ -68,7 +68,7 @@ def seeds(text: str) -> range:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the schedules; 1 when any of them is broken."""
+    """Run the schedules. Returns 1 if any of them is broken."""
     parser = argparse.ArgumentParser(prog="python -m muster.sim.campaign", description="Run random fault schedules.")
     parser.add_argument("seeds", nargs="?", default=f"0..{SCHEDULES}", help="one number, or FIRST..LAST")
     parser.add_argument("--processes", type=int, default=2)

@@ -1,7 +1,7 @@
-"""What a campaign needs of a simulated backend: faults to let happen, and the truth.
+"""What a campaign needs of a simulated backend: methods for faults, and the truth about what runs.
 
-`processes.py` and `gangs.py` have the two that there are. Both know which process sits where, and whether a job has
-really done its work.
+`process_backend` and `gang_backend` have the two implementations. Both know which process runs where, and whether a job
+has really done its work.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from muster.sim.campaign.workload import Submission
 
 
 class LiveProcess(NamedTuple):
-    """A process that is there, or is about to be."""
+    """A process that is alive, or is about to start."""
 
     job: JobId
     attempt: int
@@ -29,15 +29,15 @@ class TestedBackend(Backend, Protocol):
 
     @property
     def next_ms(self) -> int | None:
-        """When something happens next by itself."""
+        """When the next event happens by itself."""
         ...
 
     def advance(self, to_ms: int) -> None:
-        """Move the clock and let happen what happens until then."""
+        """Move the clock, and let everything happen that is due by then."""
         ...
 
     def prepare(self, job: JobId, submission: Submission) -> None:
-        """A job will be started that behaves like this."""
+        """Register how a job behaves that will be started."""
         ...
 
     def seats(self) -> tuple[LiveProcess, ...]:
@@ -49,19 +49,19 @@ class TestedBackend(Backend, Protocol):
         ...
 
     def has_done(self, job: JobId, attempt: int, ranks: tuple[int, ...], /) -> bool:
-        """True when these processes of an attempt all ended well."""
+        """True when these processes of an attempt all ended with success."""
         ...
 
     def overcounted(self) -> tuple[str, ...]:
-        """Jobs whose accounts say that they trained longer than they occupied GPUs."""
+        """Jobs whose accounts show more GPU time than they occupied."""
         ...
 
     def lose(self, name: NodeName) -> None:
-        """A node goes with all its processes."""
+        """A node is lost with all its processes."""
         ...
 
     def change(self, node: Node, because: str) -> None:
-        """A node is back, is about to go, or has other bad GPUs; who uses one that has become bad crashes."""
+        """A node is back, is about to go, or has other bad GPUs. A job that uses a bad GPU crashes."""
         ...
 
     def slow(self, name: NodeName, speed: int) -> None:
@@ -69,7 +69,7 @@ class TestedBackend(Backend, Protocol):
         ...
 
     def lose_supervisor_for(self, name: NodeName, absence: "Absence") -> None:
-        """The supervisor of a node dies, and what it ran goes on until somebody else sees to it."""
+        """The supervisor of a node dies. What it ran goes on until a successor or a sweep ends it."""
         ...
 
     def replace_supervisor(self, name: NodeName) -> None:
@@ -81,19 +81,19 @@ class TestedBackend(Backend, Protocol):
         ...
 
     def fall_silent(self, known_after_ms: int = 0) -> None:
-        """The control plane is not heard any more; the supervisors know after a while."""
+        """The control plane is not heard any more. The supervisors know it after `known_after_ms`."""
         ...
 
     def hear_again(self) -> None:
-        """The control plane is heard."""
+        """The control plane is heard again."""
         ...
 
     def greet(self, nodes: Iterable[NodeName]) -> None:
-        """Every node that has a supervisor says what it runs."""
+        """Every node that has a supervisor reports what it runs."""
         ...
 
     def change_home(self) -> None:
-        """The nodes of another home take the place of these, which are fenced first."""
+        """The nodes of another home replace these nodes, which are fenced first."""
         ...
 
     @property
@@ -102,23 +102,23 @@ class TestedBackend(Backend, Protocol):
         ...
 
     def end_everything(self) -> None:
-        """Every process of every job is ended, also where no supervisor is."""
+        """End every process of every job, also on nodes without a supervisor."""
         ...
 
     def excuse(self, until_ms: int) -> None:
-        """Nobody who could keep limits is able to, until then."""
+        """Until then, nothing can enforce limits."""
         ...
 
     def allow(self, late_ms: int) -> None:
-        """Limits may be kept so much later from now on."""
+        """From now on, limits may be enforced this much later."""
         ...
 
     def forgive(self) -> None:
-        """What runs now is not held to its limits: nobody who could keep them remembers it."""
+        """What runs now is not held to its limits: the log that knew them is gone."""
         ...
 
     def overdue(self) -> tuple[str, ...]:
-        """Processes that were alive long after their time, although somebody could reach them."""
+        """Processes that were alive long after their limit, although their nodes could be reached."""
         ...
 
     def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:
@@ -126,7 +126,7 @@ class TestedBackend(Backend, Protocol):
         ...
 
     def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
-        """True when these processes ended well without having been told to leave, and their nodes can say so."""
+        """True when these processes ended with success, were not told to leave, and their nodes can report it."""
         ...
 
 
@@ -135,6 +135,6 @@ class Absence(NamedTuple):
 
     noticed_after_ms: int
     ends_after_ms: int
-    """When there is a successor, or the node is swept."""
+    """When a successor comes, or the node is swept."""
     is_swept: bool
-    """True: no successor can be started; one comes when as much time has passed again."""
+    """True: no successor can be started and the node is swept. A successor comes after as much time again."""

@@ -1,4 +1,4 @@
-"""`check_schedule(seed)`: run one schedule to its end and say what was wrong."""
+"""`check_schedule(seed)`: run one schedule to its end and return what was wrong."""
 
 from muster.model.errors import MusterError
 from muster.sim.campaign.fault_actions import FaultActions
@@ -7,11 +7,11 @@ from muster.sim.campaign.trial import Broken, Trial
 from muster.sim.campaign.violations import Violations
 
 CRASHES = (MusterError, LookupError, ValueError, TypeError, AttributeError, AssertionError, StopIteration)
-"""What the engine must never raise, whatever it is told."""
+"""Errors that the engine must never raise, whatever its input."""
 
 
 def check_schedule(seed: int) -> Violations:
-    """Everything that comes from outside, then peace, then the end; stops at the first thing that is wrong."""
+    """Run all happenings, mend all faults, and run to the end. Stops at the first violation."""
     trial = Trial(schedule(seed))
     try:
         _run(trial)

@@ -1,4 +1,4 @@
-"""A small random cluster with its rules: where a fault schedule takes place."""
+"""A small random cluster with its rules, on which a fault schedule runs."""
 
 from random import Random
 
@@ -37,7 +37,7 @@ def _pools(chance: Random) -> tuple[Pool, ...]:
 
 
 def _cluster(chance: Random, pools: tuple[Pool, ...]) -> ClusterSpec:
-    """Some nodes in racks; the first is open to everybody, so that something can always run."""
+    """Some nodes, perhaps in racks. The first is open to every job, so that something can always run."""
     kinds = [_kind(chance) for _ in range(chance.choice((1, 1, 2)))]
     per_rack = chance.choice((0, 2, 3, 4))
     others = [pool.name for pool in pools if pool.name != MAIN]
@@ -58,7 +58,7 @@ def _cluster(chance: Random, pools: tuple[Pool, ...]) -> ClusterSpec:
 
 
 def _kind(chance: Random) -> Node:
-    """What the machines of one purchase are like."""
+    """One kind of machine."""
     return Node(
         name=NodeName("kind"),
         gpus=chance.choice((2, 4, 4, 8)),
@@ -69,7 +69,7 @@ def _kind(chance: Random) -> Node:
 
 
 def _teams(chance: Random, gpus: int) -> tuple[Team, ...]:
-    """Nobody, or two teams of which one has a team below it, with guarantees and limits of all sorts."""
+    """No teams, or two teams of which one has a sub-team, with various guarantees and limits."""
     if chance.random() < 0.3:
         return ()
     owed = gpus // 3
@@ -89,7 +89,7 @@ def _limit(chance: Random, gpus: int, owed: int) -> Quota:
 
 
 def _policy(chance: Random) -> Policy:
-    """The one of live systems, made impatient: hours are long in a schedule."""
+    """The policy of live systems with shorter times, because an hour is long in a schedule."""
     return Policy(
         order=chance.choice((Order.FAIR, Order.FAIR, Order.FIFO, Order.SHORTEST, Order.LEAST_ATTAINED)),
         hold_depth=chance.choice((1, 4, 4)),

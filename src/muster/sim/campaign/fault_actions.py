@@ -1,4 +1,4 @@
-"""Letting things happen: users, operators, machines and the engine's own process."""
+"""Carries out the happenings of a schedule: by users, operators, machines and the engine's own process."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,9 +16,9 @@ from muster.sim.campaign.schedule import FaultAction, Happening
 from muster.sim.campaign.trial import Broken, Trial
 
 NOTICE_MS = 2 * MINUTE_MS
-"""How long before a spot node is taken away it is announced."""
+"""How long before a spot node is reclaimed this is announced."""
 OUTAGE_MS = 20 * MINUTE_MS
-"""The longest that nothing gets through."""
+"""The longest time that the connection is cut."""
 
 NEED_A_WRITER = (
     FaultAction.SUBMIT,
@@ -30,7 +30,7 @@ NEED_A_WRITER = (
     FaultAction.USURP,
     FaultAction.STAND,
 )
-"""What is refused while nothing can be written."""
+"""Actions that are skipped while the log cannot be written."""
 
 
 class FaultActions:
@@ -39,7 +39,7 @@ class FaultActions:
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
         self._down: dict[str, None] = {}
-        """Nodes that are gone, whether or not anybody has noticed."""
+        """Nodes that are gone, whether or not the engine knows it."""
         self._acts: dict[FaultAction, Callable[[Happening], None]] = {
             FaultAction.SUBMIT: self._submit,
             FaultAction.HOLD: self._hold,
@@ -87,7 +87,7 @@ class FaultActions:
         trial.settle()
 
     def make_good(self) -> None:
-        """No more faults: what was broken is mended, what was held is let go, and everything gets through."""
+        """End all faults: mend what is broken, release what is held, and let every message through."""
         trial = self._trial
         trial.mend_log()
         trial.link.calm()
@@ -106,7 +106,7 @@ class FaultActions:
         trial.settle()
 
     def _is_done(self, ask: Callable[[], object]) -> bool:
-        """True when what a user asked for is in the log: who gets no answer looks."""
+        """True when what a user asked for is in the log. A user who gets no answer looks there."""
         trial, version = self._trial, self._trial.log.version
         try:
             ask()
@@ -157,7 +157,7 @@ class FaultActions:
                 self._trial.history.cancelled.update(dict.fromkeys(living))
 
     def _retry_array(self, happening: Happening) -> None:
-        """The behaviour of the first submission of an array goes for the second."""
+        """Retry the failed tasks of an array that has ended. They behave as in the first submission."""
         trial = self._trial
         for array in tuple(trial.engine.state.arrays):
             if trial.engine.progress(array).state.is_final:
@@ -212,7 +212,7 @@ class FaultActions:
             self._trial.tested.slow(self._node(happening).name, PARTS // 3 if happening.pick % 2 else PARTS)
 
     def _reclaim(self, happening: Happening) -> None:
-        """A spot node is announced to go, and goes."""
+        """Announce that a spot node will be reclaimed, and then take it away."""
         spot = [node for node in self._trial.engine.state.nodes.values() if node.pool == SPOT]
         if spot:
             node = spot[happening.pick % len(spot)]
@@ -225,7 +225,7 @@ class FaultActions:
         self._trial.restart()
 
     def _kill(self, happening: Happening) -> None:
-        """The engine writes something down and dies before it sends anything."""
+        """The engine writes to the log and dies before it sends any command."""
         trial = self._trial
         trial.link.is_cut, was_cut = True, trial.link.is_cut
         trial.settle()
@@ -235,7 +235,7 @@ class FaultActions:
         trial.restart()
 
     def _usurp(self, _: Happening) -> None:
-        """Another engine takes over while the first still believes that it is the only one."""
+        """A second engine takes over while the first still believes that it is the only one."""
         trial = self._trial
         old = trial.engine
         trial.restart()
@@ -252,7 +252,7 @@ class FaultActions:
             raise Broken(["an engine that is out of date has written or sent something"])
 
     def _cut(self, happening: Happening) -> None:
-        """Nothing gets through for a while; the engine is told when it does again."""
+        """Cut the connection for a while. The engine is told when it is up again."""
         self._trial.link.cut()
         self._trial.pass_time(self._trial.backend_ms + min(happening.amount_ms, OUTAGE_MS))
         self._meet(happening)
@@ -267,7 +267,7 @@ class FaultActions:
             raise Broken([problem])
 
     def _jump(self, happening: Happening) -> None:
-        """Nobody looks for a while; then everything is heard at once."""
+        """The engine does not run for a while. Then it gets all reports at once."""
         self._freeze(happening)
 
     def _stand(self, _: Happening) -> None:
@@ -279,7 +279,7 @@ class FaultActions:
             raise Broken(["ticks at one moment after all was said go on changing things"])
 
     def _lose_supervisor(self, happening: Happening) -> None:
-        """A supervisor dies; sooner or later there is a successor, or its node is swept first."""
+        """A supervisor dies. Later a successor comes; in some cases the node is swept first."""
         node, pick = self._node(happening), happening.pick
         if node.name not in self._down:
             absence = Absence(
@@ -290,7 +290,7 @@ class FaultActions:
             self._trial.tested.lose_supervisor_for(node.name, absence)
 
     def _freeze(self, happening: Happening) -> None:
-        """The engine's process stands still with its connections open."""
+        """The engine's process is frozen with its connections open."""
         trial = self._trial
         trial.freeze(trial.backend_ms + happening.amount_ms, CONTROL_SILENCE_MS)
 
@@ -303,7 +303,7 @@ class FaultActions:
         self._trial.break_log(happening.amount_ms)
 
     def _move_log(self, happening: Happening) -> None:
-        """Somebody moves the file of the log away, and back."""
+        """The file of the log is moved away, and later back."""
         self._trial.log.is_moved = True
         self._trial.break_log(happening.amount_ms)
 
@@ -311,7 +311,7 @@ class FaultActions:
         self._trial.log.loses_answer = True
 
     def _end_everything(self, _: Happening) -> None:
-        """The operator ends the control plane and every job, and starts Muster again."""
+        """The operator stops the control plane and every job, and starts Muster again."""
         trial = self._trial
         trial.tested.end_everything()
         trial.fail_on(
@@ -320,7 +320,7 @@ class FaultActions:
         trial.restart()
 
     def _restore(self, happening: Happening) -> None:
-        """An operator puts an older copy of the log in its place, or none. Every node is there to say what it runs."""
+        """An operator restores an older copy of the log, or an empty one, while every node can report what it runs."""
         trial = self._trial
         names = tuple(trial.engine.state.nodes)
         is_whole = trial.log.can_be_written and not trial.link.is_cut and not self._down
@@ -336,7 +336,7 @@ class FaultActions:
         trial.history.is_adopting = False
 
     def _take_over(self, _: Happening) -> None:
-        """An operator starts Muster in another home, on the same log. All its nodes are there."""
+        """An operator starts Muster in another home, on the same log. All nodes of that home are there."""
         trial = self._trial
         if trial.tested.says_what_runs and trial.log.can_be_written and not trial.link.is_cut:
             self._down.clear()
@@ -347,7 +347,7 @@ class FaultActions:
         return tuple(dict.fromkeys(gang.job for found in gangs for gang in found))
 
     def _change(self, node: Node, because: str) -> None:
-        """Somebody changes a node that is there."""
+        """Change a node that is up and has a supervisor."""
         if node.name not in self._down and self._trial.tested.is_attended(node.name):
             self._trial.tested.change(node, because)
 

@@ -1,7 +1,8 @@
-"""What is between the engine and the backend, and does not always work.
+"""The connection between the engine and the tested backend, which does not always work.
 
-Reports of processes get lost, come twice, late and out of order. Reports of nodes only come late, in their order: a
-node is watched, and a watcher that misses something looks again. Commands are lost while the connection is down.
+Reports about processes get lost, or come twice, late and out of order. Reports about nodes only come late, and in
+order: a node is watched, and a watcher that misses something looks again. Commands are lost while the connection is
+down.
 """
 
 import heapq
@@ -26,12 +27,12 @@ _NodeReport = NodeChanged | NodeUnreachable | NodeReturned | NodeLost
 
 
 class FaultyLink:
-    """A backend for the engine that passes everything on, more or less."""
+    """A backend for the engine that passes commands and reports on, with faults."""
 
     def __init__(self, tested: TestedBackend, unreliability: Unreliability, chance: Random) -> None:
         self.tested = tested
         self.problems: list[str] = []
-        """What the engine should never have sent."""
+        """Commands that the engine should never have sent, as text."""
         self.is_cut = False
         """True while neither commands nor reports get through."""
         self.sent: list[Command] = []
@@ -40,19 +41,19 @@ class FaultyLink:
         self._under_way: list[tuple[int, int, ObservedEvent]] = []
         self._posted = 0
         self._attempted: dict[JobId, int] = {}
-        """The newest attempt of each job that arrived."""
+        """The newest attempt of each job whose start arrived here."""
         self._failed: dict[tuple[JobId, int], None] = {}
         """Attempts that cannot be started."""
         self._generations: dict[JobId, int] = {}
         self._attempts: dict[JobId, int] = {}
 
     def calm(self) -> None:
-        """Everything gets through from now on."""
+        """From now on everything gets through."""
         self._rates = RELIABLE
         self.join()
 
     def cut(self) -> None:
-        """Neither commands nor reports get through from now on, and the supervisors know."""
+        """From now on neither commands nor reports get through, and the supervisors know it."""
         self.is_cut = True
         self.tested.fall_silent()
 
@@ -62,23 +63,23 @@ class FaultyLink:
         self.tested.hear_again()
 
     def begin_anew(self, attempts: dict[JobId, int]) -> None:
-        """The log was replaced by an older one, which knows these attempts: nobody remembers what was sent since."""
+        """The log was replaced by an older one, which knows these attempts. Forget what was sent."""
         self.sent.clear()
         self._generations.clear()
         self._attempts = attempts
 
     def drop(self) -> None:
-        """What is under way, and what was sent, was meant for others."""
+        """Forget all reports under way and all commands sent: they belong to another home."""
         self.tested.poll()
         self._under_way.clear()
         self.sent.clear()
 
     def know(self, job: JobId, attempt: int) -> None:
-        """An attempt that was started by another engine goes on."""
+        """Note an attempt that another engine started and that goes on."""
         self._attempts[job] = max(attempt, self._attempts.get(job, 0))
 
     def send(self, command: Command) -> None:
-        """Pass a command on, if the connection is up; see whether it should ever have been sent."""
+        """Pass a command on if the connection is up. Checks that the engine may send it at all."""
         self.problems += self._misconduct(command)
         if self.is_cut:
             return
@@ -88,7 +89,7 @@ class FaultyLink:
         self.tested.send(command)
 
     def poll(self) -> tuple[ObservedEvent, ...]:
-        """What arrives now."""
+        """The reports that arrive now."""
         self._post()
         arrived = []
         while self._under_way and self._under_way[0][0] <= self.tested.now_ms:
@@ -97,11 +98,11 @@ class FaultyLink:
 
     @property
     def next_ms(self) -> int | None:
-        """When the next report arrives that is under way."""
+        """When the next report that is under way arrives."""
         return self._under_way[0][0] if self._under_way else None
 
     def repeat(self, pick: int) -> str:
-        """An old command arrives once more; says what is wrong when one that is out of date has an effect."""
+        """An old command arrives once more. Returns the problem if an outdated command has an effect."""
         if not self.sent or self.is_cut:
             return ""
         command = self.sent[pick % len(self.sent)]
@@ -114,7 +115,7 @@ class FaultyLink:
         return ""
 
     def _misconduct(self, command: Command) -> Iterator[str]:
-        """Generations only rise, and nothing is started while an earlier attempt is alive."""
+        """Problems: a generation that goes back, or a start while an earlier attempt is alive."""
         job, known = command.job, self._generations.get(command.job, 0)
         if command.generation < known:
             yield f"{job}: a command of generation {command.generation} was sent after one of {known}"
@@ -127,13 +128,13 @@ class FaultyLink:
             is_refused = command.generation < self.tested.generation(job)
             for seat in () if is_refused else self.tested.seats():
                 if seat.job == job and seat.attempt > command.attempt:
-                    continue  # a node that has heard of a newer attempt starts nothing
+                    continue  # a node that knows a newer attempt starts nothing
                 if seat.job == job and seat.attempt != command.attempt:
                     yield f"{job}: attempt {command.attempt} is started while attempt {seat.attempt} is alive"
                     break
 
     def _fails_to_start(self, command: StartWorkers) -> bool:
-        """True when nothing of an attempt can be started, however often it is tried; the ground never hears of it."""
+        """True when an attempt cannot be started, however often it is tried. The tested backend never hears of it."""
         attempt = (command.job, command.attempt)
         is_new = command.attempt > self._attempted.get(command.job, 0)
         self._attempted[command.job] = max(command.attempt, self._attempted.get(command.job, 0))
@@ -162,7 +163,7 @@ class FaultyLink:
                 self._dispatch(report)
 
     def _dispatch_node(self, report: _NodeReport) -> None:
-        """A loss may be noticed late; when the node reports again, all of it is known at once."""
+        """Reports that a node is gone may be late. When the node reports again, they all arrive at once."""
         name = _node_of(report)
         if isinstance(report, NodeChanged | NodeReturned):
             self._hurry(name)
@@ -172,7 +173,7 @@ class FaultyLink:
             self._put(report, max((self._delay_ms(), *(at_ms - self.tested.now_ms for at_ms in before_ms))))
 
     def _hurry(self, name: NodeName) -> None:
-        """What is under way of this node arrives now."""
+        """Reports under way that this node is gone arrive now."""
         now_ms = self.tested.now_ms
         hurried = [
             (now_ms, number, report) if _is_of_node(report, name) else (at_ms, number, report)
@@ -203,5 +204,5 @@ def _node_of(report: _NodeReport) -> NodeName:
 
 
 def _is_of_node(report: ObservedEvent, name: NodeName) -> bool:
-    """True for what says that a node is gone, which may be under way for a while."""
+    """True for a report that this node is gone. Such a report may be under way for a while."""
     return isinstance(report, NodeUnreachable | NodeLost) and report.node == name

@@ -1,4 +1,4 @@
-"""A log that refuses to be written, that loses its answer, or whose file is not where it was."""
+"""A log that refuses writes, loses its answer, or whose file was moved."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ class FaultyLog(MemoryLog):
     def __init__(self, events: Sequence[Event] = ()) -> None:
         super().__init__(events)
         self.is_full = False
-        """Nothing can be written."""
+        """True: nothing can be written."""
         self.is_moved = False
-        """The file has another name, or none: what is written to it, nobody will find."""
+        """True: the file has another name, or none. What is written to it would not be found again."""
         self.loses_answer = False
-        """The next write is done, and whoever asked for it does not learn that."""
+        """True: the next write is done, but the caller gets an error instead of the answer."""
         self._writes = [0]
-        """The version after each write: what was written together is found together, or not at all."""
+        """The version after each write. Events written together are found together, or not at all."""
 
     def before(self, version: int) -> "FaultyLog":
         """A copy that was made when the log had at most this version."""
@@ -32,7 +32,7 @@ class FaultyLog(MemoryLog):
 
     @property
     def can_be_written(self) -> bool:
-        """True when a write would be done."""
+        """True when a write would succeed."""
         return not self.is_full and not self.is_moved
 
     def append(
@@ -62,5 +62,5 @@ class FaultyLog(MemoryLog):
         self.is_full = self.is_moved = self.loses_answer = False
 
     def _is_in_place(self) -> bool:
-        """True when what is written will be found again: looked at before anything is acknowledged."""
+        """True when what is written will be found again. Checked before anything is acknowledged."""
         return not self.is_moved

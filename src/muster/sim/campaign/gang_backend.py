@@ -1,4 +1,4 @@
-"""Gangs train as a whole, in the world that replays run in; their supervisors do not die."""
+"""A tested backend where gangs train as a whole, as in replays. Supervisors do not die here."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ class Gangs(World):
     says_what_runs = False
 
     def prepare(self, job: JobId, submission: Submission) -> None:
-        """It has its work to do."""
+        """Register the work of a job that will be started."""
         spec = submission.spec
         training = Training(
             job,
@@ -30,7 +30,7 @@ class Gangs(World):
         self.expect(training)
 
     def send(self, command: Command) -> None:
-        """Carry the command out; nothing comes up on a node that is gone."""
+        """Carry the command out. No worker starts on a node that is gone."""
         if not isinstance(command, StartWorkers):
             super().send(command)
             return
@@ -55,11 +55,11 @@ class Gangs(World):
         return self.trainings[job].generation
 
     def has_done(self, job: JobId, _attempt: int, _ranks: tuple[int, ...], /) -> bool:
-        """True when nothing of its work is left."""
+        """True when the job has no work left."""
         return self.trainings[job].left == 0
 
     def overcounted(self) -> tuple[str, ...]:
-        """Useful, lost and saving time cannot be more than the time on GPUs."""
+        """Jobs whose useful, lost and saving time together exceed their time on GPUs."""
         return tuple(
             training.job
             for training in self.trainings.values()
@@ -68,63 +68,63 @@ class Gangs(World):
         )
 
     def lose(self, name: NodeName) -> None:
-        """A node goes with all its processes."""
+        """A node is lost with all its processes."""
         self.lose_node(name)
 
     def change(self, node: Node, because: str) -> None:
-        """Report the node, and let crash who uses a GPU that has become bad."""
+        """Report the node, and let gangs crash that use a GPU that has become bad."""
         self.change_node(node, because=because)
 
     def slow(self, name: NodeName, speed: int) -> None:
-        """Gangs go at the pace of their slowest node."""
+        """A gang runs at the pace of its slowest node."""
         self.slow_node(name, speed)
 
     def lose_supervisor_for(self, name: NodeName, absence: Absence) -> None:
-        """Whole gangs are not seen process by process: their supervisors do not die."""
+        """Nothing: whole gangs are not seen process by process, so their supervisors do not die."""
 
     def replace_supervisor(self, name: NodeName) -> None:
-        """Every node has one."""
+        """Nothing: every node has a supervisor."""
 
     def is_attended(self, name: NodeName) -> bool:  # noqa: ARG002
         """Every node has a supervisor."""
         return True
 
     def fall_silent(self, known_after_ms: int = 0) -> None:
-        """Gangs have no limits of their own."""
+        """Nothing: supervisors enforce no limits here."""
 
     def hear_again(self) -> None:
-        """Nobody was alone."""
+        """Nothing: supervisors enforce no limits here."""
 
     def greet(self, nodes: Iterable[NodeName]) -> None:
-        """Gangs are not seen node by node."""
+        """Nothing: gangs are not seen node by node."""
 
     def change_home(self) -> None:
-        """Gangs stay where they are."""
+        """Nothing: gangs stay where they are."""
 
     def end_everything(self) -> None:
-        """Every gang is killed."""
+        """Kill every gang."""
         for training in tuple(self._active.values()):
             self._kill(training, tuple(worker.rank for worker in training.workers))
 
     def excuse(self, until_ms: int) -> None:
-        """Gangs are not held to limits here."""
+        """Nothing: gangs are not held to limits here."""
 
     def allow(self, late_ms: int) -> None:
-        """Gangs are not held to limits here."""
+        """Nothing: gangs are not held to limits here."""
 
     def forgive(self) -> None:
-        """Gangs have no limits of their own."""
+        """Nothing: gangs are not held to limits here."""
 
     def overdue(self) -> tuple[str, ...]:
-        """Gangs have no limits of their own."""
+        """None: gangs are not held to limits here."""
         return ()
 
     def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:  # noqa: ARG002
-        """Not known of whole gangs."""
+        """Always true, because it is not known of whole gangs."""
         return True
 
     def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:  # noqa: ARG002
-        """Not known of whole gangs."""
+        """Always false, because it is not known of whole gangs."""
         return False
 
 

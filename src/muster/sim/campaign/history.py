@@ -1,4 +1,4 @@
-"""What must hold from one moment to the next: nothing is forgotten, nothing comes back, nothing counts twice."""
+"""What must hold between two moments: no job is forgotten, no ended job comes back, nothing counts twice."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from muster.sim.campaign.backends import TestedBackend
 
 OWN_FAILURES = (Cause.ERROR, Cause.OOM, Cause.TIMEOUT)
 HARMLESS = (WorkersStarted, CheckpointSaved, HoldsSet)
-"""After these nobody's promise may move."""
+"""Events after which no promise may move."""
 
 
 @dataclass(slots=True)
@@ -34,29 +34,29 @@ class _Account:
 
 
 class History:
-    """Remembers every job as it last was, and says what cannot have become of it."""
+    """Remembers the last record of every job, and finds changes that cannot be right."""
 
     def __init__(self, pools: tuple[Pool, ...], tested: TestedBackend, *, is_exact: bool) -> None:
         self.held: dict[JobId, None] = {}
         """Jobs that their users want held."""
         self.cancelled: dict[JobId, None] = {}
-        """Jobs that their users gave up before they had ended."""
+        """Jobs that their users cancelled before they had ended."""
         self.is_adopting = False
-        """True while an operator lets jobs go on with what was found of them."""
+        """True while an operator adopts jobs, so that they go on with the gangs found on nodes."""
         self._adopted: dict[JobId, None] = {}
-        """Jobs that went on so: what they depended on may have been forgotten."""
+        """Adopted jobs. The restored log may have forgotten what they depend on."""
         self.last_gangs: dict[JobId, tuple[int, tuple[int, ...]]] = {}
         """The last attempt of each job that has succeeded, and its ranks."""
         self._tested = tested
         self._pools = {pool.name: pool for pool in pools}
         self._accounts: dict[JobId, _Account] = {}
         self._is_exact = is_exact
-        """True when it is shown every single event, so that time on GPUs can be counted along."""
+        """True when every single event is looked at, so that time on GPUs can be counted too."""
         self._promises: dict[JobId, Promise] = {}
         self._log_ms = 0
 
     def begin_anew(self, state: State, log_ms: int) -> None:
-        """The log was replaced by an older one: what came after it is forgotten, and everything else stands."""
+        """The log was replaced by an older one. What came after it is forgotten, and everything else stays."""
         self.held = {job.id: None for job in state.jobs.values() if job.held}
         self.cancelled, self._promises = {}, {}
         self._accounts = {
@@ -69,7 +69,7 @@ class History:
         self._log_ms = log_ms
 
     def problems(self, state: State) -> Iterator[str]:
-        """What cannot have happened since the last look."""
+        """Changes since the last look that cannot be right."""
         yield from (f"{name}: was accepted and is forgotten" for name in self._accounts if name not in state.jobs)
         for job in state.jobs.values():
             account = self._accounts.get(job.id)
@@ -82,16 +82,17 @@ class History:
                 account.record = job
 
     def log_problems(self, events: tuple[Event, ...]) -> Iterator[str]:
-        """Times that go back."""
+        """Events with an earlier time than the event before them."""
         for event in events:
             if event.at_ms < self._log_ms:
                 yield f"the log goes back from {self._log_ms} to {event.at_ms}"
             self._log_ms = max(self._log_ms, event.at_ms)
 
     def promise_problems(self, state: State, events: tuple[Event, ...], now_ms: int) -> Iterator[str]:
-        """Promises that moved later although nothing happened but submissions behind them. Called after a cycle.
+        """Promises that moved later although only jobs behind them were submitted. Called after a cycle.
 
-        Who is more urgent and waits may be the reason, perhaps since an earlier cycle that had too much to do.
+        A promise is not checked while a more urgent job waits. That job may be the reason, even if it came before an
+        earlier cycle that had too much to do.
         """
         rank = state.snapshot.setting.tier_rank
         most_urgent = min((rank[each.spec.tier] for each in state.snapshot.queue.jobs.values()), default=0)
@@ -123,7 +124,7 @@ class History:
             yield from self._untrue(before, job)
 
     def _untrue(self, before: Job, job: Job) -> Iterator[str]:
-        """What is said of an attempt that is over, and those who know the truth say otherwise."""
+        """What the record says of an ended attempt although the tested backend knows better."""
         if job.cause in (Cause.ERROR, Cause.OOM) and not self._tested.has_failed_by_itself(job.id, before.attempt):
             yield f"attempt {before.attempt} counts as failed for {job.cause}, and no process of it failed by itself"
         ranks = tuple(worker.rank for worker in before.workers)
@@ -159,7 +160,7 @@ class History:
             yield f"is placed in pool {pool.name}, which does not admit it"
 
     def _count(self, state: State, account: _Account, job: Job) -> Iterator[str]:
-        """Count along: time on GPUs, and why attempts ended."""
+        """Count time on GPUs, and compare it with the record when an attempt ends."""
         before = account.record
         milli = sum(worker.gpu_milli for worker in occupied(before))
         account.gpu_milli_ms += milli * (state.now_ms - account.seen_ms)
@@ -190,7 +191,7 @@ def _forward(before: Job, job: Job) -> Iterator[str]:
 
 
 def _ending(account: _Account, job: Job) -> Iterator[str]:
-    """An attempt is over: retries are for failures of the job's own, and only as many as it asked for."""
+    """An attempt is over. Only the job's own failures use retries, and only as many as it asked for."""
     retry = job.spec.retry
     is_own = job.cause in OWN_FAILURES
     may_retry = is_own and RetryCause(str(job.cause)) in retry.on and account.own_failures < retry.limit
@@ -217,7 +218,7 @@ def _is_fault(job: Job) -> bool:
 
 
 def _is_behind(event: Event, mine: int, rank: dict[TierName, int]) -> bool:
-    """True for events that are no reason to move a promise to a job of this tier."""
+    """True for events that are no reason to move the promise of a job of this tier."""
     return isinstance(event, HARMLESS) or (isinstance(event, JobSubmitted) and rank[event.spec.tier] >= mine)
 
 

@@ -1,7 +1,7 @@
 """Gangs of which some processes are gone and others alive, after a cancel or the death of a supervisor.
 
-They hold GPUs and do nothing. Nobody can help it while a node cannot be reached; once everything can be, it is over
-after a grace period and the kill that follows.
+They hold GPUs and do nothing. The engine can do nothing about it while a node cannot be reached. Once all nodes can be
+reached, the gang must be gone after a grace period and the kill that follows.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ LEAVING = (JobState.CHECKPOINTING, JobState.STOPPING)
 
 
 class PartialGangs:
-    """Counts them, and says which last too long."""
+    """Counts partial gangs, and finds those that last too long."""
 
     def __init__(self) -> None:
         self.count = 0
         self.longest_ms = 0
-        """While all that is left of the gang could be reached."""
+        """The longest time that a gang was partial while all its remaining processes could be reached."""
         self._since_ms: dict[JobId, int] = {}
-        """For those that are partial now, when everything that is left of them became reachable."""
+        """For gangs that are partial now, since when all their remaining processes can be reached."""
 
     def problems(self, state: State, tested: TestedBackend, *, is_cut: bool) -> Iterator[str]:
         """Gangs that were partial for longer than it takes to end them."""
@@ -51,5 +51,5 @@ def _is_partial(job: Job | None, seats: list[LiveProcess]) -> bool:
 
 
 def _bound_ms(job: Job) -> int:
-    """Its grace, a kill that got lost and is sent again, and what supervisors allow for."""
+    """The grace period, a kill that got lost and is sent again, and the margins of supervisors."""
     return job.grace_ms + KILL_REPEAT_MS + 2 * ABSENCE_MARGIN_MS

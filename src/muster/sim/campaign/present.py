@@ -1,4 +1,4 @@
-"""What must be true at every moment, whatever has happened: worked out anew from records, rules and the ground."""
+"""What must be true at every moment, computed anew from the records, the rules and the tested backend."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def present_problems(state: State, tested: TestedBackend, now_ms: int) -> Iterat
 
 
 def overstays(state: State, now_ms: int) -> Iterator[str]:
-    """Jobs that are past their time although the engine has just looked at the clock."""
+    """Jobs that are past a deadline although the engine has just ticked."""
     limit_ms = state.snapshot.setting.limit_ms
     for job in (state.jobs[name] for name in state.occupying):
         if job.state in ACTIVE and (job.started_ms or 0) + limit_ms(job.spec) <= now_ms:
@@ -73,7 +73,7 @@ def _add(used: dict[Device, int], workers: Placement) -> None:
 
 
 def _gangs(holders: list[Job]) -> Iterator[str]:
-    """Who has not been told to leave has a whole gang, each worker with what it asked for."""
+    """A job that was not told to leave has a whole gang, and each worker has the GPUs it asked for."""
     for job in holders:
         for role in job.spec.roles if job.state in ACTIVE else ():
             members = [worker for worker in job.workers if worker.role == role.name]
@@ -107,12 +107,12 @@ def _arrays(state: State) -> Iterator[str]:
 
 
 def _has_begun(task: Job) -> bool:
-    """True for a task that counts. After a restore one may have been heard of, or be adopted, before its turn comes."""
+    """True for a task that counts. After a restore, a task seen or adopted before its turn comes does not count."""
     return task.attempt > 0 and not task.state.is_final and not task.awaits_turn
 
 
 def _processes(state: State, tested: TestedBackend) -> Iterator[str]:
-    """Every process sits where the engine has put its job, and no GPU has more than it can bear."""
+    """Every process runs where the engine has placed its job, and no GPU is used beyond its capacity."""
     alive: dict[Device, int] = {}
     attempts: dict[JobId, int] = {}
     for job, attempt, worker in tested.seats():
@@ -127,7 +127,7 @@ def _processes(state: State, tested: TestedBackend) -> Iterator[str]:
 
 
 def _is_known(state: State, job: JobId, attempt: int, worker: Worker) -> bool:
-    """True when the engine has put a process where it is, or has it in quarantine there."""
+    """True when the engine has placed this process on its node, or has it in quarantine there."""
     record = state.jobs.get(job)
     if record is not None and record.attempt == attempt and worker in occupied(record):
         return True

@@ -1,4 +1,4 @@
-"""Every process lives by a script of its own, under supervisors that die."""
+"""A tested backend where every process follows a script of its own, under supervisors that die."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,11 +14,11 @@ from muster.sim.campaign.backends import Absence, LiveProcess
 from muster.sim.campaign.workload import Submission
 
 LATE_MS = CONTROL_SILENCE_MS + 2 * ABSENCE_MARGIN_MS + KILL_REPEAT_MS
-"""How long after its limit, or after its grace period, a process that somebody can reach may still be alive."""
+"""How long after its limit or its grace period a process may be alive while its node can be reached."""
 
 
 class Processes(SupervisedBackend):
-    """Every process lives by a script of its own."""
+    """Every process follows a script of its own."""
 
     says_what_runs = True
 
@@ -27,17 +27,17 @@ class Processes(SupervisedBackend):
         self._failed: dict[tuple[JobId, int], None] = {}
         """Attempts of which a process failed by itself."""
         self._forgotten: dict[JobId, int] = {}
-        """The newest attempts that were there when the log was replaced by an older one."""
+        """The newest attempt of each job when the log was replaced by an older one."""
         self._codes: dict[tuple[JobId, int, int], int] = {}
-        """How processes ended, whatever is said of them."""
+        """The real exit codes of processes, whatever is reported."""
         self._finished: dict[tuple[JobId, int, int], Process] = {}
-        """Processes that ended well by themselves, whatever is said of them."""
+        """Processes that ended with success and were not told to leave, whatever is reported."""
         self._overdue: list[str] = []
         self._excused_ms = 0
         self._late_ms = 0
 
     def prepare(self, job: JobId, submission: Submission) -> None:
-        """Its attempts go by its scripts."""
+        """Register the scripts of a job's attempts."""
         self.script(job, *submission.scripts)
 
     def seats(self) -> tuple[LiveProcess, ...]:
@@ -49,7 +49,7 @@ class Processes(SupervisedBackend):
         return self._gangs[job].generation if job in self._gangs else 0
 
     def has_done(self, job: JobId, attempt: int, ranks: tuple[int, ...], /) -> bool:
-        """True when these processes of an attempt all ended well."""
+        """True when these processes of an attempt all ended with success."""
         return all(self._codes.get((job, attempt, rank)) == 0 for rank in ranks)
 
     def overcounted(self) -> tuple[str, ...]:
@@ -57,11 +57,11 @@ class Processes(SupervisedBackend):
         return ()
 
     def lose(self, name: NodeName) -> None:
-        """A node goes with all its processes."""
+        """A node is lost with all its processes."""
         self.lose_node(name)
 
     def change(self, node: Node, because: str) -> None:
-        """Report the node, and let crash who uses a bad GPU."""
+        """Report the node, and let processes crash that use a bad GPU."""
         if node.state is not NodeState.DOWN:
             self.return_node(node)
         else:
@@ -73,10 +73,10 @@ class Processes(SupervisedBackend):
                     self._exit(process, code=1)
 
     def slow(self, name: NodeName, speed: int) -> None:
-        """Scripts go by the clock, whatever the node."""
+        """Nothing: scripts follow the clock, whatever the speed of the node."""
 
     def lose_supervisor_for(self, name: NodeName, absence: Absence) -> None:
-        """The supervisor of a node dies, and what it ran goes on until somebody else sees to it."""
+        """The supervisor of a node dies. What it ran goes on until a successor or a sweep ends it."""
         if not self.is_attended(name) or name in self._lost_nodes:
             return
         number = self.lose_supervisor(name, noticed_after_ms=absence.noticed_after_ms)
@@ -94,38 +94,38 @@ class Processes(SupervisedBackend):
                 self.replace_supervisor(name)
 
     def end_everything(self) -> None:
-        """Every process of every job is ended; whoever looks at their exit codes takes them for failures."""
+        """End every process of every job. Their exit codes look like failures, so they count as failed."""
         self._failed.update({(each.job, each.attempt): None for each in self._processes() if each.is_alive})
         super().end_everything()
 
     def excuse(self, until_ms: int) -> None:
-        """Nobody who could keep limits is able to, until then."""
+        """Until then, nothing can enforce limits."""
         self._excused_ms = until_ms
 
     def allow(self, late_ms: int) -> None:
-        """Limits may be kept so much later from now on."""
+        """From now on, limits may be enforced this much later."""
         self._late_ms = late_ms
 
     def forgive(self) -> None:
-        """What runs now is not held to its limits: nobody who could keep them remembers it.
+        """What runs now is not held to its limits: the log that knew them is gone.
 
-        Nor does anybody remember why a process was told to leave, or what became of its supervisor.
+        The older log does not know either why a process was told to leave, or what happened to its supervisor.
         """
         self._forgotten = {job: gang.attempt for job, gang in self._gangs.items()}
         for process in self._processes():
             process.must_end_ms = None
 
     def overdue(self) -> tuple[str, ...]:
-        """Processes that were alive long after their time, although somebody could reach them."""
+        """Processes that were alive long after their limit, although their nodes could be reached."""
         alive = (each for each in self._processes() if each.is_alive)
         return (*self._overdue, *(problem for each in alive for problem in self._lateness(each)))
 
     def has_failed_by_itself(self, job: JobId, attempt: int) -> bool:
-        """True when a process of this attempt failed without having been told to leave."""
+        """True when a process of this attempt failed and was not told to leave, or when that was forgotten."""
         return (job, attempt) in self._failed or attempt <= self._forgotten.get(job, 0)
 
     def has_finished_by_itself(self, job: JobId, attempt: int, ranks: tuple[int, ...]) -> bool:
-        """True when these processes ended well without having been told to leave, and their nodes can say so."""
+        """True when these processes ended with success, were not told to leave, and their nodes can report it."""
         finished = [self._finished.get((job, attempt, rank)) for rank in ranks]
         return bool(finished) and all(each is not None and not each.is_lost for each in finished)
 

@@ -1,6 +1,6 @@
-"""A fault schedule: everything that comes from outside, drawn from one number.
+"""A fault schedule: everything that comes from outside, drawn from one seed.
 
-What is drawn does not depend on what the engine does with it, so that a number names the same schedule for ever.
+What is drawn does not depend on what the engine does, so that a seed always names the same schedule.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from muster.sim.campaign.circumstances import circumstances
 from muster.sim.campaign.workload import Submission, a_submission
 
 HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34
-"""Enough for faults to meet each other, few enough for a schedule to take a tenth of a second."""
+"""Enough happenings for faults to overlap, and few enough for a schedule to take a tenth of a second."""
 
 
 class FaultAction(StrEnum):
@@ -90,7 +90,7 @@ _LATER_WEIGHTS = {
     FaultAction.RESTORE: 3,
     FaultAction.TAKE_OVER: 1,
 }
-"""Drawn from a stream of their own: what was drawn before there were such deeds stays as it was for its number."""
+"""Drawn from a random stream of their own, so that they do not change what else is drawn for a seed."""
 
 LATER_MAX = 6
 
@@ -102,20 +102,20 @@ class Happening:
     at_ms: int
     action: FaultAction
     pick: int
-    """Which of the jobs, nodes or commands that are there it concerns."""
+    """Selects one of the present jobs, nodes or commands."""
     amount_ms: int = 0
     submission: Submission | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreliability:
-    """How often reports go astray, in per cent."""
+    """How often reports and starts go wrong, in per cent."""
 
     lost: int = 0
     repeated: int = 0
     late: int = 0
     late_ms: int = 0
-    """The longest that one is under way."""
+    """The longest time that a report is under way."""
     no_start: int = 0
     """Starts that fail."""
 
@@ -125,21 +125,21 @@ RELIABLE = Unreliability()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Everything that one number stands for."""
+    """Everything that one seed stands for."""
 
     seed: int
     scenario: Scenario
     happenings: tuple[Happening, ...]
     unreliability: Unreliability
     whole_gangs: bool
-    """True: gangs train as a whole in the simulated world; False: every process lives by a script of its own."""
+    """True: gangs train as a whole in the simulated world. False: every process follows a script of its own."""
     habits: Habits
     in_batches: bool
     """True: all reports of a moment are written together."""
 
 
 def schedule(seed: int) -> Schedule:
-    """The schedule that a number stands for."""
+    """The schedule that a seed stands for."""
     chance = Random(f"schedule {seed}")
     scenario = circumstances(chance)
     return Schedule(
@@ -175,7 +175,7 @@ def _happenings(chance: Random, scenario: Scenario) -> tuple[Happening, ...]:
 
 
 def _merged(drawn: tuple[Happening, ...], chance: Random) -> tuple[Happening, ...]:
-    """What happens to supervisors, clocks and logs, among the rest by the order of time."""
+    """All happenings in the order of time, with those of supervisors, clocks and logs drawn here."""
     last_ms = drawn[-1].at_ms + HOUR_MS
     further = [
         Happening(

@@ -1,4 +1,4 @@
-"""One schedule under way: the production engine under a virtual clock, looked at after every event."""
+"""One schedule under way: the production engine under a virtual clock, checked after every event."""
 
 import hashlib
 import re
@@ -42,24 +42,24 @@ from muster.store.codec import decode_state, encode_state
 SECOND_MS = 1_000
 NS_PER_MS = 1_000_000
 DRAWN_MS = 15 * MINUTE_MS
-"""How late limits may be kept while the engine's time is drawn towards a wall clock that was set: one part in twenty of
-the longest limit, and a little more."""
+"""How late limits may be enforced while the engine's time is drawn towards a wall clock that was set: one part in
+twenty of the longest limit, and a little more."""
 ROUNDS_PER_MOMENT = 200
-"""How often one moment may lead to itself again: more means that the engine goes in circles."""
+"""How many rounds one moment may take. More means that the engine goes in circles."""
 MOMENTS_PER_SECOND = 200
-"""How many moments one second may have: more means that the engine wakes itself for nothing."""
+"""How many moments one second may have. More means that the engine wakes itself for nothing."""
 MOMENTS = 4_000
 """How many moments may pass after the faults have stopped."""
 STORY_LINES = 200
-"""Of a story: what is stuck repeats itself thousands of times."""
+"""The most lines of a story that are kept: a stuck job repeats itself thousands of times."""
 LOOKS_PER_KEPT_STATE = 40
-"""How many looks pass between two states that are kept, on average: most restarts have some of the log to fold."""
+"""How many looks pass between two kept states on average, so that most restarts fold a part of the log."""
 END_MS = 60 * DAY_MS
-"""By then everything that can run has ended."""
+"""By this time every job that can run has ended."""
 
 
 class Broken(Exception):
-    """Something is wrong; the schedule goes no further."""
+    """Something is wrong. The schedule stops here."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -67,7 +67,7 @@ class Broken(Exception):
 
 
 class Trial:
-    """An engine, a log and a ground, with everybody who watches them."""
+    """An engine, a log and a tested backend, with everything that checks them."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -78,38 +78,38 @@ class Trial:
         self.history = History(schedule.scenario.pools, self.tested, is_exact=not schedule.in_batches)
         self.partial_gangs = PartialGangs()
         self.is_stuck = False
-        """True while the engine cannot write: it does nothing, and looks now and then whether it can."""
+        """True while the engine cannot write. It does nothing until the log is mended."""
         self.is_restoring = False
-        """True until an engine with an older log has heard what runs."""
+        """True until an engine with an older log has been told what runs."""
         self._mended_ms: int | None = None
         """When the log can be written again."""
         self._unrecorded: list[ObservedEvent] = []
-        """What was reported and is in no log yet: when writing fails it goes into the next write."""
+        """Reports that are not in the log yet. If a write fails, they go into the next one."""
         self._set_by_ms = 0
-        """How far the wall clock was set away from the time on the ground."""
+        """How far the wall clock was set away from the time of the tested backend."""
         self.during = "the beginning"
         self._seen = 0
-        """Events of the log that were looked at."""
+        """How many events of the log were checked."""
         self._looked = (-1, 0)
-        """The version and the time at which everything was looked at last."""
+        """The version and the time of the last check."""
         self._planned_at = 0
-        """Where the log was after the last cycle."""
+        """The version of the log after the last cycle."""
         self._situation: Scenario | None = None
         self._moments: deque[int] = deque(maxlen=MOMENTS_PER_SECOND)
         self._keeping = Random(f"keeping {schedule.seed}")
         self._kept: bytes | None = None
-        """The state as it was kept last, for a restart to go on from."""
+        """The state that was kept last, from which a restart may go on."""
         self.clock = self._new_clock()
         self.engine = self.new_engine()
 
     @property
     def now_ms(self) -> int:
-        """The time by which the engine goes."""
+        """The time on the engine's clock."""
         return self.clock.now_ms()
 
     @property
     def backend_ms(self) -> int:
-        """The time on the ground, which nobody can set."""
+        """The time of the tested backend, which cannot be set."""
         return self.tested.now_ms
 
     def _new_clock(self) -> PacedClock:
@@ -119,12 +119,12 @@ class Trial:
         )
 
     def set_wall_clock(self, by_ms: int) -> None:
-        """Somebody sets the wall clock; the engine's time is drawn towards it."""
+        """Set the wall clock. The engine's time is drawn towards it."""
         self._set_by_ms += by_ms
         self.tested.allow(DRAWN_MS)
 
     def new_engine(self) -> Engine:
-        """An engine that starts from the log, or from a state that was kept and what came after."""
+        """An engine that starts from the log, or from a kept state and the events after it."""
         is_kept = self._kept is not None and self._keeping.random() < 0.5
         engine = Engine(
             scenario=self.schedule.scenario,
@@ -137,14 +137,14 @@ class Trial:
         return engine
 
     def restart(self) -> None:
-        """The engine is gone and another one takes over from the log; it must know all that the first knew."""
+        """The engine is gone and another one starts from the log. It must know all that the first knew."""
         self.clock = self._new_clock()
         self.start_again("the restart")
         self.tested.greet(self.engine.state.nodes)
         self.settle()
 
     def take_over(self) -> None:
-        """An engine in another home starts from the same log, with nodes of its own in the place of the others."""
+        """An engine in another home starts from the same log. Its own nodes replace the old ones."""
         self.link.drop()
         self.tested.change_home()
         self._unrecorded.clear()
@@ -160,22 +160,22 @@ class Trial:
         self.settle()
 
     def restore(self, version: int) -> None:
-        """The log is replaced by a copy that was made earlier, and an engine starts from it; what runs goes on."""
+        """The log is replaced by an earlier copy, and an engine starts from it. What runs goes on."""
         self.log = self.log.before(version)
-        self._kept = None  # kept beside the log that was replaced
+        self._kept = None  # it belongs to the log that was replaced
         self._seen = self._planned_at = self.log.version
         state = self.new_engine().state
         self.link.begin_anew({job.id: job.attempt for job in state.jobs.values()})
         self.history.begin_anew(state, state.now_ms)
         self.tested.forgive()
         for node in tuple(state.nodes.values()):
-            if node.state is NodeState.DOWN:  # it is configured, and it is there
+            if node.state is NodeState.DOWN:  # it is configured and up
                 self.tested.change(evolve(node, state=NodeState.READY), "configured")
         self.is_restoring = True
         self.restart()
 
     def start_again(self, because: str) -> None:
-        """Go on from the log, as soon as it can be written."""
+        """Start an engine from the log. It goes on as soon as the log can be written."""
         self.engine = self.new_engine()
         self._looked = (-1, 0)
         self.is_stuck = not self.log.can_be_written
@@ -191,7 +191,7 @@ class Trial:
         self._mended_ms = self.backend_ms + for_ms
 
     def mend_log(self) -> None:
-        """The log can be written again: an engine that waits for that goes on."""
+        """The log can be written again. An engine that waits for this goes on."""
         self.log.mend()
         self._mended_ms = None
         if self.is_stuck:
@@ -199,14 +199,14 @@ class Trial:
             self.start_again("the log is mended")
 
     def freeze(self, until_ms: int, known_after_ms: int) -> None:
-        """Nobody looks for a while, and the supervisors notice that nothing is said; then all is heard at once."""
+        """The engine stands still for a while, and supervisors notice its silence. Then all reports come at once."""
         self.tested.fall_silent(known_after_ms)
         self.tested.advance(max(until_ms, self.backend_ms))
         if not self.link.is_cut:
             self.tested.hear_again()
 
     def pass_time(self, until_ms: int) -> None:
-        """Let time pass, stopping at every moment at which something happens."""
+        """Let time pass, and settle at every moment at which something happens."""
         while (moment := self.next_ms()) is not None and moment <= until_ms:
             self.tested.advance(max(moment, self.backend_ms))
             self.settle()
@@ -214,7 +214,7 @@ class Trial:
         self.settle()
 
     def next_ms(self) -> int | None:
-        """When something happens next by itself."""
+        """When the next event happens by itself."""
         moments = [self.tested.next_ms, self._mended_ms]
         if not self.is_stuck:
             moments += [self.link.next_ms, self._wake_ms]
@@ -222,12 +222,12 @@ class Trial:
 
     @property
     def _wake_ms(self) -> int | None:
-        """When the engine wants to be woken. Its time may pass more slowly: then it is asked again."""
+        """When the engine wants to be woken. If its time passes more slowly, it is asked again then."""
         wake_ms = self.engine.next_ms
         return None if wake_ms is None else self.backend_ms + wake_ms - self.now_ms
 
     def settle(self) -> None:
-        """Let the engine hear and decide until nothing more happens at this moment."""
+        """Let the engine record reports and decide until nothing more happens at this moment."""
         self._moments.append(self.backend_ms)
         if len(self._moments) == MOMENTS_PER_SECOND and 0 < self.backend_ms - self._moments[0] < SECOND_MS:
             raise Broken([f"the engine wakes {MOMENTS_PER_SECOND} times in a second"])
@@ -243,7 +243,7 @@ class Trial:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """True while nothing that the engine wants can be done."""
+        """True while no command of the engine can be carried out."""
         return self.is_stuck or self.link.is_cut
 
     def _turn(self) -> None:
@@ -261,7 +261,7 @@ class Trial:
         raise Broken([f"the engine goes in circles at {self.now_ms} ms"])
 
     def _hear(self) -> bool:
-        """Record what was reported. What could not be recorded is kept for the next time."""
+        """Record the reports. Reports that could not be recorded are kept for the next time."""
         self._unrecorded += (self._placed(report) for report in self.link.poll())
         count = len(self._unrecorded)
         if self.schedule.in_batches or self.is_restoring:
@@ -276,12 +276,12 @@ class Trial:
         return count > 0
 
     def _placed(self, report: ObservedEvent) -> ObservedEvent:
-        """A report at its time on the engine's clock; those who report go by the wall clock."""
+        """A report with its time on the engine's clock. Reports arrive with the time of the wall clock."""
         at_ms = self.clock.from_wall(report.at_ms + self._set_by_ms)
         return report if at_ms == report.at_ms else evolve(report, at_ms=at_ms)
 
     def _plan(self, snapshot: Snapshot, now_ms: int) -> Plan:
-        """Plan as in production, and remember from what."""
+        """Plan as in production, and remember the scenario that was planned."""
         self._situation = snapshot.scenario(now_ms)
         return plan(snapshot, now_ms)
 
@@ -296,7 +296,7 @@ class Trial:
         self._planned_at = self.log.version
 
     def look(self, what: str) -> None:
-        """See whether anything is wrong after something has happened."""
+        """Check everything after something has happened."""
         state = self.engine.state
         if (state.version, self.now_ms) == self._looked and not self.link.problems:
             return
@@ -313,17 +313,17 @@ class Trial:
             self._kept = encode_state(recorded(state))
 
     def fail_on(self, problems: Iterable[str]) -> None:
-        """Stop when there are any."""
+        """Stop if there are any problems."""
         if found := tuple(problems):
             raise Broken(found)
 
     def refold(self) -> None:
-        """The log alone gives the state that is there."""
+        """Check that folding the log gives the present state."""
         state, fresh = self.engine.state, State(self.schedule.scenario)
         for event in self.log.read():
             if not fold(fresh, event).is_change:
                 raise Broken([f"the log holds an event that says nothing: {event}"])
-        fresh.now_ms = state.now_ms  # reports that said nothing new have moved it, and are in no log
+        fresh.now_ms = state.now_ms  # reports without news have moved it, and are in no log
         mine, theirs = recorded(state), recorded(fresh)
         for what, is_same in (
             ("facts", mine.facts == theirs.facts),
@@ -336,7 +336,7 @@ class Trial:
                 raise Broken([f"the {what} folded from the log are not those that are there"])
 
     def finish(self) -> None:
-        """Without faults everything ends, as it should."""
+        """Go on without faults, and check that every job ends as it should."""
         for _ in range(MOMENTS):
             moment = self.next_ms()
             if moment is None or moment > END_MS or self._all_ended():
@@ -362,7 +362,7 @@ class Trial:
         return hashlib.sha256("\n".join(map(repr, self.log.read())).encode()).hexdigest()
 
     def verdict(self, problems: tuple[str, ...] = ()) -> Violations:
-        """What is to be said of the schedule."""
+        """The result of the schedule."""
         return Violations(
             seed=self.schedule.seed,
             problems=problems,
@@ -384,5 +384,5 @@ class Trial:
 
 
 def _line(state: StateRecord) -> object:
-    """Who is due since when. When jobs are looked at is no part of the log."""
+    """What the starvation watch has from the log. When it looks at jobs next is not in the log."""
     return None if state.starvation is None else (state.starvation.line, state.starvation.due)

@@ -1,25 +1,25 @@
-"""What was found wrong in one schedule, with what is needed to see why."""
+"""What was found wrong in one schedule, with what is needed to find out why."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violations:
-    """The first moment at which something was wrong; nothing when all was well."""
+    """What was wrong at the first moment with a problem. It is false if nothing was wrong."""
 
     seed: int
     problems: tuple[str, ...] = ()
     at_ms: int = 0
     during: str = ""
-    """What had just happened."""
+    """What had happened just before."""
     story: str = ""
-    """How the first job named got where it is."""
+    """The story of the first job that the problems name."""
     events: int = 0
     """How many events the log had."""
     partial_gangs: int = 0
-    """Gangs of which some processes were gone and others alive after the engine had given them up."""
+    """Gangs of which some processes were gone and others still alive while the gang was to leave."""
     partial_ms: int = 0
-    """The longest that one was so while all of it could be reached."""
+    """The longest time that a gang was partial while all its remaining processes could be reached."""
     log_hash: str = ""
 
     def __bool__(self) -> bool:

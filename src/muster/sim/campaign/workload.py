@@ -1,4 +1,4 @@
-"""Random jobs and what becomes of their processes: gangs, elastic, fractional, arrays, chains, savers and crashers."""
+"""Random jobs and how they behave: gangs, elastic, fractional, arrays, with dependencies, saves and crashes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,15 +35,15 @@ class Submission:
     spec: JobSpec
     held: bool
     scripts: tuple[GangScript, ...]
-    """What the processes of each attempt do, where processes are simulated one by one."""
+    """What the processes of each attempt do. Used where processes are simulated one by one."""
     work_ms: int
-    """What there is to do, where gangs are simulated as a whole."""
+    """The amount of work. Used where gangs are simulated as a whole."""
     crash_at: float | None
-    """After which part of it the gang crashes, once."""
+    """The part of the work after which the gang crashes once."""
 
 
 def a_submission(chance: Random, job: JobId, earlier: Sequence[JobId], cluster: ClusterSpec) -> Submission:
-    """Draw a job; it may depend on earlier ones."""
+    """Draw a job. It may depend on earlier jobs."""
     spec = _spec(chance, earlier, cluster)
     attempts = chance.choice((1, 2, 2, 3))
     return Submission(
@@ -142,7 +142,7 @@ def _array(chance: Random) -> ArraySpec:
 
 
 def _script(chance: Random, spec: JobSpec, *, is_last: bool) -> GangScript:
-    """How one attempt goes. The last can be started, so that nobody is tried again for days."""
+    """How one attempt goes. The last attempt can always be started, so that no job is retried for days."""
     outcome = chance.choice(("well", "well", "well", "code", "oom", "rank", "never", "unable"))
     stop_ms = chance.choice((0, 5_000, 40_000, 300_000, None))
     return GangScript(

@@ -1,13 +1,13 @@
-"""One self-contained HTML page that shows what policies did with a trace: no network, no clock, always the same bytes.
+"""One self-contained HTML page that shows what policies did with a trace. It needs no network.
 
     writing      the report as a whole
     sections     one file per section
-    figures      the numbers that sections show, and how they are said
+    figures      the numbers that sections show, and their texts
     charts       what several charts share
     blocks page  what a section is made of, and how that becomes HTML
 
-Reads what replays left behind and the figures computed from it. Decides nothing and computes no figure of its own that
-`muster simulate -o json` has.
+The same replays always give the same bytes: no clock is read. The report reads the results of replays and the figures
+computed from them. It decides nothing, and does not compute again what `muster simulate -o json` has.
 """
 
 from muster.sim.report.sections.about import About

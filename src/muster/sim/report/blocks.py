@@ -1,6 +1,6 @@
 """What a report is made of, as plain values: sections of sentences, tables, charts, and panels to choose from.
 
-All strings here are plain text. Whatever a user named a job or a team is made harmless in one place, `page`.
+All strings here are plain text. The names that users give to jobs and teams are escaped in one place, `page`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One figure of plotly.js. Strings in it are plain text with line breaks; colours are names of the style sheet."""
+    """One figure of plotly.js. Strings are plain text with line breaks; colours are names of the style sheet."""
 
     key: str
-    """Names the place of the chart in the page; the same in every report."""
+    """The id of the chart in the page, the same in every report."""
     title: str
     note: str = ""
     data: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
     height_px: int = 360
     wide: bool = False
-    """Takes a row of its own where two charts would fit side by side."""
+    """True: takes a row of its own where two charts would fit side by side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +29,15 @@ class TableCell:
 
     text: str
     whole: str = ""
-    """What to show to whoever points at it, where `text` is only a part."""
+    """The full text, shown when the reader points at the cell. Used where `text` is only a part."""
     detail: str = ""
-    """Said smaller, below."""
+    """Shown smaller, below the text."""
     best: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows under headings; the first column names the row."""
+    """Rows under headings. The first column names the row."""
 
     title: str
     headings: Sequence[str]
@@ -50,16 +50,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prose:
-    """Statements, each standing for itself; the first words of one may be stressed."""
+    """Independent statements. The first words of each are set in bold."""
 
     statements: Sequence[tuple[str, str]]
-    """What it is about, and what is to be said."""
+    """The subject and the text of each statement."""
     wide: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactList:
-    """What is so, by name, and the command that shows it again."""
+    """Facts by name, and the command that repeats the report."""
 
     facts: Sequence[tuple[str, str]]
     command: str = ""
@@ -75,7 +75,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panels:
-    """The same view of one policy after another, of which the reader sees one; on paper all."""
+    """The same view of several policies. The reader sees one at a time; on paper all are shown."""
 
     key: str
     panels: Sequence[Panel]

@@ -1,7 +1,7 @@
-"""Blocks -> one HTML file. Everything that came from outside is made harmless here and nowhere else.
+"""Blocks -> one HTML file. Everything that came from outside is escaped here and nowhere else.
 
-Text is escaped where it enters the page. Strings of charts are escaped too, since plotly.js reads a little markup in
-them, and the whole is embedded as data that cannot end its element.
+Text is escaped where it enters the page. Strings of charts are escaped too, because plotly.js interprets some markup in
+them. The charts are embedded as data that cannot close their script element.
 """
 
 import json
@@ -137,7 +137,7 @@ def _figure(chart: Chart) -> dict[str, Any]:
 
 
 def harmless(value: Any) -> Any:
-    """The same figure with every string as markup that shows it literally, line breaks included."""
+    """The same figure with every string escaped, so that it is shown literally with its line breaks."""
     if isinstance(value, str):
         return escape(value, quote=False).replace("\n", "<br>")
     if isinstance(value, Mapping):
@@ -148,5 +148,5 @@ def harmless(value: Any) -> Any:
 
 
 def _data(figures: Mapping[str, Any]) -> str:
-    # Inside a script element only "<" can begin its end or a comment.
+    # Inside a script element only "<" can begin the end tag or a comment.
     return json.dumps(figures, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -42,9 +42,9 @@ def write_report(
     """Write one HTML file about replays of one trace, each compared with the first.
 
     `summaries` are the `measures` of the replays, in their order, for callers that have them already. With `teams`,
-    fairness counts by their weights, and what each team got is held against its weight. `sweep` says what differs
-    between replays besides the policy: then it has curves of its own, and everything else compares the policies at one
-    of its values. `about` says what the replays do not tell about themselves.
+    fairness uses their weights, and what each team got is compared with its weight. `sweep` says what differs between
+    replays besides the policy. Then the sweep has curves of its own, and all other sections compare the policies at one
+    of its values. `about` says what cannot be seen from the replays.
     """
     if not replays:
         raise ValueError("a report needs at least one replay")
@@ -64,11 +64,11 @@ def write_report(
 
 
 def _put(path: Path, text: str) -> None:
-    """Put the file in its place as a whole or not at all; behind a link, where the link leads."""
+    """Write the file as a whole or not at all. If the path is a link, its target is replaced."""
     place = path.resolve()
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        # Files may have names that are no text; what they are called is all that comes out of it.
+        # File names may contain bytes that are not valid text. They appear only as names, so they may be escaped.
         draft.write_text(text, "utf-8", errors="backslashreplace")
         draft.replace(place)
     finally:
@@ -76,7 +76,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def at_one_value(every: Sequence[Contender], sweep: Sweep) -> list[Contender]:
-    """The replays at the value that was chosen, called like their policies."""
+    """The replays at the chosen value, labelled with their policies."""
     chosen = [each for each, value in zip(every, sweep.values, strict=True) if value == sweep.chosen]
     names = distinct([each.replay.policy for each in chosen])
     return [replace(each, label=name) for each, name in zip(chosen, names, strict=True)]
@@ -114,7 +114,7 @@ def _contenders(
     if sweep is None:
         places, names = slots(policies), labels(replays)
     else:
-        # A colour is a policy, whatever else differs.
+        # Each policy has one colour, whatever else differs.
         once = list(dict.fromkeys(policies))
         slot_of = dict(zip(once, slots(once), strict=True))
         places = [slot_of[policy] for policy in policies]

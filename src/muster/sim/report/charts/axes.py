@@ -1,4 +1,4 @@
-"""Axes and layouts that all charts share: lengths of time on a log scale, days of the trace, per cent."""
+"""Axes and layouts that all charts share: durations on a log scale, days of the trace, per cent."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from muster.sim.report.figures.wording import DAY_S, HOUR_S, MINUTE_S, decimal_text
 
 SHORTEST_S = 1.0
-"""A log scale has no place for zero: what is shorter is drawn here."""
+"""A log scale has no zero, so shorter durations are drawn here."""
 
 _TICKS_S = (
     (1, "1 s"),
@@ -25,18 +25,18 @@ _TICKS_S = (
     *((count * HOUR_S, f"{count} h") for count in (2, 12, 3, 4)),
     *((count * DAY_S, f"{count} d") for count in (3, 2, 14, 60)),
 )
-"""In the order of their weight: where there is no room for all, the page leaves out the last ones."""
+"""In the order of importance. Where there is no room for all, the page leaves out the last ones."""
 _LEAST_SPAN = 0.7
-"""In powers of ten: wide enough for two ticks, wherever it is."""
+"""In powers of ten: wide enough for two ticks at any position."""
 
 
 def drawn_s(seconds: float) -> float:
-    """Where a length of time is drawn on a log scale, to four figures."""
+    """Where a duration is drawn on a log scale, to four digits."""
     return float(f"{max(SHORTEST_S, seconds):.4g}")
 
 
 def layout(**parts: Any) -> dict[str, Any]:
-    """What every chart has in common, and what one has of its own."""
+    """The layout that all charts have in common, with the given parts of one chart."""
     common = {
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": "var(--text)"},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -56,7 +56,7 @@ def layout(**parts: Any) -> dict[str, Any]:
 
 
 def axis(title: str = "", **parts: Any) -> dict[str, Any]:
-    """A plain axis with quiet lines."""
+    """A plain axis with subtle lines."""
     common = {
         "title": {"text": title, "font": {"size": 13}, "standoff": 10},
         "gridcolor": "var(--grid)",
@@ -69,7 +69,7 @@ def axis(title: str = "", **parts: Any) -> dict[str, Any]:
 
 
 def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[str, Any]:
-    """A log axis of lengths of time that holds all the values."""
+    """A log axis of durations that covers all the values."""
     drawn = [drawn_s(each) for each in values_s] or [SHORTEST_S, HOUR_S]
     low, high = math.log10(min(drawn)), math.log10(max(drawn))
     room = max(0.05, (high - low) * 0.03, (_LEAST_SPAN - (high - low)) / 2)
@@ -84,7 +84,7 @@ def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[s
 
 
 def day_axis(days: float, **parts: Any) -> dict[str, Any]:
-    """An axis of so many days since the trace began."""
+    """An axis of days since the trace began, up to `days`."""
     bounds = [0, round(days, 4) or 1]
     return axis("Days since the trace began", range=bounds, nticks=8, hoverformat=".2f", **parts)
 
@@ -95,7 +95,7 @@ def percent_axis(title: str, **parts: Any) -> dict[str, Any]:
 
 
 def row_axis(names: Sequence[str], **parts: Any) -> dict[str, Any]:
-    """Names from top to bottom at whole numbers, so that things can be drawn between them."""
+    """Names from top to bottom at whole numbers, so that marks can be drawn between them."""
     return axis(
         tickvals=list(range(len(names))),
         ticktext=list(names),

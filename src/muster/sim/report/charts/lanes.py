@@ -1,7 +1,7 @@
-"""Bars for the stints of one stretch of time: each node is a row, and in it every job has lanes to itself.
+"""Bars for the stints of one period. Each node is a row, in which every job has lanes of its own.
 
-A lane stands for one GPU. The replay says how many GPUs of a node a job had, not which, so lanes are given out
-first come, first served, next to one another where possible.
+A lane stands for one GPU. The replay says how many GPUs of a node a job had, not which. So lanes are assigned first
+come, first served, next to one another where possible.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from muster.sim.report.figures.busiest_day import Window
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What is drawn for one job on one node: a stretch of time, from a lane on."""
+    """What is drawn for one job on one node: a period, and adjacent lanes from `lane` on."""
 
     outcome: JobOutcome
     stint: Stint
@@ -28,7 +28,7 @@ class Bar:
 
     @property
     def area(self) -> int:
-        """What the bar covers; larger ones matter more to the eye."""
+        """The area of the bar. Larger bars are easier to see."""
         return (self.end_ms - self.start_ms) * self.lanes
 
 
@@ -43,7 +43,7 @@ class _Use:
 
 
 def bars(outcomes: Sequence[JobOutcome], window: Window) -> list[Bar]:
-    """Every bar that reaches into the window, cut to it, by node and time."""
+    """Every bar that overlaps the window, cut to it, ordered by node and time."""
     by_node: dict[NodeName, list[_Use]] = {}
     for use in _uses(outcomes, window):
         by_node.setdefault(use.node, []).append(use)
@@ -76,7 +76,7 @@ def _laid_out(uses: list[_Use], window: Window) -> Iterator[Bar]:
 
 
 def _take(free_from_ms: list[int], use: _Use) -> list[tuple[int, int]]:
-    """Give the use its lanes, in as few runs as possible; the list grows when there are not enough."""
+    """Give the use its lanes: adjacent lanes if possible, else the first free ones. The list grows if needed."""
     free = [lane for lane, until_ms in enumerate(free_from_ms) if until_ms <= use.stint.start_ms]
     missing = use.lanes - len(free)
     free += range(len(free_from_ms), len(free_from_ms) + missing)

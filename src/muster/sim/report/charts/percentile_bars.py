@@ -12,7 +12,7 @@ from muster.sim.report.figures.wording import count_text, duration_text
 LEGEND = "Bar: p10 to p90. Filled mark: median. Open mark: p99."
 
 _BAND = 0.72
-"""How much of a row its bars take."""
+"""The part of a row that its bars take."""
 _ROW_PX, _NARROW_ROW_PX = 22, 16
 _FEW = 6
 _FRAME_PX = 110

@@ -1,7 +1,7 @@
-"""The numbers that sections show, and how they are said.
+"""The numbers that sections show, and their texts.
 
 contender                    one policy: its replay, its name and colour, its sorted numbers
 pairs                        two policies job by job
 quantiles sizes busiest_day  percentiles, classes by size, and the 24 hours with the longest queue
-sentences wording            what the figures say in words
+sentences wording            the figures in words
 """

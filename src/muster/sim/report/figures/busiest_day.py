@@ -1,4 +1,4 @@
-"""Which day was the busiest: the 24 hours in which most GPU time was waited for, under all policies together."""
+"""The busiest day: the 24 hours in which jobs waited for the most GPU time, under all policies together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ DAY_HOURS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A stretch of the trace."""
+    """A period of the trace."""
 
     start_ms: int
     end_ms: int
 
 
 def busiest_day(replays: Sequence[Replay]) -> Window:
-    """The busiest 24 hours, beginning at a full hour; the earliest of equals."""
+    """The busiest 24 hours, beginning at a full hour. Of equal ones the earliest."""
     hours = 1 + max((each.samples[-1].at_ms // HOUR_MS for each in replays if each.samples), default=0)
     waited = [0] * (hours + DAY_HOURS)
     for replay in replays:

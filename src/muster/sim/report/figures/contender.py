@@ -1,4 +1,4 @@
-"""One policy as the report knows it: its replay, how it is called and drawn, and the sorted numbers of its jobs."""
+"""One policy in the report: its replay, its label and colour, and the sorted numbers of its jobs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ from muster.sim.outcome import JobOutcome, Replay
 from muster.sim.report.figures.wording import count_text
 
 SLOTS = ("muster", "fifo", "greedy", "easy", "sjf-oracle", "srsf-oracle", "las", "fair")
-"""The policies everybody has, each with a colour of its own in every report."""
+"""The built-in policies. Each has the same colour in every report."""
 DASHES = ("solid", "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "dash")
-"""With the colour, for those who cannot tell colours apart."""
+"""The line style of each colour, for readers who cannot tell colours apart."""
 MS_PER_S = 1000
 
 
@@ -25,15 +25,15 @@ class Contender:
     replay: Replay
     label: str
     slot: int
-    """Its place in the palette."""
+    """The number of its colour in the palette."""
     summary: Mapping[str, Any] = field(default_factory=dict)
-    """The figures of `muster simulate -o json`, as far as they are known."""
+    """The figures of `muster simulate -o json`, if they are known."""
     rhos: Sequence[float] = ()
     """Finish-time fairness of the jobs that finished, sorted."""
 
     @property
     def colour(self) -> str:
-        """A name from the style sheet, which knows light and dark."""
+        """A name from the style sheet, which has colours for light and dark."""
         return f"var(--policy-{self.slot})"
 
     @property
@@ -42,14 +42,14 @@ class Contender:
         return DASHES[self.slot]
 
     def figure(self, *path: str) -> float | None:
-        """A figure of its summary; None when that has none by this name."""
+        """A figure of its summary; None if there is no number at this path."""
         value: Any = self.summary
         for name in path:
             value = value.get(name) if isinstance(value, Mapping) else None
         return float(value) if isinstance(value, int | float) else None
 
     def tells(self, *path: str) -> bool:
-        """True if its summary has a figure by this name, whether or not there was anything to measure."""
+        """True if its summary has an entry at this path, even if its value is None."""
         *inner, last = path
         value: Any = self.summary
         for name in inner:
@@ -63,7 +63,7 @@ class Contender:
 
     @cached_property
     def completions_s(self) -> list[float]:
-        """Sorted, of the jobs that finished."""
+        """Completion times of the jobs that finished, sorted."""
         return completions_s(self.outcomes)
 
     @cached_property
@@ -73,7 +73,7 @@ class Contender:
 
 
 def completion_s(outcome: JobOutcome) -> float | None:
-    """Submission to end in seconds; None of a job that did not finish, however it ended."""
+    """Submission to end in seconds; None if the job did not succeed."""
     completion_ms = outcome.completion_ms
     return completion_ms / MS_PER_S if completion_ms is not None and outcome.state is JobState.SUCCEEDED else None
 
@@ -89,7 +89,7 @@ def waits_s(outcomes: Iterable[JobOutcome]) -> list[float]:
 
 
 def labels(replays: Sequence[Replay]) -> list[str]:
-    """A distinct name for each: the policy, with the size of the cluster or a number where that is not enough."""
+    """A distinct label for each: the policy, with the cluster size or a number where that is needed."""
     policies = Counter(each.policy for each in replays)
     sized = [
         each.policy
@@ -101,7 +101,7 @@ def labels(replays: Sequence[Replay]) -> list[str]:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The same names, with a number where one was there before."""
+    """The same names, with a number after each name that appeared before."""
     met: Counter[str] = Counter()
     numbered = []
     for name in names:
@@ -111,7 +111,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def slots(names: Sequence[str]) -> list[int]:
-    """A place in the palette for each: a known policy has its own, others take what is free, then all over again."""
+    """The palette number of each name. A built-in policy has its own. Others take the free ones, then all in turn."""
     free = [slot for slot, name in enumerate(SLOTS) if name not in names]
     spare = iter(free + list(range(len(SLOTS))) * len(names))
     return [

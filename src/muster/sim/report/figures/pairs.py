@@ -1,4 +1,4 @@
-"""Two policies job by job: what each job gains or loses when the first is replaced by the other."""
+"""Two policies job by job: what each job gains or loses when the other replaces the first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ class Compared:
     def change_s(self) -> float:
         """How much later it ends under the other policy; below zero is sooner.
 
-        By as much it waits longer in all, since what it computes is the same: before its first start, after each time
-        it had to leave, and while it does work again.
+        Its total wait grows by the same amount, because the job computes the same. That wait is before its first start,
+        after each time it had to leave, and while it repeats lost work.
         """
         return self.other_s - self.base_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A policy, the one it is compared with, and the jobs that finished under both."""
+    """Two policies that are compared, and the jobs that finished under both."""
 
     base: Contender
     other: Contender

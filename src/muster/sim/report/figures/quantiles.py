@@ -1,4 +1,4 @@
-"""Percentiles and cumulative distributions of sorted numbers, bounded in size whatever the number of jobs."""
+"""Percentiles and cumulative distributions of sorted numbers, of bounded size for any number of jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ CURVE_POINTS = 1_000
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float | None:
-    """By nearest rank, as in `measures`: the smallest number that at least so many per cent do not exceed."""
+    """By nearest rank, as in `measures`: the smallest number that at least `percent` per cent do not exceed."""
     if not ordered:
         return None
     rank = -(-len(ordered) * percent // 100)
@@ -27,7 +27,7 @@ class Spread:
 
 
 def spread(ordered: Sequence[float]) -> Spread | None:
-    """The five numbers of a sorted distribution; None of an empty one."""
+    """The five numbers of a sorted distribution; None if it is empty."""
     if not ordered:
         return None
     p10, p50, p90, p99 = (percentile(ordered, percent) or 0 for percent in (10, 50, 90, 99))
@@ -42,6 +42,6 @@ def cumulative(ordered: Sequence[float], *, total: int) -> tuple[list[float], li
     last = len(ordered) - 1
     steps = min(last, CURVE_POINTS - 1)
     places = [step * last // steps for step in range(steps + 1)] if steps > 0 else list(range(len(ordered)))
-    # Of equal values the last place has the whole share.
+    # Of equal values the last one counts, which has the whole share.
     points = {ordered[place]: (place + 1) / max(1, total) for place in places}
     return list(points), list(points.values())

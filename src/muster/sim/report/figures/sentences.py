@@ -1,4 +1,4 @@
-"""What the figures say, in words."""
+"""The figures as sentences."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from muster.sim.report.figures.wording import (
 )
 
 NOTICED_S = MINUTE_S
-"""A job that ends sooner or later by less than this is called unchanged."""
+"""A job whose end moves by less than this is called unchanged."""
 LONG_WAIT_S = DAY_S
 TELLING = 1.05
 """Medians closer than this factor are called equal."""
@@ -39,7 +39,7 @@ def alone(contender: Contender) -> str:
 
 
 def against(pair: Pair) -> str:
-    """About a policy and the one it is compared with: completion, sizes, who gains and loses, and at what price."""
+    """About two policies that are compared: completion, sizes, which jobs gain and lose, and at what price."""
     if not pair.jobs:
         return f"no job finished both here and under {pair.base.label}, so there is nothing to compare."
     parts = [_means(pair), _medians(pair), _gains(pair), _long_waits(pair), _price(pair.other)]
@@ -90,7 +90,7 @@ def _gains(pair: Pair) -> str:
 
 
 def _long_waits(pair: Pair) -> str:
-    """About the total wait, which is completion less run time: a job may start at once and then wait for days."""
+    """About the total wait, which is completion minus run time. A job may start at once and then wait for days."""
     longer = [each.change_s for each in pair.jobs if each.change_s > LONG_WAIT_S]
     worst = max((each.change_s for each in pair.jobs), default=0)
     if longer:

@@ -7,7 +7,7 @@ from muster.model.trace import TraceJob
 
 
 class SizeClass(IntEnum):
-    """Small to large; shares of one GPU count as one."""
+    """From small to large. A share of a GPU counts as one GPU."""
 
     ONE = 0
     FEW = 1

@@ -1,4 +1,4 @@
-"""What was simulated: everything that is needed to judge the figures, and to get the same ones again."""
+"""What was simulated: everything needed to judge the figures, and to get the same figures again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from muster.sim.report.figures.contender import Contender
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What the caller knows and the replays do not tell."""
+    """What the caller knows and the replays do not contain."""
 
     facts: Sequence[tuple[str, str]]
-    """What it is about, and how that was."""
+    """Names and texts."""
     command: str = ""
-    """Repeats the replays and the report."""
+    """The command that repeats the replays and the report."""
     made_up: str = ""
-    """What nobody ever observed, as a sentence; empty where everything comes from the trace."""
+    """A sentence that says what is made up; empty if everything comes from the trace."""
 
 
 def about_section(about: About, contenders: Sequence[Contender]) -> Section:

@@ -1,4 +1,4 @@
-"""What changes when the first policy is replaced by another: every job as a point, and who gains and loses most."""
+"""What changes when another policy replaces the first: every job as a point, and which jobs gain and lose most."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from muster.sim.report.figures.wording import count_text, duration_text, gpus_te
 POINTS_SHOWN = 5_000
 JOBS_LISTED = 15
 NAME_CHARACTERS = 14
-"""Of the name of a job in a table: seven columns have to fit beside it."""
+"""The longest name of a job in a table, because seven columns must fit."""
 
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
 def pairs(contenders: Sequence[Contender]) -> list[Pair]:
-    """Every other policy beside the first."""
+    """Every other policy, compared with the first."""
     return [pair(contenders[0], other) for other in contenders[1:]]
 
 
@@ -55,7 +55,7 @@ def _blocks(place: int, compared: Pair) -> list[Chart | Table]:
 
 
 def sampled(ranked: Sequence[Compared]) -> list[Compared]:
-    """At most `POINTS_SHOWN` jobs at equal distances in the order of what they gain, with both ends."""
+    """At most `POINTS_SHOWN` jobs, evenly spaced in the order of their gain, with both ends."""
     if len(ranked) <= POINTS_SHOWN:
         return list(ranked)
     last = len(ranked) - 1

@@ -16,7 +16,7 @@ from muster.sim.report.figures.wording import count_text, duration_text, percent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Length:
-    """A length of time that every job has."""
+    """A duration that is shown for all jobs: completion or first wait."""
 
     key: str
     title: str
@@ -72,7 +72,7 @@ def _curve_chart(length: _Length, contenders: Sequence[Contender], *, height_px:
 
 
 def curve(contender: Contender, ordered: Sequence[float], *, total: int, what: str) -> dict[str, Any]:
-    """The cumulative curve of one policy over lengths of time."""
+    """The cumulative curve of one policy over durations."""
     values, shares = cumulative(ordered, total=total)
     return {
         "type": "scatter",

@@ -1,4 +1,4 @@
-"""Who is treated unfairly: finish-time fairness ρ of every job, of which one or less is fair."""
+"""Which jobs are treated unfairly: finish-time fairness ρ of every job, where 1 or less is fair."""
 
 import math
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from muster.sim.report.figures.quantiles import cumulative, percentile
 from muster.sim.report.figures.wording import count_text, percent_text, ratio_text
 
 _LEAST = 0.01
-"""A log scale has no place for zero."""
+"""A log scale has no zero, so smaller values are drawn here."""
 _TICKS = [1, 10, 0.1, 0.01, *(10**power for power in range(2, 7)), 2, 0.5, 5, 0.2, 20, 50]
-"""In the order of their weight, as for lengths of time."""
+"""In the order of importance, as for durations."""
 _TICK_TEXTS = [f"{tick:,g}" for tick in _TICKS]
 _LEAD = "ρ is how long a job took over how long it would have taken with its fair share of the cluster to itself. "
 _BY_TEAMS = "Shares are divided between the teams that have jobs by weight, and inside a team equally between its jobs."
@@ -52,7 +52,7 @@ def _chart(contenders: Sequence[Contender]) -> Chart:
 
 
 def _bounds(contenders: Sequence[Contender]) -> list[float]:
-    """The powers of ten between which everything lies, 1 among them."""
+    """The exponents of ten between which all values lie; 1 is always in the range."""
     ends = [max(_LEAST, value) for each in contenders for value in (*each.rhos[:1], *each.rhos[-1:])]
     low, high = math.log10(min(ends, default=1)), math.log10(max(ends, default=1))
     return [round(min(low, -0.1) - 0.05, 3), round(max(high, 0.3) + 0.05, 3)]

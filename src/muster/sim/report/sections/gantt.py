@@ -1,4 +1,4 @@
-"""Who ran where on the busiest day: nodes from top to bottom, every stint a bar in the colour of its team."""
+"""Which jobs ran where on the busiest day: nodes from top to bottom, each stint a bar in its team's colour."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from muster.sim.report.sections.groups import team_names
 from muster.sim.report.sections.timelines import DAY_MS
 
 BARS_SHOWN = 4_000
-"""A browser draws these without delay; beyond it the page becomes slow, and bars too small to see."""
+"""A browser draws this many without delay. With more, the page becomes slow and bars too small to see."""
 NODES_SHOWN = 100
 TEAM_COLOURS = 9
 OTHER_TEAMS = "var(--team-other)"
 
 _ROW_FILLED = 0.9
-"""How much of a row the lanes of a node take."""
+"""The part of a row that the lanes of a node take."""
 _NODE_PX = 11
 
 
@@ -64,7 +64,7 @@ def _chart(place: int, contender: Contender, window: Window, teams: Mapping[str,
 
 
 def _bounded(every: Sequence[Bar]) -> list[Bar]:
-    """What is drawn: the nodes with most to see, and of their bars the largest."""
+    """The bars that are drawn: the largest bars of the busiest nodes."""
     covered: Counter[NodeName] = Counter()
     for bar in every:
         covered[bar.node] += bar.area
@@ -101,7 +101,7 @@ def _traces(
     shown: Sequence[Bar], nodes: Sequence[NodeName], window: Window, teams: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     rows = {node: place for place, node in enumerate(nodes)}
-    # One scale for all nodes: a row that is not full was not in full use.
+    # One scale for all nodes, so that a row that is not full shows a node that was not fully used.
     height = _ROW_FILLED / max((bar.lane + bar.lanes for bar in shown), default=1)
     by_team: dict[str, list[Bar]] = {}
     for bar in shown:

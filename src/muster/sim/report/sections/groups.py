@@ -1,4 +1,4 @@
-"""Who waits and who gets the GPUs: by tier and by team."""
+"""Waiting times and GPU time by tier and by team."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from muster.sim.report.figures.contender import Contender, waits_s
 from muster.sim.report.figures.wording import list_text, percent_text
 
 TEAMS_SHOWN = 12
-"""Teams with a row of their own; the smaller ones share one."""
+"""Teams with a row of their own. The smaller ones share one row."""
 UNNAMED_WEIGHT = 1000
-"""A team that nobody named counts once, as it does for fairness."""
+"""The weight of a team that was not declared, as for fairness."""
 _UNIT = "Submission to first start (log scale)"
 _RANK = {str(tier.name): place for place, tier in enumerate(DEFAULT_TIERS)}
 
@@ -23,9 +23,9 @@ Named = Callable[[JobOutcome], str]
 
 
 def groups(contenders: Sequence[Contender], weights: Mapping[str, int], *, made_up: str = "") -> Section:
-    """The section on tiers and teams; with `weights`, what teams got is held against what is due to them.
+    """The section on tiers and teams. With `weights`, what teams got is compared with what they are due.
 
-    `made_up` says what of it nobody ever observed.
+    `made_up` is a sentence that says which of it is made up.
     """
     named = team_names((each for contender in contenders for each in contender.outcomes), most=TEAMS_SHOWN)
     tiers = _tiers(contenders)
@@ -38,13 +38,13 @@ def groups(contenders: Sequence[Contender], weights: Mapping[str, int], *, made_
 
 
 def _lead(tiers: Sequence[str], named: Mapping[str, str]) -> str:
-    """Why something is missing, if it is."""
+    """Why a chart is missing, if one is."""
     only = [f"{what} {names[0]}" for what, names in (("tier", tiers), ("team", list(named))) if len(names) == 1]
     return f"All jobs are of the {list_text(only)}, so there is nothing to compare by that." if only else ""
 
 
 def team_names(outcomes: Iterable[JobOutcome], *, most: int) -> dict[str, str]:
-    """What each team is called in a chart: the largest by GPU time asked for by name, the rest together."""
+    """The label of each team in a chart. The teams that ask for most GPU time keep their names; the rest share one."""
     asked: Counter[str] = Counter()
     for each in outcomes:
         asked[str(each.job.team)] += each.job.gpu_milli * each.job.run_ms

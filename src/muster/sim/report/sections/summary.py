@@ -1,4 +1,4 @@
-"""The table at the top: every measure of every policy, the best marked, and how far each is from the first policy."""
+"""The table at the top: every measure of every policy, the best marked, with the change from the first policy."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,24 +19,24 @@ from muster.sim.report.sections.sweep import Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One row: what is measured, where it is found, how it is said, and whether more of it is better."""
+    """One row: what is measured, where it is found, how it is written, and whether more is better."""
 
     title: str
     path: tuple[str, ...]
-    """Where `measures` has it."""
+    """Its path in `measures`."""
     text: Callable[[float], str]
     more_is_better: bool = False
     is_compared: bool = True
-    """False where neither a best nor a difference says anything."""
+    """False where neither a best value nor a difference is meaningful."""
     is_rare: bool = False
-    """Left out where it is zero everywhere."""
+    """True: left out if it is zero everywhere."""
 
     def value(self, contender: Contender) -> float | None:
-        """What it is for a policy; None if there is no such thing."""
+        """Its value for a policy; None if there is none."""
         return contender.figure(*self.path)
 
     def is_shown(self, contenders: Sequence[Contender]) -> bool:
-        """True if anybody measured it, even if it came to nothing."""
+        """True if a summary has it, even without a value; a rare measure needs a value other than zero."""
         return any((self.value(each) if self.is_rare else each.tells(*self.path)) for each in contenders)
 
 
@@ -126,7 +126,7 @@ MEASURES = (
     Measure(title="Makespan", path=("makespan_s",), text=duration_text),
 )
 NARROW = 3
-"""So many policies fit into half the width of the page."""
+"""The most policies that fit into half the width of the page."""
 EXPLAINED = (
     "Utilisation: allocated over all GPU time while jobs were submitted. Goodput: useful over allocated GPU time. "
     "Effective training time: useful GPU time over that from a job's first start to its end, in which it may also wait "
@@ -137,7 +137,7 @@ EXPLAINED = (
 
 
 def summary_table(contenders: Sequence[Contender], sweep: Sweep | None = None) -> Table:
-    """The table, beside other things as long as it is narrow. In a sweep, replays with the same value are compared."""
+    """The table; a narrow one leaves room beside it. In a sweep, replays with the same value are compared."""
     values = [0.0] * len(contenders) if sweep is None else sweep.values
     rows = [_row(each, contenders, values) for each in MEASURES if each.is_shown(contenders)]
     several = len(contenders) > 1
@@ -159,7 +159,7 @@ def _title(contenders: Sequence[Contender], sweep: Sweep | None) -> str:
 
 
 def _row(measure: Measure, contenders: Sequence[Contender], groups: Sequence[float]) -> list[TableCell]:
-    """One measure of all; what is in the same group is compared with the first there."""
+    """One measure of all policies. Each is compared with the first of its group."""
     cells = [TableCell(text=measure.title)]
     figures = [measure.value(each) for each in contenders]
     for place, (group, figure) in enumerate(zip(groups, figures, strict=True)):
@@ -172,7 +172,7 @@ def _row(measure: Measure, contenders: Sequence[Contender], groups: Sequence[flo
 
 
 def _best(known: Sequence[float], measure: Measure) -> str | None:
-    """How the best value reads, since what reads the same is as good; None when all do."""
+    """The text of the best value, since values with the same text are equally good; None if all texts are equal."""
     if len({measure.text(value) for value in known}) == 1:
         return None
     return measure.text(max(known) if measure.more_is_better else min(known))
@@ -182,6 +182,6 @@ def _cell(measure: Measure, value: float | None, *, base: float | None, best: st
     if value is None:
         return TableCell(text=NOTHING)
     text = measure.text(value)
-    # What cannot be said keeps its place, so that figures stay below one another.
+    # A change that has no text keeps its place, so that figures stay aligned.
     detail = "" if base is None else change_text(value, base) or SPACE
     return TableCell(text=text, detail=detail, best=text == best)

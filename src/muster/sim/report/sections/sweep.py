@@ -1,4 +1,4 @@
-"""What more of something brings: one quantity that differs from replay to replay, and a curve for each policy."""
+"""What more of a quantity brings: one quantity differs from replay to replay, with a curve for each policy."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,25 +28,25 @@ class Sweep:
 
     quantity: Quantity
     values: Sequence[float]
-    """How much of it there was, one for each replay."""
+    """The value in each replay."""
     present: float | None = None
-    """How much there is without varying it."""
+    """The value without varying it."""
 
     @property
     def steps(self) -> list[float]:
-        """Every value once, upwards."""
+        """Every value once, in ascending order."""
         return sorted(set(self.values))
 
     @property
     def chosen(self) -> float:
-        """The value at which policies are compared in detail: the one nearest to the present, else the middle one."""
+        """The value at which policies are compared in detail: the nearest to `present`, else the middle one."""
         steps, present = self.steps, self.present
         if present is None:
             return steps[(len(steps) - 1) // 2]
         return min(steps, key=lambda value: (abs(value - present), value))
 
     def text(self, value: float) -> str:
-        """A value with what it is."""
+        """A value with its unit or name."""
         match self.quantity:
             case Quantity.NODES:
                 return count_text(value, "node")
@@ -59,7 +59,7 @@ class Sweep:
 
     @property
     def range_text(self) -> str:
-        """All that was tried, in short."""
+        """All values that were tried, in short."""
         steps = self.steps
         return f"{self.text(steps[0])} to {self.text(steps[-1])}, {count_text(len(steps), 'value')}"
 
@@ -94,7 +94,7 @@ _USED = _Figure(title="Utilisation", path=("utilisation",), text=percent_text)
 
 
 def sweep_section(contenders: Sequence[Contender], sweep: Sweep) -> Section:
-    """The section with the curves. `contenders` are all replays, each called like its policy."""
+    """The section with the curves. `contenders` are all replays, each labelled with its policy."""
     lines = _Lines(contenders, sweep)
     return Section(
         key="sweep",
@@ -121,7 +121,7 @@ class _Lines:
             points.sort(key=lambda point: point[0])
 
     def statements(self) -> list[tuple[str, str]]:
-        """What becomes of the mean completion from the first value to the last."""
+        """How completion times change from the first value to the last."""
         found = []
         for label, points in self._by_label.items():
             (first, least), (last, most) = points[0], points[-1]
@@ -148,7 +148,7 @@ class _Lines:
         )
 
     def utilisation(self) -> Chart:
-        """How much of the GPU time is in use."""
+        """The part of the GPU time that is in use."""
         return Chart(
             key="sweep-utilisation",
             title="Utilisation: allocated over all GPU time while jobs were submitted",
@@ -197,7 +197,7 @@ class _Lines:
         return axis(_TITLES[self._sweep.quantity], range=bounds, tickvals=steps, ticktext=texts, **parts)
 
     def _present_line(self) -> dict[str, Any]:
-        """A line at what there is now, if that is among what was tried."""
+        """A line at the present value, if it is within the range that was tried."""
         steps, present = self._sweep.steps, self._sweep.present
         if present is None or not steps[0] <= present <= steps[-1]:
             return {}

@@ -21,9 +21,9 @@ from muster.sim.report.figures.wording import (
 )
 
 SMOOTH_STEPS = 360
-"""Steps of a chart that compares policies: few enough for the lines to be told apart."""
+"""Steps of a chart that compares policies: few enough to tell the lines apart."""
 FINE_STEPS = 1_500
-"""Steps of a chart of one policy, where short faults should be seen."""
+"""Steps of a chart of one policy, where short faults should be visible."""
 DAY_MS = DAY_S * MS_PER_S
 
 _STEPS_S = (
@@ -35,13 +35,13 @@ _STEPS_S = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The cluster over one stretch of time."""
+    """The cluster over one period."""
 
     at_ms: int
     used_milli: float
     """On average, like the waiting jobs."""
     usable_milli: int
-    """At its worst."""
+    """The smallest value in the period."""
     waiting_jobs: float
 
 
@@ -57,7 +57,7 @@ def timelines(contenders: Sequence[Contender]) -> Section:
 
 
 def steps(samples: Sequence[Sample], step_ms: int) -> Iterator[Step]:
-    """The samples over stretches of equal length, until the last sample."""
+    """The samples over periods of equal length, until the last sample."""
     place = 0
     end_ms = samples[-1].at_ms if samples else 0
     for at_ms in range(0, end_ms, step_ms):
@@ -122,7 +122,7 @@ def _comparison_chart(contenders: Sequence[Contender]) -> Chart:
 
 
 def _last_submission(contender: Contender, end_ms: int) -> dict[str, Any]:
-    """A line where submissions end, and with them the time over which utilisation counts."""
+    """A line at the last submission, where the time ends over which utilisation counts."""
     if not contender.outcomes:
         return {}
     last_ms = max(each.job.submit_ms for each in contender.outcomes)
