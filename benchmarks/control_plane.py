@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -30,6 +31,7 @@ from muster.model.events import CheckpointSaved, ObservedEvent, WorkersExited, W
 from muster.model.ids import JobId
 from muster.model.instructions import Command
 from muster.model.node import ClusterSpec
+from muster.model.spec import JobSpec
 from muster.store.base import SavedState, StateStore
 from muster.store.sql import SqlStore, open_store
 from tests.builders import a_job, flat
@@ -311,7 +313,7 @@ def lived(folder: Path) -> int:
         control.start()
         for begin in range(0, ENDED_JOBS, 64):
             specs = [a_job(name=f"train-{number % 500}", checkpoint=True) for number in range(begin, begin + 64)]
-            control.ask(lambda engine, now_ms, specs=specs: [engine.submit(spec, now_ms) for spec in specs]).result(60)
+            control.ask(partial(submit_all, specs)).result(60)
             control.ask(lambda engine, now_ms: engine.tick(now_ms)).result(60)
             control.ask(lambda engine, now_ms: engine.observe(*lives(engine.state, now_ms))).result(60)
         states.is_dead = True
@@ -362,7 +364,7 @@ def ended_by_the_million(folder: Path) -> None:
         control.start()
         for begin in range(0, MILLION, BATCH):
             names = [f"train-{number % 500}" for number in range(begin, begin + BATCH)]
-            control.ask(lambda engine, now_ms, names=names: came_and_went(engine, now_ms, names)).result(60)
+            control.ask(partial(came_and_went, names)).result(60)
         control.stop()
     with Server(folder, nodes="8x8") as server:
         for when in ("after the making", "again"):
@@ -383,7 +385,13 @@ def ended_by_the_million(folder: Path) -> None:
             server.kill()
 
 
-def came_and_went(engine: Engine, now_ms: int, names: list[str]) -> None:
+def submit_all(specs: list[JobSpec], engine: Engine, now_ms: int) -> None:
+    """Submit these jobs."""
+    for spec in specs:
+        engine.submit(spec, now_ms)
+
+
+def came_and_went(names: list[str], engine: Engine, now_ms: int) -> None:
     """Submit jobs and cancel them at once."""
     for name in names:
         submitted = engine.submit(a_job(name=name, checkpoint=True), now_ms, held=True, by="bench")
@@ -401,10 +409,8 @@ def page_ms(server: Server, path: str) -> float:
     return (time.perf_counter() - began_s) * 1000
 
 
-class Nowhere:
+class Nowhere(FakeBackend):
     """A backend that does nothing and remembers nothing."""
-
-    has_caught_up = True
 
     def send(self, command: Command) -> None:
         """Ignore the command."""
@@ -412,9 +418,6 @@ class Nowhere:
     def poll(self) -> tuple[ObservedEvent, ...]:
         """Nothing happens by itself."""
         return ()
-
-    def acknowledge(self) -> None:
-        """There is nothing to forget."""
 
 
 def flat_memory(folder: Path) -> None:
@@ -425,14 +428,14 @@ def flat_memory(folder: Path) -> None:
             log=store.log,
             states=store.states,
             archive=store.jobs,
-            backend=Nowhere(),
+            backend=Nowhere(now_ms=0),
             clock=SystemClock(),
             configuration=Configuration(cluster=cluster),
         )
         control.start()
         for begin in range(0, FLAT_JOBS, 64):
             specs = [a_job(name=f"train-{number % 500}") for number in range(begin, begin + 64)]
-            control.ask(lambda engine, now_ms, specs=specs: [engine.submit(spec, now_ms) for spec in specs]).result(60)
+            control.ask(partial(submit_all, specs)).result(60)
             control.ask(lambda engine, now_ms: engine.tick(now_ms)).result(60)
             control.ask(lambda engine, now_ms: engine.observe(*lives(engine.state, now_ms))).result(60)
             if begin % (FLAT_JOBS // 5 // 64 * 64) == 0:
@@ -449,7 +452,7 @@ def own_rss_mb() -> int:
 
 def is_healthy(url: str) -> bool:
     """True when the server says that it is healthy."""
-    return httpx.get(f"{url}/healthz").json()["status"] == "ok"
+    return bool(httpx.get(f"{url}/healthz").json()["status"] == "ok")
 
 
 CASES: dict[str, Callable[[Path], None]] = {

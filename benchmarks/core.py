@@ -77,7 +77,7 @@ def full_plan(nodes: int, waiting: int, *, case: str) -> float:
         explain_all_cpu_ms=explain_ms,
         starts=len(made.starts),
         evictions=len(made.evictions),
-        promises=len(made.holds),
+        promises=len(made.promises),
         peak_rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
     return cpu_ms
@@ -131,7 +131,7 @@ def replan(nodes: int, waiting: int, *, case: str) -> None:
         nodes=nodes,
         waiting=len(snapshot.queue.jobs),
         running=len(snapshot.running),
-        promises=len(snapshot.holds),
+        promises=len(snapshot.promises),
         p50_cpu_ms=best[REPLANS // 2],
         p99_cpu_ms=best[at],
         first_p50_wall_ms=first[REPLANS // 2],

@@ -15,7 +15,7 @@ from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.launch.runtime_folder import give_back, runtime_folder
 from muster.worker.loop import Loop
 from muster.worker.messages import command, encoded, line, parsed
-from muster.worker.processes.cgroups import find_ground
+from muster.worker.processes.cgroups import find_cgroup_root
 from muster.worker.records.journal import Journal
 from muster.worker.worker_pool import WorkerPool
 
@@ -31,12 +31,12 @@ SPEC = JobSpec(
 def main(home: Path, count: int) -> None:
     """Start `count` workers one after another."""
     (home / "nodes" / "n1").mkdir(parents=True)
-    ground = find_ground(f"muster-bench-{os.getpid()}")
+    cgroup_root = find_cgroup_root(f"muster-bench-{os.getpid()}")
     premises = NodeContext(
         home=home,
         workers=runtime_folder(home) / "n1",
         node=NodeName("n1"),
-        ground=ground,
+        cgroup_root=cgroup_root,
         processes_max=WORKER_PROCESSES,
         variables=dict(os.environ),
     )
@@ -52,7 +52,7 @@ def main(home: Path, count: int) -> None:
             crew.reap()
             time.sleep(0.001)
         journal.flush()  # as after every round, so that syncing an exit is not part of the next start
-    ground.remove()
+    cgroup_root.remove()
     give_back(premises.workers)
 
 

@@ -131,7 +131,7 @@ def reading(store: SqlStore) -> None:
     """Queries that are made all the time, and one that is rare: `verify_all`."""
     steps: dict[str, float] = {}
     questions: dict[str, Callable[[], object]] = {
-        "page_of_100_jobs": lambda: store.jobs.jobs(JobFilter(), limit=100),
+        "page_of_100_jobs": lambda: store.jobs.page(JobFilter(), limit=100),
         "story_of_a_job": lambda: store.log.events_after(0, 1_000, JobId("job-5000")),
         "page_of_1000_events": lambda: store.log.events_after(500_000, 1_000),
         "verify_all": store.audit.verify,

@@ -77,7 +77,7 @@ def _seconds(backend: LocalBackend, jobs: int, name: str) -> float:
 def _launch_ms(home: Path) -> list[float]:
     """The times from a command that was read to a started process, measured inside a process of its own."""
     script = Path(__file__).with_name("launches.py")
-    command = [sys.executable, "-P", script, home / "inside", str(SINGLE_STARTS)]
+    command = [sys.executable, "-P", str(script), str(home / "inside"), str(SINGLE_STARTS)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [float(line) for line in said.splitlines()]
 

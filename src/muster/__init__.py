@@ -1,11 +1,11 @@
 """Muster: a scheduler and cluster manager for machine-learning training on shared accelerators.
 
-    model                the vocabulary: values that nobody changes
+    model                the vocabulary: immutable values
     core                 pure decisions: order, plan, explain, lifecycle
-    checker              the rules for plans stated a second time, for tests
-    formats              job files, scenarios, rules and traces, read and written
-    answers              what the API sends and the client gets
-    engine               the only writer: events into the log, the log into state
+    checker              the rules for plans, written a second time for tests
+    formats              reads and writes job files, scenarios, rules and traces
+    answers              what the API sends and the client receives
+    engine               the only writer: appends events to the log and folds the log into state
     views                what readers see of that state
     estimates            when waiting jobs may start
     policies             policies by name
@@ -22,12 +22,12 @@
 
 Small and shared:
 
-    home                 what lies where under Muster's home
+    home                 the paths of files under Muster's home
     private_files locks  files that only their owner reads, and locks
-    processes loopback   which process is which, and addresses of this machine
-    token_store          the port behind which tokens are kept
-    annotations          what a class says of its fields
-    failpoints           where a test can end the process
+    processes loopback   identify and end processes, and addresses that only this machine can reach
+    token_store          the port to the store of tokens
+    annotations          types, marks and texts of the fields of a class
+    failpoints           places where a test can kill the process
 """
 
 from importlib import import_module
@@ -40,7 +40,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """`from muster import Client` without making everybody who imports Muster load an HTTP library."""
+    """Load `Client` on first use, so that importing Muster does not load an HTTP library."""
     if name == "Client":
         return import_module("muster.client").Client
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

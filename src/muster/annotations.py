@@ -1,4 +1,4 @@
-"""What a class says of its fields: their types, the marks in their annotations, and the text below each."""
+"""The fields of a class: their types, the marks in their annotations, and the text below each."""
 
 import ast
 import inspect
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 
 def marks(hint: Any) -> tuple[Any, ...]:
-    """What stands in an annotation beside the type."""
+    """The marks in an annotation: everything in it besides the type."""
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 
@@ -25,14 +25,15 @@ def may_be_none(hint: Any) -> bool:
 
 
 def without_none(hint: Any) -> Any:
-    """What a value is if it is not None."""
+    """The type of a value that is not None."""
     return next(each for each in get_args(hint) if each is not NoneType) if may_be_none(hint) else hint
 
 
 def field_docs(kind: type) -> dict[str, str]:
-    """The texts below the fields of a class and of those that it extends, each on one line.
+    """The texts below the fields of a class and of its base classes, each on one line.
 
-    They are read from the source: what people read there is what others are told. Without a source there are none.
+    They are read from the source, so that users are told the same text that is in the code. A class without source has
+    no texts.
     """
     return {name: text for base in reversed(kind.__mro__) for name, text in _own(base)}
 

@@ -1,8 +1,8 @@
-"""Places at which a test can end the process.
+"""Places at which a test can kill the process.
 
 `failpoint("append.before-commit")` does nothing unless the environment names it: with
 `MUSTER_FAILPOINTS=append.before-commit=kill@3` the process is killed there the third time.
-The environment is read once, when this is imported.
+The environment is read once, when this module is imported.
 """
 
 import os
@@ -15,7 +15,7 @@ _WRITTEN = re.compile(r"(?P<name>[\w.-]+)=kill@(?P<times>[1-9]\d*)")
 
 
 def failpoint(name: str) -> None:
-    """End the process at once, as a lost machine would, if this is the time that the environment names."""
+    """Kill the process at once, as a lost machine would, if the environment names this place and this pass."""
     if name in _left:
         _left[name] -= 1
         if not _left[name]:
@@ -23,7 +23,7 @@ def failpoint(name: str) -> None:
 
 
 def _parsed(text: str) -> dict[str, int]:
-    """How many times each named place is passed until the process ends there."""
+    """How many times each named place is passed until the process is killed there."""
     found: dict[str, int] = {}
     for part in text.split(",") if text else ():
         written = _WRITTEN.fullmatch(part)

@@ -1,4 +1,4 @@
-"""What lies where under Muster's home. Pure: names only; whoever reads or writes them is elsewhere."""
+"""The paths of files under Muster's home. Pure: only the names. Other modules read and write the files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """Events, tokens and audit, unless another database is named."""
+        """The database with events, tokens and audit, unless the operator names another one."""
         return self.root / "muster.db"
 
     @property
     def token(self) -> Path:
-        """The secret of the person whose machine this is."""
+        """The secret token of the person whose machine this is."""
         return self.root / "token"
 
     @property
     def login(self) -> Path:
-        """The server elsewhere that commands go to, with its token."""
+        """The remote server that commands go to, with its token."""
         return self.root / "login.json"
 
     @property
     def server(self) -> Path:
-        """Where the running server is, and which process it is."""
+        """The address and the process of the running server."""
         return self.root / "server.json"
 
     @property
@@ -41,7 +41,7 @@ class Home:
 
     @property
     def server_output(self) -> Path:
-        """What a server in the background prints, since it was started last."""
+        """What a server in the background has printed since its last start."""
         return self.root / "server.out"
 
     @property
@@ -51,11 +51,11 @@ class Home:
 
     @property
     def layout(self) -> Path:
-        """How this machine was divided when that was last said."""
+        """How this machine was last divided into nodes."""
         return self.root / "layout"
 
     def node(self, name: str) -> Path:
-        """What the supervisor of one node keeps."""
+        """The folder that the supervisor of one node keeps."""
         return self.nodes / name
 
     @property
@@ -65,10 +65,10 @@ class Home:
 
     @property
     def secrets(self) -> Path:
-        """What workers are given and nobody else."""
+        """Secrets, which only workers are given."""
         return self.root / "secrets"
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:
-    """Where Muster keeps what belongs to this user on this machine."""
+    """The folder where Muster keeps this user's files on this machine."""
     return Path(environment.get(VARIABLE) or DEFAULT).expanduser()

@@ -1,4 +1,4 @@
-"""Locks that the kernel lets go of when whoever has them ends, however it ends."""
+"""Locks that the kernel releases when the process that holds them ends, however it ends."""
 
 import fcntl
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 from muster.model.errors import InvalidInput, Refused
 
 MOMENT_S = 1.0
-"""How long a lock may be held by somebody who only looked at it, or was killed just now."""
+"""How long a process may hold a lock that it only checked, or after it was killed."""
 
 RETRY_S = 0.01
 
 
 def has_locked(descriptor: int, patience_s: float = 0.0, *, shared: bool = False) -> bool:
-    """Lock what is open here until it is closed; False when somebody else has it, also after waiting."""
+    """Lock an open file until it is closed. False when another process still holds the lock after `patience_s`."""
     give_up_s = time.monotonic() + patience_s
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
@@ -32,7 +32,7 @@ def has_locked(descriptor: int, patience_s: float = 0.0, *, shared: bool = False
 
 @contextmanager
 def alone_in(folder: Path, otherwise: str) -> Iterator[None]:
-    """Be the only process that has this folder, as long as this lasts. The folder is the lock: it needs no room."""
+    """Hold this folder for this process alone. The folder itself is the lock, so it needs no disk space."""
     lock = _opened(folder)
     try:
         if not has_locked(lock, MOMENT_S):
@@ -43,7 +43,7 @@ def alone_in(folder: Path, otherwise: str) -> Iterator[None]:
 
 
 def is_taken(folder: Path) -> bool:
-    """True when some process has this folder for itself."""
+    """True when a process holds this folder for itself."""
     lock = _opened(folder)
     try:
         return not has_locked(lock)

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """True when only this machine can reach it."""
+    """True when only this machine can reach this host."""
     if host == "localhost":
         return True
     try:
@@ -15,7 +15,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """True for an address, which stands for itself: no name service says what it means."""
+    """True for a numeric address, which no name service has to resolve."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -24,5 +24,5 @@ def is_address(host: str) -> bool:
 
 
 def is_loopback_url(url: str) -> bool:
-    """The same of whoever listens at an address of the web."""
+    """True when only this machine can reach the host of this URL."""
     return is_loopback(urlsplit(url).hostname or "")

@@ -7,7 +7,7 @@ python -m muster.main down --home DIR        ends the supervisors of a home with
 import gc
 
 if __name__ == "__main__":
-    # What is imported and read at the start stays: looking for garbage among it would take a tenth of the start.
+    # What is imported and read at the start stays alive. Looking for garbage in it would take a tenth of the start.
     gc.disable()
 
 import argparse
@@ -52,26 +52,26 @@ from muster.store.sql.store import SqlStore, open_store
 
 DEFAULT_PORT = 8470
 WHOLE = "whole"
-"""What `--nodes` says for one node with everything this machine has."""
+"""The value of `--nodes` for one node with everything this machine has."""
 
 _log = logging.getLogger("muster.main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `serve` was asked for: the command line first, then the environment, the file, and what is usual."""
+    """The options of `serve`: from the command line first, then the environment, the file, and the defaults."""
 
     home: Path
     listening: Listening
     database: str
     nodes: str
-    """How the machine is used: as was said now, or else as it was used last, so that no job loses its node."""
+    """How the machine is divided into nodes: as given now, or else as last time, so that no job loses its node."""
     settings: ServerSettings
     wanted: Wanted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one of the commands; errors that are meant are one line and an exit code."""
+    """Run one of the commands. A `MusterError` becomes one line on stderr and an exit code."""
     parsed = _parser().parse_args(arguments)
     try:
         if parsed.command == "down":
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
 def _options(given: argparse.Namespace) -> Options:
     if given.database:
         refuse_password(given.database)
-    # Taken out, so that no process that is started from here has it.
+    # Removed, so that no process that is started from here inherits it.
     named = os.environ.pop(DATABASE_VARIABLE, "")
     settings = ServerSettings() if given.config is None else read_server_file(given.config)
     home = _home(given.home)
@@ -128,7 +128,7 @@ def _options(given: argparse.Namespace) -> Options:
 
 
 def _home(named: str) -> Path:
-    """Muster's folder, closed to others."""
+    """Muster's folder, closed to other users."""
     home = Path(named).expanduser().resolve()
     claim_folder(home)
     return home
@@ -141,7 +141,7 @@ def _serve(options: Options) -> int:
     if warning := root_warning():
         _log.warning(warning)
         sys.stderr.write(f"muster: {warning}\n")
-    # Taken first: whoever finds the port or the database in use must not have touched anything.
+    # Bound first: a start that finds the port or the database in use must change nothing but the log.
     listener = bound(options.listening)
     with (
         closing(listener),
@@ -158,7 +158,7 @@ def _serve(options: Options) -> int:
 
         def say(url: str) -> None:
             while_up.enter_context(announced(Home(options.home).server, _whereabouts(url)))
-            with suppress(OSError):  # what it prints may go to a full disk
+            with suppress(OSError):  # the output may go to a full disk
                 _greet(options, url, nodes)
 
         with suppress(_ToldToStop):
@@ -169,11 +169,11 @@ def _serve(options: Options) -> int:
 
 
 class _ToldToStop(BaseException):
-    """Somebody sent a signal: leave what is being done, and close everything on the way out."""
+    """A signal told this process to stop: interrupt the current work, and close everything on the way out."""
 
 
 def _leave_on_signals() -> None:
-    """The server answers what it is answering, and then raises the signal again for whoever waits for it: us."""
+    """Raise `_ToldToStop` on a signal. The HTTP server first answers open requests, then raises the signal again."""
 
     def leave(number: int, _frame: object) -> None:
         raise _ToldToStop(number)
@@ -183,7 +183,7 @@ def _leave_on_signals() -> None:
 
 
 def _end_this_process() -> None:
-    """Another process leads; asked for on the writer's thread, and heard by the one that serves."""
+    """Another process leads. The writer's thread sends this signal, and the thread that serves handles it."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -192,9 +192,9 @@ def _last_layout(path: Path) -> str:
 
 
 def _note_layout(path: Path, wanted: str) -> None:
-    """Keep how the machine is used, if it is used otherwise than before: a full disk is no reason not to start.
+    """Save how the machine is divided, if that has changed. A full disk does not prevent the start.
 
-    Only by who is in charge: a start that is refused must not change what the next one does.
+    Called only by a process that is in charge: a start that is refused must not change what the next start does.
     """
     if not path.exists() or _last_layout(path) != wanted:
         try:
@@ -210,7 +210,7 @@ def _divided(wanted: str) -> tuple[Node, ...]:
 
 @contextmanager
 def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
-    """The control plane over its store and its workers; when it ends the workers go on."""
+    """The control plane with its store and its backend. When it ends, the workers go on."""
     charge = take_charge(
         options.wanted, GoverningDatabase(name=store.name, is_empty=not store.log.version, record=store.cluster)
     )
@@ -265,7 +265,7 @@ def _fence(charge: Charge, store: SqlStore) -> Fence | None:
 
 
 def _whereabouts(url: str) -> str:
-    """Where the server is and which process it is, for whoever looks for it."""
+    """The address and the process of the server, for programs that look for it."""
     own = entry(os.getpid())
     return json.dumps({"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks})
 
@@ -287,7 +287,7 @@ def _warn(text: str) -> None:
 
 
 def _down(home: Path) -> int:
-    """End every supervisor of a home with everything that it runs; no control plane may start others meanwhile."""
+    """End every supervisor of a home with everything it runs. No control plane may start others meanwhile."""
     with alone_in(home, "a control plane runs here and would start jobs again; end it first"):
         end_supervisors(all_node_folders(home))
     return 0

@@ -1,10 +1,10 @@
-"""Policies by name: the ones that Muster brings, and those that others add.
+"""Policies by name: the built-in ones, and plug-ins from other packages.
 
-A policy is data, the `Policy` that an operator would write into a file, so that all of them share one engine, one way
-to place gangs and one way to count. Somebody who wants other decisions altogether brings a planner.
+A policy is data: the `Policy` that an operator would write into a file. So all policies share one engine, one way to
+place gangs and one way to count. A policy that needs other decisions altogether brings its own planner.
 
-A package adds its own under the entry point group `muster.policies`: the name is what a user types, the object a
-`NamedPolicy`. What its planner raises, or returns instead of a plan, is an error that names the policy.
+A package adds its own policies under the entry point group `muster.policies`. The name is what a user types, and the
+object is a `NamedPolicy`. When its planner raises, or returns something else than a plan, the error names the policy.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ PLUG_INS = "muster.policies"
 """The entry point group."""
 
 NEVER_STARVING_MS = 100 * MAX_DURATION_MS
-"""Longer than any replay: nobody is promised a start for having waited."""
+"""Longer than any replay, so that no job is promised a start because it has waited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +38,12 @@ class NamedPolicy:
     """One line for the list of policies."""
     rules: Policy
     knows_durations: bool = False
-    """True for oracles: in a replay every job says how long it will run, exactly."""
+    """True for oracles: in a replay every job says exactly how long it will run."""
     planner: Planner | None = None
-    """Decides instead of the planning core; None for everything that rules can say."""
+    """Decides instead of the planning core; None for a policy that rules can express."""
 
     def packed(self, packing: Packing) -> "NamedPolicy":
-        """The same with jobs placed in this way."""
+        """The same policy with this packing."""
         return replace(self, rules=evolve(self.rules, packing=packing))
 
 
@@ -60,7 +60,7 @@ _IN_ORDER = Policy(
 
 
 def _whatever_fits(order: Order, *, holds: int = 0) -> Policy:
-    """In the given order without regard to teams; who does not fit is passed over, nobody has to leave."""
+    """In the given order without regard to teams. A job that does not fit is passed over, and no job is preempted."""
     return Policy(
         order=order,
         fair_share=False,
@@ -73,7 +73,7 @@ def _whatever_fits(order: Order, *, holds: int = 0) -> Policy:
 
 
 def _at_any_time(order: Order) -> Policy:
-    """The same for a planner that decides by itself who has to leave: nobody is protected for having just started."""
+    """The same for a planner that chooses victims itself: no job is protected because it has just started."""
     return evolve(_whatever_fits(order), min_runtime_ms=0)
 
 
@@ -101,7 +101,7 @@ _BUILT_IN = (
         rules=Policy(turns=False),
     ),
     NamedPolicy(name="muster", summary="the default of the live system", rules=Policy()),
-    # Preemption inside a tier by rank, which rules cannot say; placement and accounting are those of all others.
+    # Preemption inside a tier by rank, which rules cannot express. Placement and accounting are the same as elsewhere.
     NamedPolicy(
         name="srsf-oracle",
         summary="least GPU time left first, knowing all durations; others of its tier leave for it",
@@ -130,13 +130,13 @@ def find_policy(name: str) -> NamedPolicy:
 
 
 def policy_names() -> tuple[str, ...]:
-    """What can be asked for: the built-in ones, then the plug-ins by name, whether or not they work."""
+    """The names a user can choose: the built-in policies, then the plug-ins by name, whether or not they work."""
     built_in = (policy.name for policy in _BUILT_IN)
     return tuple(dict.fromkeys((*built_in, *(plug_in.name for plug_in in _plug_ins()))))
 
 
 def hidden_plug_ins(name: str) -> tuple[str, ...]:
-    """Where the plug-ins come from that have this name and are not what `find_policy` gives."""
+    """The origins of plug-ins that have this name but are not the policy that `find_policy` returns."""
     same = [plug_in.value for plug_in in _plug_ins() if plug_in.name == name]
     is_built_in = any(policy.name == name for policy in _BUILT_IN)
     return tuple(same if is_built_in else same[1:])
@@ -149,7 +149,7 @@ def _plug_ins() -> tuple[EntryPoint, ...]:
 def _loaded(plug_in: EntryPoint) -> NamedPolicy:
     try:
         policy: object = plug_in.load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001  Somebody else's code may raise anything.
+    except (Exception, SystemExit) as error:  # noqa: BLE001  A plug-in may raise anything.
         problem = f"{type(error).__name__}: {error}"
     else:
         if not isinstance(policy, NamedPolicy):
@@ -162,7 +162,7 @@ def _loaded(plug_in: EntryPoint) -> NamedPolicy:
 
 
 def _fault(policy: NamedPolicy) -> str:
-    """The field that somebody who has no type checker has got wrong; empty if none is."""
+    """Which field has a wrong type, for an author without a type checker; empty if all are right."""
     fields = (("summary", str), ("rules", Policy), ("knows_durations", bool))
     for field, kind in fields:
         value = getattr(policy, field)
@@ -173,12 +173,12 @@ def _fault(policy: NamedPolicy) -> str:
 
 
 def _guarded(name: str, planner: Planner) -> Planner:
-    """The same planner; whatever goes wrong in it is told as a fault of this policy, with the place in its code."""
+    """The same planner. Any failure in it is raised as a fault of this policy, with the place in its code."""
 
     def plan(snapshot: Snapshot, now_ms: int) -> Plan:
         try:
             made: object = planner(snapshot, now_ms)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  Somebody else's code may raise anything.
+        except (Exception, SystemExit) as error:  # noqa: BLE001  A plug-in may raise anything.
             where = extract_tb(error.__traceback__)[-1]
             problem = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         else:

@@ -1,4 +1,4 @@
-"""Files and folders that nobody else may read, whatever was there before and whatever the umask is."""
+"""Files and folders that only their owner may read, whatever was there before and whatever the umask is."""
 
 import os
 from contextlib import suppress
@@ -11,7 +11,7 @@ _FOLDER_MODE = 0o700
 
 
 def write_private(path: Path, text: str) -> None:
-    """Put a file in the place of another, whole or not at all. A link that lies there is replaced and not followed."""
+    """Write or replace a file atomically. A symbolic link at this path is replaced and not followed."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
@@ -28,7 +28,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def open_private(path: str | Path, flags: int) -> int:
-    """Open a file for writing, made if it is not there; from then on only its owner may read it."""
+    """Open a file for writing, and create it if needed. From then on only its owner may read it."""
     descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
     try:
         os.fchmod(descriptor, _FILE_MODE)
@@ -39,7 +39,7 @@ def open_private(path: str | Path, flags: int) -> int:
 
 
 def claim_folder(path: Path) -> None:
-    """Make a folder, or take one that is there, and close it to others. Somebody else's is refused."""
+    """Make a folder, or take an existing one, and close it to other users. Another user's folder is refused."""
     try:
         path.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         found = path.stat()

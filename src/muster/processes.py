@@ -1,4 +1,4 @@
-"""Which process is which: a pid together with the time of its start, and how it is ended. Reads `/proc`; Linux."""
+"""Identifies processes by pid and start time, and ends them. Reads `/proc`; Linux only."""
 
 import os
 import select
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 KILL_WAIT_S = 5.0
-"""How long a killed process may take to be gone: one that waits for a disk may take for ever."""
+"""How long to wait until a killed process is gone. A process that waits for a disk may take for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,22 +23,22 @@ class ProcessEntry:
     session: int
     state: str
     start_ticks: int
-    """When it was started, counted from boot. With the pid it names a process for good: pids are used again."""
+    """When it was started, in clock ticks since boot. Needed to identify a process, because pids are reused."""
 
     @property
     def is_alive(self) -> bool:
-        """False for one that has ended and only waits to be looked at."""
+        """False for a process that has ended and only waits to be reaped."""
         return self.state not in "ZX"
 
 
 def entry(pid: int) -> ProcessEntry | None:
-    """What the kernel says of a process, or None when there is none."""
+    """What the kernel says about a process, or None when there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name stands in brackets and may contain anything, also brackets.
+    # The name is in parentheses and may contain anything, also parentheses.
     values = text[text.rindex(b")") + 2 :].split()
     return ProcessEntry(
         pid=pid,
@@ -51,13 +51,13 @@ def entry(pid: int) -> ProcessEntry | None:
 
 
 def is_same(pid: int, start_ticks: int) -> bool:
-    """True while the process that was started then lives under this pid, and not another one."""
+    """True while this pid belongs to the living process that was started then, and not to a later one."""
     found = entry(pid)
     return found is not None and found.is_alive and found.start_ticks == start_ticks
 
 
 class Ending(StrEnum):
-    """How a process has taken it that it was to end."""
+    """How a process reacted when it was told to end."""
 
     LEFT = "left"
     KILLED = "killed"
@@ -65,12 +65,12 @@ class Ending(StrEnum):
 
 
 def end_process(pid: int, start_ticks: int, *, patience_s: float, then_kill: bool) -> Ending:
-    """Tell exactly this process to end, and wait until it is gone; one that stays may be killed in the end."""
+    """Tell exactly this process to end, and wait until it is gone. With `then_kill`, kill it after `patience_s`."""
     return end_processes([(pid, start_ticks)], patience_s=patience_s, then_kill=then_kill)[pid]
 
 
 def end_processes(processes: Iterable[tuple[int, int]], *, patience_s: float, then_kill: bool) -> Mapping[int, Ending]:
-    """The same for several at once, each a pid with its start: what became of each, by pid."""
+    """The same for several processes at once, each a pid with its start ticks. Returns the outcomes by pid."""
     outcome: dict[int, Ending] = {}
     with ExitStack() as opened:
         handles: dict[int, int] = {}
@@ -88,19 +88,19 @@ def end_processes(processes: Iterable[tuple[int, int]], *, patience_s: float, th
 
 
 def _handle(pid: int, start_ticks: int) -> int | None:
-    """What names a living process for good; None when it is gone, also when another one has its pid."""
+    """A pidfd of this living process; None when it is gone, also when another process has its pid now."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return None
-    if is_same(pid, start_ticks):  # asked last: from now on the handle is of that process, whatever becomes of it
+    if is_same(pid, start_ticks):  # checked last: from now on the handle means that process, even if its pid is reused
         return handle
     os.close(handle)
     return None
 
 
 def _signalled(handles: Iterable[int], number: signal.Signals, wait_s: float) -> tuple[int, ...]:
-    """Signal processes, and wait until they are gone; the handles of those that are not."""
+    """Signal processes, and wait until they are gone. Returns the handles of processes that are still there."""
     left, waiting = set(handles), select.poll()
     for handle in left:
         with suppress(ProcessLookupError):
@@ -115,7 +115,7 @@ def _signalled(handles: Iterable[int], number: signal.Signals, wait_s: float) ->
 
 
 def root_warning() -> str:
-    """What to say to somebody who starts a server as root; empty to everybody else."""
+    """The warning for a user who starts a server as root; empty for other users."""
     if os.geteuid() != 0:
         return ""
     return "running as root: every job runs as root too, and can do anything on this machine; use an account of its own"

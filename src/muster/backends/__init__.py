@@ -1,6 +1,6 @@
-"""What starts the processes: one port and its adapters.
+"""The backends, which start processes: one port and its adapters.
 
 base   the port
-fake   gangs that only pretend, on a virtual clock
-local  this machine
+fake   simulated gangs on a virtual clock
+local  real processes on this machine
 """

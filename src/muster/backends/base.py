@@ -1,20 +1,22 @@
-"""The port to whatever starts processes on nodes.
+"""The port to a backend, which starts processes on nodes.
 
-The contract that every adapter keeps, and that lets either side forget or repeat itself:
+The contract that every adapter fulfils. It lets either side forget or repeat itself:
 
 - **Fenced.** A command whose generation is older than the newest one seen for its job is refused without effect.
-- **Idempotent.** A command that was carried out already changes nothing; what is known of the workers it names is
-  reported again, so that a report that got lost is made up for by sending the command again.
+- **Idempotent.** A command that was carried out already changes nothing. What is known of the workers it names is
+  reported again, so that sending the command again makes up for a lost report.
 - **Honest about the unknown.** A stop or a kill for a worker that was never started is answered with `StartFailed`.
 - **One attempt at a time.** Starting a newer attempt ends whatever is left of an older one, without a report. A command
-  for an older attempt starts and ends nothing: it is answered with `StartFailed` for what is gone of that attempt.
-- **One worker on a GPU.** A start on GPUs that are in use on the node is answered with `StartFailed`, whoever asks.
-- **Silent about what it cannot see.** A node that nobody can talk to is reported as unreachable. Its workers are not
+  for an older attempt starts and ends nothing. It is answered with `StartFailed` for the workers of that attempt that
+  are gone.
+- **No GPU given out twice.** A start on a GPU that has too little left on the node is answered with `StartFailed`,
+  whichever control plane asks.
+- **Silent about what it cannot see.** A node that cannot be contacted is reported as unreachable. Its workers are not
   reported before they are known to be gone: one by one when the node is back, or all at once as a lost node.
 - **Lost means gone.** A node is reported as lost when every process on it has ended: the machine is off, or the node
   was swept or fenced.
-- **Told twice.** What ran on a lost node is to be killed, and again once the node is back: whatever was
-  on its way there comes too late then.
+- **Told twice.** What ran on a lost node is to be killed by a command, and again once the node is back. Then an older
+  command that was on its way there comes too late.
 """
 
 from dataclasses import dataclass
@@ -39,7 +41,7 @@ class OutputPart:
 
 
 class Terminal(Protocol):
-    """One who is attached to the terminal of a worker. May wait: one thread reads, another writes."""
+    """A user's connection to the terminal of a worker. Calls may wait: one thread reads, another writes."""
 
     def read(self) -> bytes:
         """Wait for more output; empty when there will be none, also once it was closed."""
@@ -62,7 +64,7 @@ class Backend(Protocol):
     """Starts, stops and watches workers."""
 
     def send(self, command: Command) -> None:
-        """Take a command to carry out. Returns before it is done; what became of it is reported."""
+        """Take a command to carry out. Returns before it is done; the outcome is reported."""
         ...
 
     def poll(self) -> tuple[ObservedEvent, ...]:
@@ -71,11 +73,11 @@ class Backend(Protocol):
 
 
 class LiveBackend(Backend, Protocol):
-    """What a control plane needs: reports are kept until they are written down, and people see what workers print."""
+    """What a control plane needs: reports are kept until they are recorded, and users see what workers print."""
 
     @property
     def has_caught_up(self) -> bool:
-        """True once everything has been polled or can be that happened while nobody listened."""
+        """True once everything that happened while no control plane listened was polled or can be."""
         ...
 
     def acknowledge(self) -> None:
@@ -83,16 +85,16 @@ class LiveBackend(Backend, Protocol):
         ...
 
     def decided(self) -> None:
-        """Whatever is due was acted upon; while this is not said, nodes keep limits by themselves."""
+        """The control plane acted on whatever is due. Without this call, nodes enforce limits by themselves."""
         ...
 
     def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
         """At most `limit` bytes of what a worker printed, from an offset on; a negative one counts from the end.
 
-        Called on threads, as it may wait for a disk. Raises `NotFound` when the worker has printed nothing.
+        Called on separate threads, because it may wait for a disk. Raises `NotFound` when the worker printed nothing.
         """
         ...
 
     def attach(self, job: JobId) -> Terminal:
-        """Sit down at the terminal of a job's first worker; raises `NotFound` when it has none."""
+        """Attach to the terminal of a job's first worker. Raises `NotFound` when it has no terminal."""
         ...

@@ -1,7 +1,7 @@
 """The node supervisor: starts, watches and ends the workers of jobs on one node.
 
     __main__          the command line; detaches, takes the node's lock
-    supervisor        commands in, reports out; the only one that knows all the parts
+    supervisor        commands in, reports out; the only module that knows all the parts
     loop              one thread: sockets, pipes, timers, children that ended
     service messages  the unix socket, and commands and reports as JSON
     worker_pool       all workers of the node
@@ -9,11 +9,12 @@
     launch            what a worker needs before it can be started
     processes         everything a worker started: how it is limited, recognised and ended
     output            what a worker printed
-    records           what is known of jobs on this node, kept on disk
+    records           what is known about jobs on this node, kept on disk
     held_starts       workers that wait until an older attempt of their job is gone
     deadlines         when a supervisor acts by itself
-    notices           what a program says of its checkpoints
+    notices           what a program reports about its checkpoints
 
-Knows `model` and the standard library; starts in a tenth of a second and stays small, as there is one per node. What
-records are made of (msgspec) is a sixth of that time and a quarter of its memory.
+Imports `model`, the small shared modules of Muster, and the standard library. It starts in a tenth of a second and
+stays small, because there is one per node. The library of records (msgspec) takes a sixth of that time and a quarter
+of its memory.
 """

@@ -1,4 +1,4 @@
-"""`python -m muster.worker`: starts the supervisor of a node, detached, and returns when it can be talked to.
+"""`python -m muster.worker`: starts the supervisor of a node, detached, and returns when it accepts connections.
 
 Exit codes: 0 it serves; 1 it could not be started, its log says why; 3 the node has a living supervisor already.
 """
@@ -29,7 +29,7 @@ TAKEN = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Start a supervisor. In the process that stays, this returns when it has ended."""
+    """Start a supervisor. In the detached process this returns when the supervisor has ended."""
     options = _options(arguments)
     home = Path(options.home).resolve()
     folder = Home(home).node(options.node)
@@ -39,11 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not has_locked(lock):
         _say(f"node {options.node} has a supervisor already")
         return TAKEN
-    # Before there is another process that was started with the same words.
+    # Before the fork: afterwards another process has the same command line.
     for left in end_strays(home, options.node, known_tokens(folder / JOURNAL), but=os.getpid()):
         _say(f"node {options.node} runs {left}")
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
-    # The signal ends it, wherever it hangs: the node's lock is free then, and others can try.
+    # If the start hangs, the signal ends this process. Then the node's lock is free, and another start can try.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, options.start_s)
     context = NodeContext(
@@ -73,7 +73,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _detach(log: Path) -> int:
-    """Go on in a session of its own. The process that was started waits until the other says that it is ready."""
+    """Go on in a new session. The original process waits until the detached one says that it is ready."""
     reading, ready = os.pipe2(os.O_CLOEXEC)
     if os.fork() > 0:
         os.close(ready)
@@ -109,7 +109,7 @@ def _serve(context: NodeContext, folder: Path, ready: int) -> None:
     orphans.settle()
     if orphans.is_settled and not journal.is_stale:
         remove_all(context.workers)
-    remove(folder / "workers")  # where an older Muster had them
+    remove(folder / "workers")  # where an older Muster kept the folders of workers
     identity = _identity()
     supervisor = Supervisor(context, journal, identity, orphans)
     _introduce(identity, folder)
@@ -129,7 +129,7 @@ def _say(text: str) -> None:
 
 
 def _noted(_number: int, _frame: object) -> None:
-    """The loop is woken by the number that was written to its pipe; there is nothing to do here."""
+    """Nothing to do: the signal number, which is written to the loop's pipe, wakes the loop."""
 
 
 def _identity() -> NodeIdentity:
@@ -139,13 +139,13 @@ def _identity() -> NodeIdentity:
 
 
 def _introduce(identity: NodeIdentity, folder: Path) -> None:
-    """Say who to talk to, whole or not at all."""
+    """Write atomically which process serves this node, and its token."""
     text = {"pid": identity.pid, "start_ticks": identity.start_ticks, "boot": boot_id(), "token": identity.token}
     write_private(folder / "supervisor.json", json.dumps(text))
 
 
 def _cgroup_root_name(home: Path, node: str) -> str:
-    """The control group of a node: equal for a successor, different for the same node of another home."""
+    """The control group of a node: the same for a successor, different for the same node of another home."""
     return f"muster-{home.stat().st_ino:x}-{node}"
 
 

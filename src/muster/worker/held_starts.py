@@ -19,10 +19,10 @@ class HeldStart:
     worker: Worker
     meeting: Meeting
     since_ms: float
-    """By a clock that nobody sets."""
+    """By a monotonic clock."""
 
     def begun(self, now_ms: float) -> StartWorkers:
-        """The start as it is now: what it waited is gone from its maximum duration."""
+        """The start as it is now: the time it waited is subtracted from its maximum duration."""
         limit_ms = self.start.max_duration_ms
         if limit_ms is None:
             return self.start
@@ -30,13 +30,13 @@ class HeldStart:
 
 
 class HeldStarts:
-    """Those of one node."""
+    """The waiting starts of one node."""
 
     def __init__(self) -> None:
         self._held: dict[JobId, dict[int, HeldStart]] = {}
 
     def hold(self, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
-        """Keep a start; said again, it is counted from now."""
+        """Keep a start. If it is sent again, its waiting time counts from now."""
         held = HeldStart(start=start, worker=worker, meeting=meeting, since_ms=time.monotonic() * 1000)
         self._held.setdefault(start.job, {})[worker.rank] = held
 
@@ -45,18 +45,18 @@ class HeldStarts:
         return rank in self._held.get(job, {})
 
     def drop(self, job: JobId, rank: int | None = None) -> None:
-        """Do not start this worker; without a rank, none of the job."""
+        """Do not start this worker; without a rank, no worker of the job."""
         if rank is None:
             self._held.pop(job, None)
         else:
             self._held.get(job, {}).pop(rank, None)
 
     def drop_all(self) -> None:
-        """Start nothing that waits."""
+        """Drop every waiting start."""
         self._held.clear()
 
     def take(self, job: JobId) -> Iterator[tuple[StartWorkers, Worker, Meeting]]:
-        """What waited, to be started now."""
+        """Remove and return the waiting starts of a job, to be started now."""
         now_ms = time.monotonic() * 1000
         for held in self._held.pop(job, {}).values():
             yield held.begun(now_ms), held.worker, held.meeting

@@ -1,4 +1,4 @@
-"""One thread that waits for everything at once: files to read or write, moments, children that ended."""
+"""One thread that waits for everything at once: files to read or write, timers, children that ended."""
 
 import heapq
 import os
@@ -8,29 +8,29 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-FaultAction = Callable[[], None]
+Callback = Callable[[], None]
 
 
 @dataclass(order=True, slots=True)
 class Timer:
-    """Something that happens at a moment, unless it is cancelled."""
+    """A callback at a given time, unless it is cancelled."""
 
     at_s: float
     number: int
-    happen: FaultAction = field(compare=False)
+    happen: Callback = field(compare=False)
     is_cancelled: bool = field(default=False, compare=False)
     is_over: bool = field(default=False, compare=False)
     """True once it has happened."""
 
     def cancel(self) -> None:
-        """Let it not happen."""
+        """Keep it from happening."""
         self.is_cancelled = True
 
 
 class Loop:
-    """Runs what is due until it is stopped. After every round of deeds `settle` is called once."""
+    """Runs the callbacks that are due until it is stopped. After every round it calls `settle` once."""
 
-    def __init__(self, *, settle: FaultAction) -> None:
+    def __init__(self, *, settle: Callback) -> None:
         self._selector = selectors.EpollSelector()
         self._settle = settle
         self._timers: list[Timer] = []
@@ -38,8 +38,8 @@ class Loop:
         self._tidy_at = 100
         self._is_stopped = False
 
-    def watch(self, file: int, *, readable: FaultAction | None = None, writable: FaultAction | None = None) -> None:
-        """Call when the file can be read or written; with neither, stop watching it."""
+    def watch(self, file: int, *, readable: Callback | None = None, writable: Callback | None = None) -> None:
+        """Call back when the file can be read or written. With neither callback, stop watching it."""
         events = (selectors.EVENT_READ if readable else 0) | (selectors.EVENT_WRITE if writable else 0)
         is_known = file in self._selector.get_map()
         if not events:
@@ -50,8 +50,8 @@ class Loop:
         else:
             self._selector.register(file, events, (readable, writable))
 
-    def after(self, delay_ms: float, happen: FaultAction) -> Timer:
-        """Let something happen later."""
+    def after(self, delay_ms: float, happen: Callback) -> Timer:
+        """Call back once, after a delay."""
         self._made += 1
         self._forget_cancelled()
         timer = Timer(time.monotonic() + delay_ms / 1000, self._made, happen)
@@ -59,7 +59,7 @@ class Loop:
         return timer
 
     def on_signal(self, happen: Callable[[int], None]) -> None:
-        """Call for every signal that this process has a handler for, outside of the handler."""
+        """Call back for every signal that this process has a handler for, outside of the handler."""
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
 
@@ -74,15 +74,15 @@ class Loop:
         self._is_stopped = True
 
     def close(self) -> None:
-        """Watch nothing any more; for when it will not be run again."""
+        """Stop watching everything. The loop cannot run again."""
         self._selector.close()
 
     def run(self) -> None:
-        """Do what is due, for as long as nobody stops it."""
+        """Run what is due until `stop` is called."""
         while not self._is_stopped:
             for key, events in self._selector.select(self._timeout_s()):
                 readable, writable = key.data
-                # An earlier deed of this round may have ended the watch.
+                # An earlier callback of this round may have ended the watch.
                 if events & selectors.EVENT_READ and readable and self._is_watched(key):
                     readable()
                 if events & selectors.EVENT_WRITE and writable and self._is_watched(key):
@@ -100,7 +100,7 @@ class Loop:
         return max(self._timers[0].at_s - time.monotonic(), 0) if self._timers else None
 
     def _forget_cancelled(self) -> None:
-        """Limits of a week belong to jobs of a second: what was cancelled must not be kept until it would be due."""
+        """Drop cancelled timers. A job of a second may have a limit of a week: its timer must not be kept that long."""
         if len(self._timers) >= self._tidy_at:
             self._timers = [timer for timer in self._timers if not timer.is_cancelled]
             heapq.heapify(self._timers)

@@ -1,7 +1,7 @@
-"""Commands and reports as JSON: what a control plane and a supervisor say to each other, and what a journal keeps.
+"""Commands and reports as JSON, for messages between a control plane and a supervisor, and for the journal.
 
-A value is written as its fields by name, without those that have their default; a command or report also has its
-`type`. What is not known is passed over, so that either side may be the newer one.
+A value is written as its fields by name. Fields with their default value are left out. A command or a report also has
+its `type`. Unknown fields are ignored, so that either side may be the newer one.
 """
 
 import json
@@ -19,13 +19,14 @@ from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, Wo
 from muster.model.spec import JobSpec
 
 PROTOCOL = 3
-"""The version of what both sides say; shown by each when they meet."""
+"""The version of the protocol. Both sides show theirs when they connect."""
 
 PROTOCOL_OLDEST = 2
-"""Of a supervisor that a control plane can talk to: those of the last release, which go on while it is replaced."""
+"""The oldest version of a supervisor that a control plane can talk to: that of the last release, whose supervisors go
+on running while the control plane is replaced."""
 
 WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
-"""What a supervisor reports; what becomes of its node is seen by others."""
+"""What a supervisor reports. What happens to its node is observed by others."""
 
 _COMMANDS = {each.__name__: each for each in (StartWorkers, SignalStop, KillWorkers, AskCheckpoint)}
 _REPORTS = {each.__name__: each for each in (WorkersStarted, WorkersExited, StartFailed, CheckpointSaved)}
@@ -34,7 +35,7 @@ Decode = Callable[[Any], Any]
 
 
 class BadMessage(ValueError):
-    """What came is no message of this protocol."""
+    """The received data is not a message of this protocol."""
 
 
 def line(message: Mapping[str, object]) -> bytes:
@@ -64,12 +65,12 @@ def plain(value: Worker | JobSpec) -> dict[str, object]:
 
 
 def worker_from(body: Mapping[str, Any]) -> Worker:
-    """The worker that was written like this."""
+    """The worker that these plain JSON values describe."""
     return typing.cast("Worker", _decoded(Worker, body))
 
 
 def spec_from(body: Mapping[str, Any]) -> JobSpec:
-    """The job file that was written like this."""
+    """The job file that these plain JSON values describe."""
     return typing.cast("JobSpec", _decoded(JobSpec, body))
 
 
@@ -113,7 +114,7 @@ def _plain(value: Any) -> object:
 
 @cache
 def _decoder(kind: Any) -> Decode:
-    """How a value of this type is made of plain ones."""
+    """The function that makes a value of this type from plain JSON values."""
     if hasattr(kind, "__supertype__"):
         return _decoder(kind.__supertype__)
     origin, args = typing.get_origin(kind), typing.get_args(kind)

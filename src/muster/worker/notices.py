@@ -1,8 +1,8 @@
-"""What a program says of its checkpoints, a line each, into the file named by MUSTER_CHECKPOINT_NOTICE.
+"""What a program reports about its checkpoints, one line each, in the file named by MUSTER_CHECKPOINT_NOTICE.
 
-saved [cost_ms]            everything is saved; training stood still for so long
-listening SIGUSR1 pid      this process saves itself on the signal; without it nobody is signalled, because a
-                           program that does not expect the signal dies of it
+saved [cost_ms]            everything is saved; training stood still for this many milliseconds
+listening SIGUSR1 pid      this process saves a checkpoint on the signal; without this line no process is signalled,
+                           because a program that does not expect the signal dies of it
 """
 
 import os
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LINE_BYTES = 4096
-"""What a pipe takes in one piece; whoever writes more is no program that means this."""
+"""What a pipe takes in one piece. A program that writes notices never writes a longer line."""
 
 
 READS = 16
-"""How often the pipe is read before others have their turn."""
+"""How often the pipe is read before other callbacks get their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class NoticeReader:
     """Reads the lines as they come."""
 
     def __init__(self, path: Path) -> None:
-        # For writing too: then the pipe has no end while nobody else has it open.
+        # Opened for writing too: otherwise it reads as ended while no other process has it open.
         self.file = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._rest = b""
 
     def read(self) -> Iterator[Saved | SignalTarget]:
-        """What was said since the last call."""
+        """The notices since the last call."""
         for _ in range(READS):
             try:
                 data = os.read(self.file, LINE_BYTES)
@@ -53,7 +53,7 @@ class NoticeReader:
 
 
 def parse(line: bytes) -> Saved | SignalTarget | None:
-    """One line; None when it means nothing."""
+    """The notice in one line; None when the line is no notice."""
     match line.split():
         case [b"saved"]:
             return Saved()

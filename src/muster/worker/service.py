@@ -1,4 +1,4 @@
-"""The unix socket of a supervisor: JSON lines from whoever shows the token first."""
+"""The unix socket of a supervisor: JSON lines from clients that show the token first."""
 
 import contextlib
 import os
@@ -20,10 +20,10 @@ from muster.worker.messages import BadMessage, line, parsed
 READ_BYTES = 256 << 10
 
 SOCKET = "socket"
-"""Its name in the node's folder."""
+"""The name of the socket in the node's folder."""
 
 MESSAGES_AT_ONCE = 16
-"""A start takes milliseconds, and workers print meanwhile."""
+"""Messages handled before other callbacks get their turn: a start takes milliseconds, and workers print meanwhile."""
 
 STRANGERS = 16
 """Connections that have not shown the token yet."""
@@ -32,12 +32,12 @@ Message = dict[str, Any]
 
 
 def address(folder: int, name: str = SOCKET) -> str:
-    """A way to a socket in an open folder that is short enough for the kernel, however deep the folder lies."""
+    """A path to a socket in an open folder. It is short enough for the kernel, however deep the folder is."""
     return f"/proc/self/fd/{folder}/{name}"
 
 
 class Conversation:
-    """One side of a conversation. Never waits: what cannot be sent yet is kept, up to a bound."""
+    """One side of a connection. Never waits: what cannot be sent yet is kept, up to a limit."""
 
     def __init__(self, channel: socket.socket, loop: Loop, *, hear: Callable[["Conversation", Message], None]) -> None:
         self.is_open = True
@@ -55,7 +55,7 @@ class Conversation:
         self._watch()
 
     def listen(self, hear: Callable[["Conversation", Message], None]) -> None:
-        """Have what is said from now on heard by another."""
+        """Pass messages to another handler from now on."""
         self._hear = hear
 
     def say(self, message: Mapping[str, object]) -> None:
@@ -68,11 +68,11 @@ class Conversation:
 
     @property
     def has_room(self) -> bool:
-        """False while so much waits for the other side that what can wait should."""
+        """False while so much waits to be sent that less urgent messages should wait."""
         return self.is_open and len(self._going) < SUPERVISOR_ROOM_BYTES
 
     def hold(self, is_held: bool) -> None:
-        """Hear nothing more for now, or go on: the other side keeps what it cannot send."""
+        """Stop reading for now, or go on. The other side keeps what it cannot send."""
         self._is_held = is_held
         if self.is_open:
             if self._lines and not is_held:
@@ -80,7 +80,7 @@ class Conversation:
             self._watch()
 
     def flush(self) -> None:
-        """Send what the other side takes."""
+        """Send as much as the other side takes."""
         try:
             while self._going and self.is_open:
                 sent = self._channel.send(self._going)
@@ -93,7 +93,7 @@ class Conversation:
             self._watch()
 
     def close(self) -> None:
-        """End the conversation."""
+        """Close the connection."""
         if self.is_open:
             self.is_open = False
             self._loop.watch(self._channel.fileno())
@@ -125,7 +125,7 @@ class Conversation:
             self.close()
 
     def _work(self) -> None:
-        """Take some of what was said. Others have their turn before the rest, and before more is read."""
+        """Handle some of the received messages. Other callbacks run before the rest, and before more is read."""
         for _ in range(min(len(self._lines), MESSAGES_AT_ONCE)):
             if self.is_open and not self._is_held:
                 self._take(self._lines.popleft())
@@ -144,7 +144,7 @@ class Conversation:
 
 
 class Service:
-    """Takes connections; hands on what those say who have shown the token."""
+    """Accepts connections, and passes on the messages of clients that have shown the token."""
 
     def __init__(self, folder: Path, loop: Loop, *, token: str, hear: Callable[[Conversation, Message], None]) -> None:
         self._loop = loop
@@ -180,7 +180,7 @@ class Service:
         self._strangers -= 1
 
     def _meet(self, connection: Conversation, message: Message) -> None:
-        """The first message must bring the token; afterwards everything is passed on."""
+        """The first message must show the token. It and all later messages are passed on."""
         if not connection.is_trusted:
             shown = str(message.get("token")).encode(errors="replace")
             if not _is_equal(shown, self._token.encode()):
@@ -192,7 +192,7 @@ class Service:
 
 
 def _is_equal(some: bytes, other: bytes) -> bool:
-    """Equality that takes equally long wherever the difference is. `hmac` has it too, and a large library with it."""
+    """Compare in the same time wherever the difference is. `hmac` can do it too, but loads a large library."""
     difference = len(some) ^ len(other)
     for one, another in zip(some, other, strict=False):
         difference |= one ^ another

@@ -1,17 +1,17 @@
-"""The conversation of a supervisor: greets, takes commands, says what happened until it is acknowledged.
+"""The protocol of a supervisor: it greets, takes commands, and keeps reports until they are acknowledged.
 
-What a control plane says                      what it hears
+What a control plane sends                     what it receives
     {"token": …, "as": "control", "protocol": n,   {"hello": {…}}, {"alive": gang} for each that runs, {"greeted": …},
      "cluster": …, "epoch": n, "takes_over": …}    then every report it has not acknowledged;
-                                                   {"refused": reason} when another one governs the node
-    {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is noted; what became of it is reported
-                                                   {"failed": {…}} while nothing can be noted: a start that failed
+                                                   {"refused": reason} when another control plane governs the node
+    {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is in the journal; its outcome is reported
+                                                   {"failed": {…}} for a failed start, if the journal is not writable
     {"heard": n}                                   nothing: reports up to n are forgotten
-    {"ping": n, "decides": …}                      {"pong": n}; limits are kept here while nobody decides there
+    {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
     {"end": true}                                  nothing: everything is killed and the supervisor ends
 
-Somebody at a terminal
-    {"token": …, "as": "viewer", "job": …}         {"output": base64}, from what was there last
+What a viewer of a terminal sends              what it receives
+    {"token": …, "as": "viewer", "job": …}         {"output": base64}, beginning with the last output before
     {"input": base64}, {"resize": [rows, columns]} what that does to the terminal
                                                    {"over": reason}
 """
@@ -37,12 +37,12 @@ from muster.worker.service import Conversation, Message, Service
 from muster.worker.worker_pool import WorkerPool
 
 ORPHAN_LOOK_MS = 500
-"""How often workers of a predecessor that have not gone are killed again."""
+"""How often workers that a predecessor left are killed again while they are alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeIdentity:
-    """Who a supervisor is, as others may check it."""
+    """The identity of a supervisor, which others can check."""
 
     pid: int
     start_ticks: int
@@ -50,7 +50,7 @@ class NodeIdentity:
 
 
 class Supervisor:
-    """One node's."""
+    """The supervisor of one node."""
 
     def __init__(self, context: NodeContext, journal: Journal, identity: NodeIdentity, orphans: OrphanCleanup) -> None:
         self.loop = Loop(settle=self._settle)
@@ -61,14 +61,14 @@ class Supervisor:
         self._lost, self._lost_after = orphans.lost, orphans.lost_after
         self._control: Conversation | None = None
         self._heard_s = 0.0
-        """When the control plane said something last."""
+        """When the last message of the control plane came."""
         self._is_decided_for = True
-        """False while the control plane says that it decides nothing: it listens, or cannot write."""
+        """False while the control plane says that it decides nothing: it only listens, or cannot write."""
         self._untold: list[JobId] | None = None
-        """Jobs of which a greeting has not said yet what they run here, the first last; None once it is complete."""
+        """Jobs that the greeting has not listed yet, in reverse order; None once the greeting is complete."""
         self._sent = 0
         self._hinted = 0
-        """The numbers of the last report that was said, and of the last that was said without its number."""
+        """The numbers of the last report that was sent, and of the last that was sent without its number."""
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
@@ -77,22 +77,22 @@ class Supervisor:
         self.loop.on_signal(self._signalled)
 
     def run(self) -> None:
-        """Serve until told to end, with everything that runs."""
+        """Serve until told to end, and until everything that runs has ended."""
         self._pool.reap()
         self._look_at_orphans()
         self.loop.run()
         self._journal.close()
 
     def _look_at_orphans(self) -> None:
-        """Go on ending what a predecessor left and what has not gone yet."""
+        """Kill what a predecessor left, again and again until it is gone."""
         if not self._orphans.is_settled:
             self._orphans.look(self._pool.left_is_gone)
             self.loop.after(ORPHAN_LOOK_MS, self._look_at_orphans)
 
     def _is_alone(self) -> bool:
-        """True while nobody is there who would keep limits.
+        """True while no control plane enforces limits.
 
-        A control plane that hangs keeps its connection open, and one that cannot write goes on talking.
+        A control plane that hangs keeps its connection open, and one that cannot write still sends messages.
         """
         silent_ms = (time.monotonic() - self._heard_s) * 1000
         return self._control is None or silent_ms > CONTROL_SILENCE_MS or not self._is_decided_for
@@ -108,7 +108,10 @@ class Supervisor:
         self._pool.end_all()
 
     def _settle(self) -> None:
-        """After every round: write down, then say. Nothing is said that a successor would not know."""
+        """After every round: write the journal, then send reports. A report is sent once a successor would know it too.
+
+        Only failed starts are reported earlier, if the journal cannot be written.
+        """
         self._journal.flush()
         if not self._journal.is_stale:
             self._pool.tidy_up()
@@ -127,7 +130,7 @@ class Supervisor:
             self.loop.stop()
 
     def _say_gangs(self, control: Conversation) -> None:
-        """Go on with a greeting, as far as the other side takes it: job files may be large, and many."""
+        """Continue a greeting as far as the other side takes it: there may be many job files, and large ones."""
         while self._untold and control.has_room:
             gang = self._journal.register.gangs.get(self._untold.pop())
             if gang is not None and not gang.is_over:
@@ -150,10 +153,10 @@ class Supervisor:
                 self._sent = number
 
     def _say_failures(self, control: Conversation) -> None:
-        """Say of what cannot start that it cannot, while nothing can be noted.
+        """Report failed starts while the journal cannot be written.
 
-        A successor that does not know of it makes nothing worse: there is no process. The report has a number, which a
-        successor would give to another one, so it is told without, and again once it is written.
+        A successor that does not know of them makes nothing worse, because there is no process. But it would give the
+        number of such a report to another one. So the report is sent without its number, and again once it is written.
         """
         for number, body in self._journal.register.reports.items():
             if number > max(self._sent, self._hinted) and body["type"] == StartFailed.__name__:
@@ -173,7 +176,7 @@ class Supervisor:
                 raise BadMessage("only the control plane that greeted last may say this")
 
     def _answer(self, connection: Conversation, message: Message) -> None:
-        """Listen to this control plane from now on, unless another database or a later one governs the node."""
+        """Listen to this control plane from now on, unless another database or a newer epoch governs the node."""
         cluster, epoch = str(message.get("cluster", "")), int(message.get("epoch", 0))
         register = self._journal.register
         is_other = bool(register.cluster) and cluster != register.cluster and not message.get("takes_over")
@@ -188,7 +191,7 @@ class Supervisor:
         self._greet(connection, int(message.get("protocol", PROTOCOL_OLDEST)))
 
     def _greet(self, connection: Conversation, protocol: int) -> None:
-        """Listen to this one from now on: an older one has been replaced."""
+        """Listen to this control plane from now on. It replaces an older one."""
         before, self._control = self._control, connection
         self._pool.forget_claims()
         self._heard_s = time.monotonic()
@@ -245,7 +248,7 @@ class Supervisor:
                 raise BadMessage("not a message to a supervisor")
 
     def _show(self, connection: Conversation, job: JobId) -> None:
-        """Let somebody look at a terminal, and type."""
+        """Let a user watch a terminal, and type."""
         process = self._pool.terminal_of(job)
         if process is None or process.terminal is None:
             connection.say({"over": "no worker of this job on this node has a terminal"})
@@ -278,7 +281,7 @@ class Supervisor:
 
 
 def _alive(gang: RegisteredGang) -> Message:
-    """What a gang has on this node that may be running."""
+    """The part of a gang that may be running on this node."""
     workers = [seat.worker or {"rank": seat.rank} for seat in gang.seats.values() if seat.end is None]
     return {
         "job": gang.job,

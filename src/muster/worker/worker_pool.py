@@ -1,7 +1,7 @@
-"""The workers of one node: keeps the contract of a backend for them.
+"""The workers of one node: fulfils the contract of a backend for them.
 
-Every command is noted before it is carried out, and what becomes of it is noted as a report. Nothing here knows who
-listens.
+Every command is added to the journal before it is carried out, and its outcome is added as a report. Nothing here
+knows who receives the reports.
 """
 
 import os
@@ -30,10 +30,10 @@ from muster.worker.records.register import RegisteredGang, Seat
 from muster.worker.worker_process import WorkerContext, WorkerProcess
 
 STOPPED, KILLED = 143, 137
-"""Exit codes of workers that were stopped or killed before they had a process, as the signals would have given."""
+"""Exit codes of workers that were stopped or killed before they had a process, as the signals would have caused."""
 
 CANNOT_RUN = 126
-"""What a shell says of a command that is there and cannot be run."""
+"""The exit code of a shell for a command that exists but cannot be run."""
 
 
 class WorkerPool:
@@ -48,23 +48,23 @@ class WorkerPool:
         is_away: Callable[[], bool],
         left: Callable[[], Iterable[Seat]] = tuple,
     ) -> None:
-        """`left` are the workers that a predecessor left and that may be alive."""
+        """`left` returns the workers that a predecessor left and that may be alive."""
         self._context = context
         self._journal = journal
         self._register = journal.register
         self._output = OutputBudget(context.home)
         self._processes: dict[str, WorkerProcess] = {}
         self._seats: dict[str, Seat] = {}
-        """By token: whom each process belongs to."""
+        """By token: the seat that each process belongs to."""
         self._by_pid: dict[int, WorkerProcess] = {}
         self._noted: list[WorkerProcess] = []
-        """Those that are gone, with their exit records: until their ends are on disk a successor needs these."""
+        """Workers that are gone. A successor needs their exit records until their ends are on disk."""
         self._held = HeldStarts()
         self._claimed: dict[JobId, None] = {}
-        """Jobs of which the present control plane has said anything: the others nobody looks after."""
+        """Jobs that the present control plane has sent a command for. No control plane looks after the others."""
         self._left = left
         self._may_have_strangers = False
-        """Set when a worker has ended, until no process of unknown worker is found."""
+        """Set when a worker has ended, until no process of an unknown worker is found."""
         self._around = WorkerContext(
             loop=loop,
             mains=lambda: frozenset(self._by_pid),
@@ -80,11 +80,11 @@ class WorkerPool:
         return not self._processes
 
     def forget_claims(self) -> None:
-        """Another control plane is there: what it does not speak of is not its own."""
+        """Another control plane is connected: a job is its own only once it sends a command for it."""
         self._claimed.clear()
 
     def obey(self, command: Command, meeting: Meeting) -> None:
-        """Carry a command out, unless it is older than what was heard of its job."""
+        """Carry out a command, unless it is older than the newest one seen for its job."""
         gang = self._register.gangs.get(command.job)
         if gang is not None and command.generation < gang.generation:
             return
@@ -110,7 +110,7 @@ class WorkerPool:
                 assert_never(command)
 
     def reap(self) -> None:
-        """Look at every child that has ended, also at those that became children as orphans."""
+        """Reap every child that has ended, also orphans that became children of this process."""
         for pid, status in ended_children():
             process = self._by_pid.pop(pid, None)
             if process is not None:
@@ -119,7 +119,7 @@ class WorkerPool:
             self._may_have_strangers = self._end_strangers()
 
     def end_all(self) -> None:
-        """Kill everything; what waits to be started is not."""
+        """Kill all workers, and drop every start that waits."""
         for token, seat in self._seats.items():
             if not seat.is_told and token not in self._register.doomed:
                 self._journal.add("told", seat.job, seat.rank)
@@ -128,28 +128,28 @@ class WorkerPool:
             process.kill()
 
     def tidy_up(self) -> None:
-        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        """Remove files and control groups of workers that are gone. Call it when the whole journal is on disk."""
         gone, self._noted = self._noted, []
         for process in gone:
             process.tidy_up()
 
     def left_is_gone(self, seat: Seat) -> None:
-        """What a predecessor left of this worker is gone: start what waited for it."""
+        """A worker that a predecessor left is gone: start what waited for it."""
         if seat.job in self._register.gangs:
             self._start_held(seat.job)
 
     def terminal_of(self, job: JobId) -> WorkerProcess | None:
-        """The worker of a job to which somebody may type."""
+        """The worker of a job that has a terminal."""
         gang = self._register.gangs.get(job)
         here = [] if gang is None else self._of(gang)
         return next((process for process in here if process.terminal is not None), None)
 
     def report(self, event: WorkerReport, *, synced: bool = False) -> None:
-        """Note something that is to be said."""
+        """Add a report to the journal, which is sent from there."""
         self._journal.add("report", self._register.last_number + 1, encoded(event), synced=synced)
 
     def _fence(self, gang: RegisteredGang | None, command: Command, meeting: Meeting) -> RegisteredGang:
-        """Note what was heard. A newer attempt dooms what is left of the older."""
+        """Record what a command says about its job. A newer attempt dooms what is left of the older one."""
         is_newer = gang is not None and command.attempt > gang.attempt
         self._journal.add("fence", command.job, command.attempt, command.generation, meeting.port)
         if is_newer:
@@ -163,9 +163,9 @@ class WorkerPool:
         return self._register.gangs[command.job]
 
     def _deny_older(self, command: Command) -> None:
-        """Say that an older attempt has no workers here: a control plane with an older database may ask for them.
+        """Report that an older attempt has no workers here. A control plane with an older database may ask for them.
 
-        What the newer attempt runs under the same ranks is not what it means.
+        It does not mean the workers that the newer attempt runs under the same ranks.
         """
         doomed = frozenset(seat.rank for seat in self._doomed(command.job) if seat.attempt == command.attempt)
         if gone := tuple(rank for rank in ranks_named(command) if rank not in doomed):
@@ -176,7 +176,7 @@ class WorkerPool:
         return [seat for seat in self._register.doomed.values() if seat.job == job]
 
     def _is_left(self, token: str) -> bool:
-        """True for a worker of a predecessor that may be alive."""
+        """True for a worker that a predecessor left and that may be alive."""
         return any(seat.token == token for seat in self._left())
 
     def _of(self, gang: RegisteredGang) -> list[WorkerProcess]:
@@ -184,7 +184,7 @@ class WorkerPool:
         return [self._processes[token] for token in tokens if token in self._processes]
 
     def _start(self, gang: RegisteredGang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
-        """Start a worker, or say again what became of it."""
+        """Start a worker, or report again what became of it."""
         seat = gang.seats.get(worker.rank)
         if seat is not None:
             self._repeat(gang, seat)
@@ -224,13 +224,13 @@ class WorkerPool:
         self.report(self._up(gang, seat))
 
     def _living(self) -> Iterator[tuple[JobId, Worker]]:
-        """Every worker that has a process here or may have one, with its place, also of older attempts."""
+        """Every worker that has or may have a process here, with its job and place, also of older attempts."""
         for seat in (*self._seats.values(), *self._left()):
             if seat.worker is not None:
                 yield seat.job, worker_from(seat.worker)
 
     def _end_mistaken(self, gang: RegisteredGang, seat: Seat, problem: str) -> None:
-        """Let a worker fail that cannot run as its file stands, and say why where its user looks: in its output."""
+        """Let a worker fail whose job file is wrong, and say why where its user looks: in its output."""
         log = self._output.segments(seat.job, seat.attempt, seat.rank)
         log.write(f"muster: {problem}\n".encode())
         log.close()
@@ -238,7 +238,7 @@ class WorkerPool:
         self.report(self._exit(gang, seat, CANNOT_RUN), synced=True)
 
     def _spawn(self, seat: Seat, launch_spec: LaunchSpec) -> WorkerProcess:
-        """Note that there is about to be a process, and make it: a successor finds it by its token."""
+        """Write to the journal that there is about to be a process, and start it. A successor finds it by its token."""
         folders = [] if launch_spec.cgroup is None else launch_spec.cgroup.folders
         self._journal.add("seat", seat.job, seat.rank, seat.token, list(folders))
         self._journal.flush(at_once=True)
@@ -261,7 +261,7 @@ class WorkerPool:
         *,
         unstarted: int,
     ) -> None:
-        """Act on the living, report the ended again, and say of those never seen that there are none."""
+        """Act on living workers, report ended ones again, and report that unknown ones were never started."""
         for rank in command.ranks:
             seat = gang.seats.get(rank)
             if seat is None:
@@ -285,7 +285,7 @@ class WorkerPool:
         self.report(self._exit(gang, seat, code), synced=True)
 
     def _gone(self, process: WorkerProcess) -> None:
-        """A worker and all it started are gone: say so, or start what waited for it."""
+        """A worker and all it started are gone: report it, or start what waited for it."""
         del self._processes[process.token]
         self._noted.append(process)
         seat = self._seats.pop(process.token)
@@ -317,23 +317,23 @@ class WorkerPool:
             self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
 
     def _overdue(self, process: WorkerProcess) -> None:
-        """A worker is about to be ended for its maximum duration: noted first, so that a successor says so, too."""
+        """A worker is about to be ended for its maximum duration. Recorded before, so that a successor says so too."""
         seat = self._seats[process.token]
         if seat.token not in self._register.doomed:
             self._journal.add("told", seat.job, seat.rank)
             self._journal.add("overdue", seat.job, seat.rank)
 
     def _repeat(self, gang: RegisteredGang, seat: Seat) -> None:
-        """Say again what is known of a worker; of one that waits to be started nothing is."""
+        """Report again what is known of a worker. Nothing is known of a worker that waits to be started."""
         if seat.end is not None:
             self._journal.add("report", self._register.last_number + 1, seat.end)
         elif seat.token in self._processes:
             self.report(self._up(gang, seat))
 
     def _end_strangers(self) -> bool:
-        """Kill children of unknown worker that can be no living worker's: all that are older have ended.
+        """Kill children of an unknown worker that cannot belong to a living one: all workers that are older have ended.
 
-        A process is never older than the worker that started it. True while there are strangers left.
+        A process is never older than the worker that started it. True when strangers were found.
         """
         strangers = [found for pid in children() if pid not in self._by_pid and (found := self._stranger(pid))]
         nobodys = [
@@ -346,7 +346,7 @@ class WorkerPool:
         return bool(strangers)
 
     def _stranger(self, pid: int) -> ProcessEntry | None:
-        """The process, if it lives and shows by nothing whose it is."""
+        """The process, if it is alive and nothing shows which worker it belongs to."""
         found = entry(pid)
         if found is None or not found.is_alive or any(process.owns(pid) for process in self._processes.values()):
             return None

@@ -1,6 +1,6 @@
-"""One worker: its process, what it prints, what it says of its checkpoints, and its end.
+"""One worker: its process, what it prints, what it reports about its checkpoints, and its end.
 
-It ends when everything it started is gone, and not before: what a job leaves behind holds its GPUs.
+It ends when everything it started is gone, and not before: processes that a job leaves behind hold its GPUs.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ from muster.worker.processes import marks
 from muster.worker.processes.trees import ProcessTree
 
 LEFTOVER_LOOK_MS = 20
-"""How often those who were told and have outlived their first process are looked at."""
+"""How often processes that were told to leave and have outlived the first process are checked."""
 
 KILL_AGAIN_MS = (2, 5, 10, 20, 50, 100, 200, 500)
-"""When a kill is repeated; the last goes on. Most trees are gone with the first, a process that waits for a disk is
-gone when the disk answers."""
+"""Pauses before a kill is repeated; the last one is used for all further kills. Most trees are gone with the first
+kill. A process that waits for a disk is gone when the disk answers."""
 
 SAVES_APART_MS = 1_000
-"""Saves that are said to follow each other faster are reported as one."""
+"""Saves that follow each other faster are reported as one."""
 
 IDLE_NOTE = b"\r\n[muster: stopped, nobody typed and nothing was printed for %d s]\r\n"
 LIMIT_NOTE = b"\n[muster: told to stop, its maximum duration is over]\n"
@@ -40,16 +40,16 @@ LIMIT_NOTE = b"\n[muster: told to stop, its maximum duration is over]\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerContext:
-    """What a worker needs of its supervisor."""
+    """What a worker needs from its supervisor."""
 
     loop: Loop
     mains: Callable[[], frozenset[int]]
     """The first processes of all workers."""
     is_away: Callable[["WorkerProcess"], bool]
-    """True while no control plane is there, or it hangs: then limits are kept here."""
+    """True while no control plane is there, or it hangs: then limits are enforced here."""
     saved: Callable[["WorkerProcess", Saved], None]
     overdue: Callable[["WorkerProcess"], None]
-    """Called before it is ended because its maximum duration is over."""
+    """Called before the worker is ended because its maximum duration is over."""
     gone: Callable[["WorkerProcess"], None]
 
 
@@ -60,7 +60,7 @@ class WorkerProcess:
         self.token = token
         self.is_told = False
         self.exit_code: int | None = None
-        """Of its first process; set before everything else of it is gone."""
+        """Of its first process. It is set before the other processes are gone."""
         self.oom = False
         self._launch_spec = launch_spec
         self._segments = segments
@@ -96,38 +96,38 @@ class WorkerProcess:
 
     @property
     def terminal(self) -> PseudoTerminal | None:
-        """Where somebody may type to it."""
+        """The terminal where a user may type to it, if it has one."""
         return self._terminal
 
     def limit(self, max_duration_ms: int | None) -> None:
-        """It may run this much longer."""
+        """Let the worker run this much longer."""
         if self.is_told:
             return
         self._deadlines.limit(_now_ms(), max_duration_ms, self._launch_spec.grace_ms)
         self._wind_clock()
 
     def stop(self, grace_ms: int) -> None:
-        """Tell it to leave. Telling it again changes nothing."""
+        """Tell the worker to leave. Telling it again changes nothing."""
         if self.is_told:
             return
         self.is_told = True
         self._deadlines.told(_now_ms(), grace_ms)
         self._wind_clock()
-        # Before the signal: one that is sent while the program is about to begin would not reach it.
+        # Before the signal: a signal sent while the program is about to begin would not reach it.
         with contextlib.suppress(OSError):
             self._launch_spec.told.touch()
-        # A shell at a terminal takes no notice of the first.
+        # A shell at a terminal ignores SIGTERM.
         for number in (signal.SIGTERM, signal.SIGHUP) if self._terminal else (signal.SIGTERM,):
             self._tree.signal_group(number)
         self._tree.signal_group(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it with everything it started."""
+        """Kill the worker with everything it started."""
         self.is_told = self._is_killed = True
         self._clear()
 
     def ask(self) -> None:
-        """Ask its program to save itself: by a file, and by a signal if it said that it listens to one."""
+        """Ask the program to save a checkpoint: by a file, and by a signal if it said that it listens for one."""
         with contextlib.suppress(OSError):
             self._launch_spec.ask.touch()
         if self._listener is not None and self._tree.has(self._listener, self._around.mains()):
@@ -135,30 +135,30 @@ class WorkerProcess:
                 os.kill(self._listener, signal.SIGUSR1)
 
     def type(self, data: bytes) -> None:
-        """Somebody typed this at its terminal."""
+        """A user typed this at its terminal."""
         if self._terminal is not None:
             self._active_s = time.monotonic()
             self._terminal.type(data)
 
     def owns(self, pid: int) -> bool:
-        """True when this process, which nobody else is the parent of, is known to be one of the worker's."""
+        """True when this orphan, a child of the supervisor, is known to belong to the worker."""
         return self._tree.owns(pid)
 
     def tidy_up(self) -> None:
-        """Remove what says how it ended; for when it is gone and its end is noted on disk."""
+        """Remove its control group, and its folder with the exit record. For when its end is in the journal on disk."""
         if self._launch_spec.cgroup is not None:
             self._launch_spec.cgroup.remove()
         remove(self._launch_spec.folder)
 
     def first_process_ended(self, status: int) -> None:
-        """The process that was started has ended; what it left behind follows."""
+        """The first process has ended. What it left behind is ended next."""
         code = os.waitstatus_to_exitcode(status)
         self.exit_code = 128 - code if code < 0 else code
         self._clear()
 
     def _spawn(self, output: int) -> int:
         if self._terminal is not None:
-            # Opened by the leader of a new session it becomes that session's terminal.
+            # A terminal that the leader of a new session opens becomes the terminal of that session.
             files = [(os.POSIX_SPAWN_OPEN, 0, self._terminal.device, os.O_RDWR, 0)]
             output = 0
         else:
@@ -179,12 +179,12 @@ class WorkerProcess:
         return pid
 
     def _pump(self) -> None:
-        """Take what it printed. Bounded, so that one that prints without end does not keep the others waiting."""
+        """Read what the worker printed. Bounded, so that a worker that prints without end does not delay the others."""
         try:
             data = os.read(self._output, PUMP_BYTES)
         except BlockingIOError:
             return
-        except OSError:  # what a terminal says when everybody has left the other end
+        except OSError:  # what reading a terminal gives when no process has the other end open
             data = b""
         if not data:
             self._around.loop.watch(self._output)
@@ -198,7 +198,7 @@ class WorkerProcess:
             self._terminal.show(text)
 
     def _drain(self) -> None:
-        """Take what is still in the pipe and no more: nobody of the tree is left to fill it, but others may have it."""
+        """Read what is still in the pipe and no more. The worker's processes are gone, but others may have it open."""
         left = _held_by(self._output)
         with contextlib.suppress(OSError):
             while left > 0 and (data := os.read(self._output, min(PUMP_BYTES, left))):
@@ -222,7 +222,7 @@ class WorkerProcess:
             self._saved_timer = self._around.loop.after(SAVES_APART_MS, self._report_save)
 
     def _clear(self) -> None:
-        """End what its first process left behind; when nothing is left, it is gone."""
+        """End what the first process left behind. When nothing is left, the worker is gone."""
         if self._clearing is not None:
             self._clearing.cancel()
         mains = self._around.mains()
@@ -238,7 +238,7 @@ class WorkerProcess:
         self._clearing = self._around.loop.after(delay_ms, self._clear)
 
     def _may_still_save(self) -> bool:
-        """True for a program whose shell has died of the signal that the program itself is acting upon."""
+        """True while a program may be saving because of the signal that its shell has died of."""
         return self.is_told and not self._is_killed and self._tree.group_is_alive()
 
     def _finish(self) -> None:
@@ -254,7 +254,7 @@ class WorkerProcess:
         if self._launch_spec.cgroup is not None:
             self.oom = self.exit_code != 0 and self._launch_spec.cgroup.ran_out_of_memory()
         if self._is_idle:
-            self.exit_code = 0  # ending an idle terminal is what was agreed, and no failure
+            self.exit_code = 0  # ending an idle terminal was agreed, and is no failure
         self._segments.close()
         if self._terminal is not None:
             self._terminal.close()
@@ -272,7 +272,7 @@ class WorkerProcess:
         self._clock = None if delay_ms is None else self._around.loop.after(delay_ms, self._look_at_clock)
 
     def _look_at_clock(self) -> None:
-        """Act on what is due, if nobody is there who would have. What was begun alone is seen through."""
+        """Act on passed deadlines, if no control plane does. What the supervisor began alone, it finishes."""
         if self._around.is_away(self) or self._is_idle or self._is_overdue:
             now_ms = _now_ms()
             has_to_die = self._deadlines.has_to_die(now_ms)
@@ -299,7 +299,7 @@ class WorkerProcess:
 
 
 def _held_by(file: int) -> int:
-    """How many bytes a pipe holds at most; of a terminal, what it may hold."""
+    """How many bytes a pipe holds at most; for a terminal, `PUMP_BYTES`."""
     try:
         return fcntl.fcntl(file, fcntl.F_GETPIPE_SZ)
     except OSError:

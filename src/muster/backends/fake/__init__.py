@@ -1,7 +1,7 @@
-"""A backend that only pretends: gangs live by a script on a virtual clock that the caller moves.
+"""A simulated backend: gangs follow a script on a virtual clock that the caller moves.
 
     script                  how the workers of an attempt behave
-    process                 one worker of one attempt, and what is known of a job
+    process                 one worker of one attempt, and what is known about a job
     backend                 the port
     supervision supervised  supervisors that die, and the port with them
 

@@ -1,4 +1,4 @@
-"""The port of the fake: commands are carried out on virtual time, and reported."""
+"""The fake backend: carries out commands in virtual time, and reports the outcomes."""
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ from muster.worker.launch.devices import conflict
 
 
 class FakeBackend:
-    """Runs scripted gangs on virtual time."""
+    """Runs scripted gangs in virtual time."""
 
     def __init__(self, scripts: Mapping[JobId, Sequence[GangScript]] | None = None, *, now_ms: int = 0) -> None:
         self.now_ms = now_ms
@@ -46,25 +46,25 @@ class FakeBackend:
 
     @property
     def has_caught_up(self) -> bool:
-        """Nothing happens here that is not reported at once."""
+        """Always True: everything is reported at once."""
         return True
 
     def acknowledge(self) -> None:
-        """Nothing is kept that could be forgotten."""
+        """Nothing to do: no report is kept after it was polled."""
 
     def decided(self) -> None:
-        """Nobody here decides in another's place."""
+        """Nothing to do: nothing here decides in place of the control plane."""
 
     def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:  # noqa: ARG002
-        """Pretended workers print nothing."""
+        """Simulated workers print nothing."""
         raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
 
     def attach(self, job: JobId) -> Terminal:
-        """Pretended workers sit at no terminal."""
+        """Simulated workers have no terminal."""
         raise NotFound(f"{job} has no terminal")
 
     def script(self, job: JobId, *scripts: GangScript) -> None:
-        """Say how the attempts of a job behave; the last script goes for all further attempts."""
+        """Set how the attempts of a job behave. The last script is used for all further attempts."""
         self._scripts[job] = scripts
 
     @property
@@ -73,7 +73,7 @@ class FakeBackend:
         return self._agenda[0][0] if self._agenda else None
 
     def advance(self, to_ms: int) -> None:
-        """Move the clock and let happen what happens until then."""
+        """Move the clock, and let everything happen that is planned until then."""
         while self._agenda and self._agenda[0][0] <= to_ms:
             self.now_ms, _, happen = heapq.heappop(self._agenda)
             happen()
@@ -93,7 +93,7 @@ class FakeBackend:
         )
 
     def lose_node(self, node: NodeName, *, noticed_after_ms: int = 0) -> None:
-        """Take a node away with all its processes; it is reported once somebody has noticed."""
+        """Take a node away with all its processes. The loss is reported after `noticed_after_ms`."""
         self._lost_nodes[node] = None
         for gang in self._gangs.values():
             for process in gang.processes.values():
@@ -102,7 +102,7 @@ class FakeBackend:
         self._plan(noticed_after_ms, partial(self._notice, node))
 
     def return_node(self, node: Node) -> None:
-        """Bring a node back, empty. If nobody had noticed that it was gone, it is noticed now."""
+        """Bring a node back, empty. If its loss was not reported yet, it is reported now."""
         self._notice(node.name)
         self._lost_nodes.pop(node.name, None)
         self._report(NodeChanged(at_ms=self.now_ms, node=node, because="returned"))
@@ -114,7 +114,7 @@ class FakeBackend:
         return reports
 
     def send(self, command: Command) -> None:
-        """Carry the command out on virtual time, unless it is older than what was seen."""
+        """Carry out the command in virtual time, unless it is older than the newest one seen."""
         gang = self._gangs.setdefault(command.job, FakeGang())
         if command.generation < gang.generation:
             self.refused.append(command)
@@ -139,11 +139,11 @@ class FakeBackend:
                 assert_never(command)
 
     def _reaches(self, _node: NodeName) -> bool:
-        """True when commands to a node are heard."""
+        """True when commands reach a node."""
         return True
 
     def _supersede(self, gang: FakeGang, attempt: int) -> None:
-        """A newer attempt ends what is left of the older, without a report."""
+        """A newer attempt ends what is left of the older one, without a report."""
         for process in gang.processes.values():
             process.is_lost = True
         gang.attempt, gang.processes, gang.unheard = attempt, {}, {}
@@ -182,7 +182,7 @@ class FakeBackend:
         self._plan(script.start_ms, partial(self._come_up, process))
 
     def _limit(self, process: Process, max_duration_ms: int | None) -> None:
-        """It may run this much longer."""
+        """Let a process run this much longer."""
         if process.is_alive and not process.is_told:
             process.deadlines.limit(self.now_ms, max_duration_ms, process.grace_ms)
 
@@ -203,7 +203,7 @@ class FakeBackend:
             self._plan(script.save_every_ms, partial(self._save_regularly, process))
 
     def _to_each(self, gang: FakeGang, command: SignalStop | KillWorkers, act: Callable[[Process], None]) -> None:
-        """Act on the living, report the ended again, and say of those never seen that there are none."""
+        """Act on living workers, report ended ones again, and report that unknown ones were never started."""
         for rank in command.ranks:
             process = gang.processes.get(rank)
             if process is None or not self._reaches(process.worker.node):
@@ -215,7 +215,7 @@ class FakeBackend:
         self._deny(command, tuple(rank for rank in command.ranks if self._is_unknown(gang, rank)), "never started")
 
     def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
-        """Say of these workers that there are none."""
+        """Report that these workers do not exist."""
         if ranks:
             report = StartFailed(
                 at_ms=self.now_ms,
@@ -228,11 +228,11 @@ class FakeBackend:
             self._report(report)
 
     def _is_unknown(self, gang: FakeGang, rank: int) -> bool:
-        """True when somebody can say of a worker that it was never started."""
+        """True when it is certain that a worker was never started."""
         return rank not in gang.processes and (rank not in gang.unheard or self._reaches(gang.unheard[rank]))
 
     def _tell(self, process: Process, *, grace_ms: int) -> None:
-        """Tell a process to leave; telling it again changes nothing. It is killed by a command of its own."""
+        """Tell a process to leave. Telling it again changes nothing. Only another command kills it."""
         if process.is_told:
             return
         process.is_told = True
@@ -278,14 +278,14 @@ class FakeBackend:
             self._report(NodeLost(at_ms=self.now_ms, node=node, because="lost"))
 
     def _say(self, _process: Process, report: ObservedEvent) -> None:
-        """The supervisor of a process reports something of it."""
+        """The supervisor of a process reports something about it."""
         self._report(report)
 
     def _report(self, report: ObservedEvent) -> None:
         self._reports.append(report)
 
     def _report_again(self, process: Process) -> None:
-        """Say what is known of a worker. A node that was lost and is back knows that nothing it ran has survived."""
+        """Report what is known of a worker. A node that was lost and is back knows that nothing it ran has survived."""
         if process.is_lost and process.end is None and process.worker.node not in self._lost_nodes:
             process.end = self._exit_report(process, code=KILLED)
         if process.end is not None:
@@ -326,11 +326,11 @@ class FakeBackend:
         )
 
     def _plan(self, after_ms: int, happen: Callable[[], None]) -> None:
-        """Let something happen later; at the same time, in the order planned."""
+        """Let something happen later. What happens at the same time happens in the order planned."""
         self._planned += 1
         heapq.heappush(self._agenda, (self.now_ms + after_ms, self._planned, happen))
 
 
 def grace_of(spec: JobSpec) -> int:
-    """What a worker gets to leave when its supervisor tells it."""
+    """The time that a worker gets when its supervisor tells it to leave."""
     return STOP_GRACE_MS if spec.checkpoint is None else spec.checkpoint.grace_ms

@@ -1,4 +1,4 @@
-"""One worker of one attempt, and what is known of a job."""
+"""One worker of one attempt, and what is known about a job."""
 
 from dataclasses import dataclass, field
 
@@ -19,19 +19,19 @@ class Process:
     worker: Worker
     script: GangScript
     grace_ms: int
-    """What it gets to leave when its supervisor tells it to."""
+    """The time it gets when its supervisor tells it to leave."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     """When its supervisor acts by itself."""
     must_end_ms: int | None = None
-    """By then its limit and its grace are over, whoever sees to them; for those who check."""
+    """When its limit or its grace period is over, whether control plane or supervisor enforces it. Only for checks."""
     is_up: bool = False
     is_told: bool = False
     is_overdue: bool = False
     """Told by its supervisor, because its maximum duration was over."""
     is_lost: bool = False
-    """Its node is gone: nothing more is ever heard of it."""
+    """Its node is gone, or a newer attempt ended it: it reports nothing by itself any more."""
     end: WorkersExited | StartFailed | None = None
-    """How it ended, for as long as somebody may ask again."""
+    """How it ended, for as long as a command may ask again."""
     is_unsaid: bool = False
     """It ended while its node had no supervisor: only its exit record says how."""
 
@@ -48,7 +48,7 @@ class Process:
 
 @dataclass(slots=True, kw_only=True)
 class FakeGang:
-    """What is known of one job."""
+    """What is known about one job."""
 
     generation: int = 0
     attempt: int = 0

@@ -24,9 +24,9 @@ class GangScript:
     stop_ms: int | None = 0
     """From being told to stop to exiting; None means that it ignores the signal."""
     stop_exit_code: int = 1
-    """torchrun exits 1 even after a clean save, so that is the rule."""
+    """torchrun exits 1 even after a clean save, so that is the default."""
     saves: bool = False
-    """Saves itself when asked, and before it leaves when told to."""
+    """Saves a checkpoint when asked, and before it leaves when told to."""
     save_every_ms: int | None = None
-    """Saves itself without being asked."""
+    """Saves a checkpoint this often without being asked."""
     save_cost_ms: int = 0

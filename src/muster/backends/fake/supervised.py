@@ -1,8 +1,8 @@
-"""A fake whose nodes have supervisors: they can die, and they keep limits by themselves while they are alone.
+"""A fake whose nodes have supervisors: they can die, and they enforce limits by themselves while they are alone.
 
-What a supervisor ran goes on when it dies, and nobody can reach it: no command is heard there, and no end is reported.
-A successor ends what the journal lists, greets, and reports every end: as the exit record of the worker says, if it had
-ended by itself, and as killed otherwise. Where no successor can be started the node is swept, and is lost.
+What a supervisor ran goes on when it dies, but cannot be reached: no command arrives there, and no end is reported. A
+successor ends what the journal lists, greets, and reports every end. If a worker had ended by itself, its exit record
+says how; otherwise it is reported as killed. Where no successor can be started, the node is swept and is lost.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,10 +38,10 @@ class SupervisedBackend(FakeBackend):
         super().__init__(now_ms=now_ms)
         self.supervision = Supervision()
         self._orphans = []
-        """Processes of older attempts on nodes that could not hear of the newer ones."""
+        """Processes of older attempts on nodes that could not hear of the newer attempts."""
 
     def seated(self) -> tuple[tuple[JobId, Worker], ...]:
-        """Every worker of every job that has a process now, or is about to: orphans, too."""
+        """Every worker of every job that has a process now, or is about to, also orphans."""
         return (*super().seated(), *((each.job, each.worker) for each in self._orphans if each.is_alive))
 
     def is_attended(self, node: NodeName) -> bool:
@@ -49,7 +49,7 @@ class SupervisedBackend(FakeBackend):
         return node not in self.supervision.absences
 
     def lose_supervisor(self, node: NodeName, *, noticed_after_ms: int = 0) -> int:
-        """The supervisor of a node dies; that is reported once somebody has noticed. The number of this absence."""
+        """The supervisor of a node dies, which is reported `noticed_after_ms` later. Returns the absence's number."""
         number = self.supervision.leave(node)
         self._plan(noticed_after_ms, partial(self._miss, node, number))
         return number
@@ -84,7 +84,7 @@ class SupervisedBackend(FakeBackend):
         self._report(NodeLost(at_ms=self.now_ms, node=node, because="swept"))
 
     def change_home(self) -> None:
-        """The nodes of another home take the place of these. They are fenced first, and the others know of nothing."""
+        """The nodes of another home replace these. These are fenced first, and the new ones know no job."""
         self._fence()
         self._orphans = [each for each in self._processes() if each.is_alive]
         self._gangs.clear()
@@ -93,12 +93,12 @@ class SupervisedBackend(FakeBackend):
         self.supervision = Supervision()
 
     def _fence(self) -> None:
-        """End what runs here, without a word: nobody listens to this home any more."""
+        """End what runs here without a report: no control plane listens to this home any more."""
         for process in self._processes():
             process.is_lost = True
 
     def greet(self, nodes: Iterable[NodeName]) -> None:
-        """Every node that has a supervisor says what it runs, and what it has heard of, to whoever asks."""
+        """Each of these nodes that has a supervisor says what it runs, and which jobs it has seen."""
         seen = tuple(
             SeenJob(
                 job=job,
@@ -128,19 +128,19 @@ class SupervisedBackend(FakeBackend):
                 )
 
     def end_everything(self) -> None:
-        """Every supervisor ends what it runs, and nodes without one are swept; the ends are reported when asked for."""
+        """Everything ends on every node. Supervisors report the ends at once; nodes without one report them later."""
         for process in self._processes():
             if process.is_alive:
                 process.is_told = True
                 self._exit(process, code=KILLED)
 
     def fall_silent(self, known_after_ms: int = 0) -> None:
-        """The control plane is not heard any more; after a while the supervisors take it to be away."""
+        """The control plane is not heard any more. After `known_after_ms` the supervisors take it to be away."""
         number = self.supervision.fall_silent()
         self._plan(known_after_ms, partial(self._be_alone, number))
 
     def hear_again(self) -> None:
-        """The control plane is back: it keeps the limits."""
+        """The control plane is back, and enforces the limits."""
         self.supervision.hear()
 
     def lose_node(self, node: NodeName, *, noticed_after_ms: int = 0) -> None:
@@ -154,7 +154,7 @@ class SupervisedBackend(FakeBackend):
         return self.is_attended(node)
 
     def _supersede(self, gang: FakeGang, attempt: int) -> None:
-        """What a newer attempt cannot reach lives on."""
+        """Processes that a newer attempt cannot reach live on."""
         unreached = [each for each in gang.processes.values() if not self._reaches(each.worker.node)]
         self._orphans = [each for each in (*self._orphans, *unreached) if each.is_alive]
         for process in unreached:
@@ -162,20 +162,20 @@ class SupervisedBackend(FakeBackend):
         super()._supersede(gang, attempt)
 
     def _say(self, process: Process, report: ObservedEvent) -> None:
-        """What happens where nobody looks is not reported; an end leaves a record."""
+        """What happens on a node without a supervisor is not reported. An end leaves an exit record."""
         if self._reaches(process.worker.node):
             super()._say(process, report)
         elif isinstance(report, WorkersExited | StartFailed):
             process.is_unsaid = True
 
     def _miss(self, node: NodeName, number: int) -> None:
-        """Somebody notices that a node has no supervisor, if this absence still lasts."""
+        """Report that a node has no supervisor, if this absence still lasts and was not reported yet."""
         if self.supervision.is_absence(node, number) and node in self.supervision.unnoticed:
             del self.supervision.unnoticed[node]
             self._report(NodeUnreachable(at_ms=self.now_ms, node=node, because="its supervisor has ended"))
 
     def _end_leftovers(self, node: NodeName) -> None:
-        """End what a dead supervisor left, and note how everything ended of which nobody has heard."""
+        """End what a dead supervisor left, and record every end that was not reported."""
         for process in self._on(node):
             if process.is_alive:
                 process.end, process.is_unsaid = self._exit_report(process, code=KILLED), True
@@ -184,7 +184,7 @@ class SupervisedBackend(FakeBackend):
         self._orphans = [each for each in self._orphans if each.is_alive]
 
     def _recorded(self, _process: Process, end: WorkersExited | StartFailed) -> WorkersExited | StartFailed:
-        """How a worker ended while nobody looked: its exit record says so."""
+        """How a worker ended while its node had no supervisor, as its exit record says."""
         return end
 
     def _on(self, node: NodeName) -> Iterator[Process]:
@@ -207,7 +207,7 @@ class SupervisedBackend(FakeBackend):
             self._plan(int(delay_ms), partial(self._look_at_clock, process))
 
     def _look_at_clock(self, process: Process) -> None:
-        """Act on what is due, as a supervisor that is alone does. What it began alone it sees through."""
+        """Act on passed deadlines, as a supervisor that is alone does. What it began alone, it finishes."""
         may_act = self.supervision.is_alone or process.is_overdue
         if not may_act or not process.is_alive or not self._reaches(process.worker.node):
             return

@@ -1,4 +1,4 @@
-"""Who looks after the nodes: which of them have no supervisor, and whether the control plane is heard."""
+"""Which nodes have no supervisor, and whether the control plane is heard."""
 
 from dataclasses import dataclass, field
 
@@ -10,17 +10,17 @@ class Supervision:
     """Nodes without a supervisor, and supervisors without a control plane."""
 
     absences: dict[NodeName, int] = field(default_factory=dict)
-    """The nodes that have no supervisor, each with a number of its own: what was planned for an earlier absence of the
-    same node finds that it is over."""
+    """The nodes that have no supervisor, each with the number of its absence. So what was planned for an earlier
+    absence of the same node finds that it is over."""
     unnoticed: dict[NodeName, None] = field(default_factory=dict)
-    """Those of them that nobody has missed yet."""
+    """The nodes without a supervisor whose absence was not reported yet."""
     is_alone: bool = False
-    """True while the supervisors know that no control plane is there: they keep limits by themselves."""
+    """True while the supervisors know that no control plane is there: they enforce limits by themselves."""
     _numbered: int = 0
     _contact: int = 0
 
     def leave(self, node: NodeName) -> int:
-        """The supervisor of a node is gone; the number of this absence."""
+        """The supervisor of a node is gone. Returns the number of this absence."""
         self._numbered += 1
         self.absences[node] = self._numbered
         self.unnoticed[node] = None
@@ -36,7 +36,7 @@ class Supervision:
         self.unnoticed.pop(node, None)
 
     def fall_silent(self) -> int:
-        """The control plane says nothing any more; the number of this silence."""
+        """The control plane says nothing any more. Returns the number of this silence."""
         self._contact += 1
         return self._contact
 
@@ -45,6 +45,6 @@ class Supervision:
         return self._contact == number
 
     def hear(self) -> None:
-        """The control plane is there."""
+        """The control plane is heard again."""
         self._contact += 1
         self.is_alone = False

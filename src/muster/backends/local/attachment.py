@@ -1,4 +1,4 @@
-"""Somebody at the terminal of a worker. Waits, so it is for threads and programs of their own."""
+"""A user at the terminal of a worker. Calls wait, so use it on a separate thread or in a separate program."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from muster.worker.service import READ_BYTES, address
 
 
 class Attachment:
-    """A conversation with a terminal."""
+    """A connection to a terminal."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -22,7 +22,7 @@ class Attachment:
         """Why there is no more output; empty while there may be."""
 
     def fileno(self) -> int:
-        """To wait for output together with other files."""
+        """The file descriptor, to wait for output together with other files."""
         return self._channel.fileno()
 
     def read(self) -> bytes:
@@ -54,14 +54,14 @@ class Attachment:
         self._channel.sendall(line({"resize": [rows, columns]}))
 
     def close(self) -> None:
-        """Leave, and let whoever reads go; the worker goes on."""
+        """Detach, and let a waiting `read` return. The worker goes on."""
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
 
 
 def attach(folder: Path, token: str, job: JobId) -> Attachment:
-    """Sit down at the terminal of a job on the node whose supervisor keeps this folder."""
+    """Attach to the terminal of a job on the node whose supervisor keeps this folder."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

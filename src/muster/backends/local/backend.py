@@ -1,7 +1,7 @@
-"""The port: commands go to the supervisors of this machine's nodes, and what they report comes back.
+"""The local backend: commands go to the supervisors of this machine's nodes, and their reports come back.
 
-One thread of its own does all the talking, so that neither `send` nor `poll` ever waits. Reports are kept by the
-supervisors until `acknowledge` says that they are recorded: whoever polls commits, and then acknowledges.
+A separate thread talks to all supervisors, so that neither `send` nor `poll` ever waits. Supervisors keep reports until
+`acknowledge` says that they are recorded: the caller polls, commits, and then acknowledges.
 """
 
 import logging
@@ -51,10 +51,10 @@ _log = logging.getLogger("muster.backends.local")
 LOOPBACK = "127.0.0.1"
 
 NOBODY = Leadership()
-"""No database: what is started for itself alone."""
+"""No database: for a backend that is used without one."""
 
 NOWHERE = NodeName("")
-"""What the backend saw by itself, and no supervisor has to forget."""
+"""The node of an event that the backend observed by itself, so that no supervisor has to forget it."""
 
 
 class LocalBackend:
@@ -69,7 +69,7 @@ class LocalBackend:
         leadership: Leadership = NOBODY,
         options: Sequence[str] = (),
     ) -> None:
-        """Talk to these nodes. What ran on others of this home is ended first: nobody could reach it any more."""
+        """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
         self._home = home
         self.on_news = on_news
         self._commands: deque[Command] = deque()
@@ -77,20 +77,20 @@ class LocalBackend:
         """Stops and kills for workers that may be on a node which has not greeted yet."""
         self._news = News()
         self._decided_s: float | None = None
-        """When somebody here decided last, by a clock that nobody sets."""
+        """When the control plane last decided, by a monotonic clock."""
         self._received: dict[NodeName, int] = {}
         self._polled: dict[NodeName, int] = {}
         self._recorded: dict[NodeName, int] = {}
         self._heard: dict[NodeName, int] = {}
-        """By node, the number of the last report that came, was handed out, was recorded, was acknowledged."""
+        """By node, the number of the last report that was received, polled, recorded, acknowledged."""
         self._losses: dict[NodeName, int] = {}
-        """By node whose supervisor died unseen, the number of the last report before its workers were lost."""
+        """By node whose supervisor died unnoticed, the number of the last report before its workers were lost."""
         self._has_news = False
         self.has_caught_up = False
-        """True once every node has said what happened while nobody listened to it, or is lost."""
+        """True once every node has reported what happened while no control plane listened, or was swept."""
         self._is_closing = False
         self._death = ""
-        """What ended the thread, if it was not told to end."""
+        """Why the backend stopped working, if it was not told to stop."""
         self._pruning = Pruning(Home(home).logs)
         self._pruner: threading.Thread | None = None
         self._directory = Directory(free_port)
@@ -138,7 +138,7 @@ class LocalBackend:
             self._ring()
 
     def decided(self) -> None:
-        """Limits and grace periods that have passed were acted upon; while nobody says so, supervisors see to it."""
+        """Limits and grace periods that have passed were acted upon. Without this call, supervisors enforce them."""
         self._decided_s = time.monotonic()
 
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
@@ -150,7 +150,7 @@ class LocalBackend:
         }
 
     def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
-        """A part of what a worker printed. On any thread."""
+        """A part of what a worker printed. May be called on any thread."""
         if not log_folder(self._home, job, attempt, rank).is_dir():
             raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
         return read_log(self._home, job, attempt, rank, offset=offset, limit=limit)
@@ -164,7 +164,7 @@ class LocalBackend:
         return attach(Home(self._home).node(node), found.token, job)
 
     def close(self) -> None:
-        """Stop talking. Supervisors and everything they run go on."""
+        """Stop talking to supervisors. They and everything they run go on."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -190,7 +190,7 @@ class LocalBackend:
     def _run(self) -> None:
         try:
             self._talk()
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody else would hear of it
+        except Exception as error:  # noqa: BLE001 - whatever it is, it would go unnoticed otherwise
             _log.exception("the local backend has stopped")
             self._death = f"{type(error).__name__}: {error}"
             self.on_news()
@@ -207,14 +207,14 @@ class LocalBackend:
             self._loop.close()
 
     def _prune_logs(self) -> None:
-        """Beside everything else: there may be many files, and nobody waits for it."""
+        """Drop old output on a thread of its own: there may be many files, and nothing waits for it."""
         self._loop.after(LOGS_LOOK_MS, self._prune_logs)
         is_busy = self._pruner is not None and self._pruner.is_alive()
         disk = None if is_busy else self._pruning.due(time.monotonic())
         if disk is not None:
             logs = Home(self._home).logs
             self._pruner = threading.Thread(target=_make_room, args=(logs, disk), name="log-pruning", daemon=True)
-            with suppress(RuntimeError):  # no thread is to be had now; the next time will do
+            with suppress(RuntimeError):  # no thread can be started now; the next time will do
                 self._pruner.start()
 
     def _rung(self) -> None:
@@ -243,16 +243,16 @@ class LocalBackend:
             self.on_news()
 
     def _is_heard_out(self, link: Link) -> bool:
-        """True when all has come that a node had kept for us as it greeted, and when nothing will."""
+        """True when every report has come that a node had kept when it greeted, or when none will come."""
         unheard = link.hello.get("unheard", 0)
         return link.is_swept or (link.has_greeted and self._received.get(link.node.name, 0) >= unheard)
 
     def _dispatch(self, command: Command) -> None:
-        """Send a command to the nodes it means."""
+        """Send a command to the nodes it concerns."""
         if self._directory.is_older(command):
             return
         unplaced = self._directory.unplaced(command)
-        # One that was lost before it ever greeted may run anything.
+        # A node that was lost before it ever greeted may run any worker.
         if unplaced and not all(link.has_greeted or link.is_swept for link in self._links.values()):
             self._unplaced.append(command)
             return
@@ -268,7 +268,7 @@ class LocalBackend:
         self._deny(command, unplaced, "a newer attempt was heard of" if is_older else "never started")
 
     def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
-        """Say of workers that nobody has heard of that there are none."""
+        """Report that workers which no node knows do not exist."""
         if not ranks:
             return
         self._tell(
@@ -283,7 +283,7 @@ class LocalBackend:
         )
 
     def _greeted(self, link: Link, hello: Message) -> None:
-        """A node is there: learn what it knows, and say so if it was thought lost or has lost its workers."""
+        """A node has greeted: learn what it knows, and note whether it was thought lost or has lost its workers."""
         name = link.node.name
         found = found_gangs(name, hello, _now_ms())
         for job, attempt, generation, port, ranks in hello["gangs"]:
@@ -291,7 +291,7 @@ class LocalBackend:
         for job, attempt, rank in hello.get("doomed", ()):
             self._directory.learn_doomed(name, job, attempt, rank)
         if hello.get("last", 0) < self._received.get(name, 0):
-            self._received[name] = self._polled[name] = 0  # its folder is a new one
+            self._received[name] = self._polled[name] = 0  # its folder is new, and numbers its reports from 1
         self._heard[name] = 0
         if link.is_lost:
             self._return(link)
@@ -301,7 +301,7 @@ class LocalBackend:
         self._look_again()
 
     def _look_again(self) -> None:
-        """A node has greeted or was swept: what waited for it may be placed now, or denied."""
+        """A node has greeted or was swept: commands that waited for it may be routed now, or denied."""
         waiting, self._unplaced = self._unplaced, []
         self._commands.extendleft(reversed(waiting))
         self._ring()
@@ -314,14 +314,14 @@ class LocalBackend:
         self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
 
     def _swept(self, link: Link) -> None:
-        """Nothing of it is left. What ended by itself before is told first: it need not be done again."""
+        """Nothing on the node is left. What ended by itself before is reported first: it need not be run again."""
         for event in last_words(Home(self._home).node(link.node.name)):
             self._tell(event)
         self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
         self._look_again()
 
     def _refused(self, link: Link, because: str) -> None:
-        """Another control plane is there. This one must not go on: it would fight the other for every node."""
+        """Another control plane leads. This one must not go on: it would fight the other for every node."""
         self._death = f"node {link.node.name} does not obey it: {because}"
         self._has_news = True
 
@@ -333,14 +333,14 @@ class LocalBackend:
                     return
                 self._received[name] = number
                 if number > self._losses.get(name, number):
-                    # What it reported before it died was true; what its successor ended is the node's loss.
+                    # What it reported before it died was true. Workers that its successor ended are lost with the node.
                     self._tell(NodeUnreachable(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
                     self._return(link)
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
                 self._tell(event, name, number)
-            case {"failed": dict(body)}:  # it cannot note this; it is reported again once it can
+            case {"failed": dict(body)}:  # its journal cannot be written; it reports this again once it can
                 self._tell(report(body))
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""The commands for one node that it has not acknowledged, and which of them were said on the present connection."""
+"""The commands that one node has not acknowledged, and which of them were sent on the present connection."""
 
 from collections import deque
 
@@ -24,19 +24,19 @@ class Backlog:
         self._unsaid.append(numbered)
 
     def done(self, number: int) -> None:
-        """Everything up to this number was noted by the node."""
+        """The node has recorded every command up to this number."""
         while self._kept and self._kept[0][0] <= number:
             self._kept.popleft()
 
     def begin_again(self) -> None:
-        """The connection is a new one: all is to be said that was not acknowledged."""
+        """The connection is new: every command that was not acknowledged is to be sent again."""
         self._unsaid = deque(message for _, message in self._kept)
 
     def next(self) -> Message | None:
-        """What is to be said next, if anything is."""
+        """The next command to send, if there is one."""
         return self._unsaid.popleft() if self._unsaid else None
 
     def clear(self) -> None:
-        """Forget everything: whoever gave these commands gives them again where they still matter."""
+        """Forget everything: the control plane sends these commands again where they still matter."""
         self._kept.clear()
         self._unsaid.clear()

@@ -1,7 +1,7 @@
 """Which worker is on which node. Turns a command for a gang into commands for nodes.
 
-Every node of a gang hears every command of its job, also one that names none of its workers: so the newest generation
-is known wherever it matters.
+Every node of a gang receives every command of its job, also one that names none of its workers. So the newest
+generation is known wherever it matters.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.model.records import evolve
 
 FORMER_ATTEMPTS = 3
-"""Attempts before the present one of which it is known where their workers were; older ones are gone long since."""
+"""How many attempts before the present one are remembered with the nodes of their workers. Older ones are long gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,22 +30,22 @@ class Errand:
 
 @dataclass(slots=True, kw_only=True)
 class _Listing:
-    """One job's."""
+    """What is known about one job."""
 
     attempt: int = 0
     generation: int = 0
     port: int = 0
     nodes: dict[int, NodeName] = field(default_factory=dict)
-    """By rank, of the present attempt."""
+    """By rank, the nodes of the present attempt."""
     ended: dict[int, None] = field(default_factory=dict)
     others: dict[NodeName, None] = field(default_factory=dict)
     """Nodes of earlier attempts that have not heard of the present one."""
     former: dict[tuple[int, int], NodeName] = field(default_factory=dict)
-    """By attempt and rank, where workers of the last attempts were: they may be about to end."""
+    """By attempt and rank, the nodes of workers of the last attempts, which may be about to end."""
 
 
 class Directory:
-    """All jobs that are somewhere, and the last ones that were."""
+    """All jobs that have workers on nodes, and the last ones that had."""
 
     def __init__(self, free_port: Callable[[JobId, int, frozenset[int]], int]) -> None:
         self._free_port = free_port
@@ -69,7 +69,7 @@ class Directory:
         self._listings.setdefault(job, _Listing()).former[attempt, rank] = node
 
     def node_of(self, job: JobId, rank: int | None = None) -> NodeName | None:
-        """Where a worker is; without a rank, the first of its gang."""
+        """The node of a worker; without a rank, of the first worker of the gang."""
         listing = self._listings.get(job)
         if listing is None or not listing.nodes:
             return None
@@ -81,12 +81,12 @@ class Directory:
         return listing is not None and command.generation < listing.generation
 
     def is_of_older_attempt(self, command: Command) -> bool:
-        """True for a command that means workers of an attempt after which there was another."""
+        """True for a command for workers of an attempt that a newer one has replaced."""
         listing = self._listings.get(command.job)
         return listing is not None and command.attempt < listing.attempt
 
     def unplaced(self, command: Command) -> tuple[int, ...]:
-        """The ranks of a stop or a kill, or of anything for an older attempt, of which nobody knows where they are."""
+        """The ranks in a stop, a kill, or any command for an older attempt, of workers whose node is not known."""
         listing = self._listings.get(command.job)
         if listing is not None and command.attempt < listing.attempt:
             return tuple(rank for rank in ranks_named(command) if (command.attempt, rank) not in listing.former)
@@ -96,9 +96,9 @@ class Directory:
         return tuple(rank for rank in command.ranks if rank not in known)
 
     def route(self, command: Command) -> list[Errand]:
-        """The commands for each node that this one means. Notes where workers are, and that it was heard.
+        """The commands for each node that this one concerns. Remembers its generation, and where its workers are.
 
-        One for an older attempt goes to where its workers were. Only nodes know whether those are gone.
+        A command for an older attempt goes to where its workers were. Only nodes know whether these workers are gone.
         """
         listing = self._listings.setdefault(command.job, _Listing())
         if command.attempt < listing.attempt:
@@ -139,7 +139,7 @@ class Directory:
 
 
 def _older_errands(command: Command, listing: _Listing) -> list[Errand]:
-    """What is asked of workers that a newer attempt has replaced."""
+    """The commands for workers that a newer attempt has replaced."""
     ranks: dict[NodeName, list[int]] = {}
     for rank in ranks_named(command):
         if (node := listing.former.get((command.attempt, rank))) is not None:
@@ -148,7 +148,7 @@ def _older_errands(command: Command, listing: _Listing) -> list[Errand]:
 
 
 def _only(command: Command, ranks: tuple[int, ...]) -> Command:
-    """A command without what it says of other workers."""
+    """A command reduced to these ranks."""
     match command:
         case StartWorkers():
             return evolve(command, workers=tuple(worker for worker in command.workers if worker.rank in ranks))
@@ -161,7 +161,7 @@ def _only(command: Command, ranks: tuple[int, ...]) -> Command:
 
 
 def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
-    """What one node is to hear of a command."""
+    """The part of a command that one node receives."""
     match command:
         case StartWorkers():
             return evolve(command, workers=tuple(worker for worker in command.workers if worker.node == node))

@@ -1,4 +1,4 @@
-"""Ending the supervisors of this machine with everything that they run, also those that hang or are dead."""
+"""Ends supervisors of this machine with everything they run, also supervisors that hang or are dead."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,22 +17,22 @@ from muster.worker.worker_pool import KILLED
 
 
 def all_node_folders(home: Path) -> tuple[Path, ...]:
-    """The same with those of nodes whose supervisors live although what they keep is gone."""
+    """The folders of all nodes, also of nodes whose supervisors are alive although their folders are gone."""
     living = (Home(home).node(node) for node in supervised_nodes(home))
     return tuple(sorted({*node_folders(home), *living}))
 
 
 def node_folders(home: Path) -> tuple[Path, ...]:
-    """What the supervisors of a home keep, by node."""
+    """The folders that the supervisors of a home keep, one per node."""
     nodes = Home(home).nodes
     return tuple(sorted(path for path in nodes.iterdir() if path.is_dir())) if nodes.is_dir() else ()
 
 
 def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S) -> None:
-    """End the supervisors that keep these folders with everything that they run, and wait until all of it is gone.
+    """End the supervisors that keep these folders with everything they run, and wait until all of it is gone.
 
-    One that does not end, or has died before, is done without: what it ran is known from its journal. Raises
-    `TimedOut` with what is still alive.
+    A supervisor that does not end is killed. What it ran, or what one ran that had died before, is known from its
+    journal and ended from here. Raises `TimedOut` with what is still alive.
     """
     known = tuple(folders)
     living = [found for folder in known if (found := whereabouts(folder)) is not None]
@@ -45,12 +45,12 @@ def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S
 def _swept(folder: Path) -> tuple[str, ...]:
     try:
         return sweep(folder)
-    except Unnoted:  # nothing is alive; a successor reads how it ended once there is room
+    except Unnoted:  # nothing is alive; a successor reads the exit records once there is room
         return ()
 
 
 def last_words(folder: Path) -> tuple[WorkerReport, ...]:
-    """What workers did by themselves and nobody has acknowledged, from a supervisor that is gone, in order."""
+    """Reports of a dead supervisor about what workers did by themselves, as far as not acknowledged, in order."""
     if not (folder / JOURNAL).is_file():
         return ()
     unheard = (report(body) for _, body in sorted(recorded(folder / JOURNAL).reports.items()))
@@ -58,7 +58,7 @@ def last_words(folder: Path) -> tuple[WorkerReport, ...]:
 
 
 def _is_of_itself(event: WorkerReport) -> bool:
-    """False for workers that were told to leave or killed: those are lost with the node."""
+    """True for saves, and for workers that were neither told to leave nor killed. The others are lost with the node."""
     if isinstance(event, WorkersExited):
         return not event.told and event.exit_code != KILLED
     return isinstance(event, CheckpointSaved)

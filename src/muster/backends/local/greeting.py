@@ -1,4 +1,4 @@
-"""What a supervisor says of itself when it is greeted."""
+"""What a supervisor says about itself when it greets."""
 
 from muster.model.events import GangsFound
 from muster.model.ids import JobId, NodeName
@@ -9,7 +9,7 @@ from muster.worker.service import Message
 
 
 def found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
-    """What a node runs, and the newest that it has heard of every job. `BadMessage` when it makes no sense."""
+    """What a node runs, and the newest it has seen of every job. Raises `BadMessage` when the greeting is malformed."""
     try:
         return _found_gangs(node, hello, at_ms)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -37,5 +37,5 @@ def _found_gangs(node: NodeName, hello: Message, at_ms: int) -> GangsFound:
 
 
 def _placed(node: NodeName, said: Message) -> Worker:
-    """Where a worker was placed; an older supervisor remembers its rank and nothing else."""
+    """Where a worker was placed. An older supervisor remembers its rank and nothing else."""
     return worker_from(said) if "node" in said else Worker(rank=said["rank"], role="", node=node)

@@ -1,4 +1,4 @@
-"""The machine that Muster runs on, as nodes: one with everything it has, or several that share it equally."""
+"""The machine that Muster runs on, as nodes: one with everything it has, or several equal virtual nodes."""
 
 import os
 import shutil
@@ -11,14 +11,14 @@ from muster.model.node import Node
 
 try:
     import pynvml
-except ImportError:  # an extra, of use only where there are such GPUs
+except ImportError:  # an extra, useful only where there are NVIDIA GPUs
     pynvml = None
 
 DISK_GRAIN_BYTES = 64 << 30
-"""Disk is offered in steps of this, so that a node is not a new one with every file that is written."""
+"""Disk is offered in steps of this size, so that the node does not change with every file that is written."""
 
 MEMORY_KEPT_PERCENT = 10
-"""Of memory, kept from jobs for the system and for Muster itself."""
+"""Part of the memory that jobs do not get: it is kept for the system and for Muster itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,13 @@ class Machine:
     cpus: int
     memory_bytes: int
     disk_bytes: int
-    """Free where Muster keeps its files."""
+    """Free space where Muster keeps its files."""
     gpus: int = 0
     gpu_type: str = ""
 
 
 def this_machine(home: Path) -> Machine:
-    """Look at the machine. GPUs are seen through NVIDIA's library, where it is installed and finds a driver."""
+    """Look at the machine. GPUs are found through NVIDIA's library, where it is installed and finds a driver."""
     gpus, gpu_type = _nvidia_gpus()
     return Machine(
         name=socket.gethostname().split(".")[0].lower() or "local",
@@ -64,8 +64,8 @@ def whole(machine: Machine) -> tuple[Node, ...]:
 def divided(nodes: int, gpus: int) -> tuple[Node, ...]:
     """The machine as virtual nodes n1, n2, … with this many GPU slots each.
 
-    The slots have no type: they stand for whatever GPUs a job asks for, and are numbers and not devices. Everything
-    else is as pretended as they are, so that a job file for a real cluster can be tried: nothing is counted.
+    The slots have no type: they stand for whatever GPUs a job asks for, and are numbers and not devices. CPUs, memory
+    and disk are not counted either, so that a job file for a real cluster can be tried.
     """
     return tuple(Node(name=NodeName(f"n{number}"), gpus=gpus) for number in range(1, nodes + 1))
 

@@ -1,12 +1,12 @@
-"""One node's supervisor, from the side of the control plane: found or started, talked to, replaced when it dies.
+"""The control plane's link to one node's supervisor: finds or starts it, talks to it, replaces it when it dies.
 
     away ── none lives ──▶ starting ──▶ greeting ── all of hello ──▶ up
      │ ▲                      │            ▲ │                       │
      │ └── pause, doubling ◀──┴── died, hung or never came ◀─────────┘
      └──── one lives ──────────────────────┘
 
-A successor ends what a dead supervisor left before it greets. Where none can be started, the node is swept from here,
-by its journal: only then is what it ran known to be gone.
+A successor ends what a dead supervisor left before it greets. Where no successor can be started, the node is swept from
+here, by its journal. Only then is it known that what it ran is gone.
 
 Only the thread that runs the loop calls it.
 """
@@ -42,23 +42,23 @@ from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST
 from muster.worker.service import Conversation, Message
 
 RECONNECT_MS = 20
-"""Between tries to reach a supervisor that lives: it has just closed the connection, or is about to die."""
+"""Pause between tries to reach a living supervisor: it has just closed the connection, or is about to die."""
 
 UNGREETED = 5
-"""After so many connections that were closed before a greeting was complete, the node cannot be reached."""
+"""With more connections than this that ended before a greeting was complete, the node cannot be reached."""
 
 ROUNDS = 10
 """How many rounds a wait for a start or for a greeting has."""
 
 STEADY_S = 10.0
-"""After this long up, the next death is the first again."""
+"""After this long up, the next failure counts as the first again."""
 
 
 class Phase(StrEnum):
-    """Where a link is. Each has one timer, and leaving it ends the timer."""
+    """The state of a link. Each phase has one timer, and leaving the phase ends the timer."""
 
     AWAY = "away"
-    """Nobody is talked to; it is opened after a pause."""
+    """Not connected; the link is opened after a pause."""
     STARTING = "starting"
     GREETING = "greeting"
     """Connected, and not all of the greeting has come."""
@@ -69,22 +69,22 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who hears what becomes of a link."""
+    """Callbacks for what happens to a link."""
 
     greeted: Callable[["Link", Message], None]
     heard: Callable[["Link", Message], None]
     lost: Callable[["Link", str], None]
-    """Nobody can talk to the node. Called once until it greets again."""
+    """The node cannot be contacted. Called once until it greets again."""
     swept: Callable[["Link"], None]
     """What a lost node ran is gone. Called once at most until it greets again."""
     refused: Callable[["Link", str], None]
     """The node obeys another control plane."""
     decides: Callable[[], bool] = lambda: True
-    """True while somebody here keeps limits and grace periods."""
+    """True while the control plane enforces limits and grace periods."""
 
 
 class Link:
-    """The way to one node."""
+    """The link to one node."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Link:
         self.has_greeted = False
         """True once it was up, also if it is lost now."""
         self.hello: Message = {}
-        """What it said of itself last."""
+        """What it last said about itself."""
         self._home = home
         self._folder = Home(home).node(node.name)
         self._loop = loop
@@ -110,7 +110,7 @@ class Link:
         self._phase = Phase.AWAY
         self._timer: Timer | None = None
         self._patience = Patience(SUPERVISOR_HELLO_MS, SUPERVISOR_HELLO_MS / ROUNDS)
-        """With what the present phase waits for."""
+        """How long the present phase waits."""
         self._starting: Starting | None = None
         self._connection: Conversation | None = None
         self._is_held = False
@@ -120,7 +120,7 @@ class Link:
         """Tells when the supervisor ends."""
         self._failures = 0
         self._tries = 0
-        """To reach a supervisor that lives."""
+        """Tries to reach a living supervisor."""
         self._hang_ups = 0
         """Connections that ended since a greeting was complete."""
         self._up_s = 0.0
@@ -141,12 +141,12 @@ class Link:
         if found is not None:
             self._connect(found)
         elif self._handle is not None:
-            self._try_again()  # the last one is about to end, and has the node's lock until it has
+            self._try_again()  # the last supervisor is about to end, and holds the node's lock until then
         else:
             self._start()
 
     def say(self, message: Message) -> None:
-        """Send a message; what is not a command is not kept."""
+        """Send a message if the node is up. Unlike a command, it is not kept."""
         if self._connection is not None and self.is_up:
             self._connection.say(message)
 
@@ -160,20 +160,20 @@ class Link:
         self._say_commands()
 
     def hold(self, is_held: bool) -> None:
-        """Read nothing more for now, or go on: the supervisor keeps what it has to say."""
+        """Stop reading for now, or go on. The supervisor keeps what it has to report."""
         if is_held is not self._is_held:
             self._is_held = is_held
             if self._connection is not None:
                 self._connection.hold(is_held)
 
     def flush(self) -> None:
-        """Send what was said, and commands as far as the node takes them."""
+        """Send pending messages, and commands as far as the node takes them."""
         self._say_commands()
         if self._connection is not None:
             self._connection.flush()
 
     def close(self) -> None:
-        """Leave the supervisor alone. One that is just being started is waited for, so that others find it."""
+        """Disconnect. A supervisor that is being started is waited for, so that others find it."""
         if self._starting is not None:
             self._starting.wait()
             self._starting = None
@@ -181,19 +181,19 @@ class Link:
         self._forget_process()
 
     def _enter(self, phase: Phase) -> None:
-        """Leave the present phase, with what it waited for."""
+        """Enter a phase, and end the timer of the one before."""
         self._phase = phase
         if self._timer is not None:
             self._timer.cancel()
 
     def _later(self, delay_ms: float, happen: Callable[[], None]) -> None:
-        """Let something happen in this phase."""
+        """Let something happen later, while this phase lasts."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.after(delay_ms, happen)
 
     def _wait(self, wait_ms: float, give_up: Callable[[], None]) -> None:
-        """Give up when the rounds of this phase have passed without a word."""
+        """Give up when the rounds of this phase have passed without a message."""
         self._patience = patience = Patience(wait_ms, wait_ms / ROUNDS)
 
         def pass_round() -> None:
@@ -221,7 +221,7 @@ class Link:
             self._sweep()
             return
         self._enter(Phase.STARTING)
-        # It gives up by itself before; one that is stopped, or waits for a dead disk, does not.
+        # The command gives up by itself before, unless it is stopped or waits for a dead disk.
         self._wait(SUPERVISOR_START_MS + SUPERVISOR_HELLO_MS, self._give_up_start)
 
     def _started(self, code: int) -> None:
@@ -240,7 +240,7 @@ class Link:
         self._fail("its supervisor hangs while it is started")
 
     def _connect(self, found: Whereabouts) -> None:
-        """Reach a supervisor that lives, and show it its token."""
+        """Connect to a living supervisor, and show it its token."""
         channel = reach(self._folder) if self._is_watching(found) else None
         if channel is None:
             self._try_again()
@@ -249,7 +249,7 @@ class Link:
         connection.hold(self._is_held)
         connection.closed = self._hung_up
         self._connection = connection
-        # Entered before anything is sent: if the other side has closed meanwhile, sending leaves it again.
+        # Entered before anything is sent: if the other side has closed meanwhile, sending leaves the phase again.
         self._enter(Phase.GREETING)
         self._wait(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
         shown = self._leadership
@@ -258,7 +258,7 @@ class Link:
         connection.flush()
 
     def _try_again(self) -> None:
-        """Open it again in a moment; end a supervisor that lives and cannot be reached."""
+        """Open the link again in a moment. After too many tries, kill the supervisor, which cannot be reached."""
         self._tries += 1
         if self._tries * RECONNECT_MS > SUPERVISOR_HELLO_MS:
             self._kill("its supervisor cannot be reached")
@@ -267,7 +267,7 @@ class Link:
             self._later(RECONNECT_MS, self.open)
 
     def _is_watching(self, found: Whereabouts) -> bool:
-        """Learn of its end from now on; False when that is not possible, because it has ended or nothing is left."""
+        """Watch for its end from now on. False when that is not possible: it has ended, or no descriptor is left."""
         self._forget_process()
         try:
             handle = os.pidfd_open(found.pid)
@@ -291,7 +291,7 @@ class Link:
         self._fail("its supervisor has ended")
 
     def _kill(self, because: str) -> None:
-        """End a supervisor that is good for nothing; another one takes over what it left."""
+        """Kill a supervisor that does not work. A successor takes over what it left."""
         if self._phase is Phase.STARTING:
             return  # it is not there yet
         if self._handle is not None:
@@ -320,7 +320,7 @@ class Link:
                 self._listener.heard(self, message)
 
     def _begin_greeting(self, hello: Message) -> None:
-        """Learn who it is. What it runs follows, a message for each gang; an older supervisor says all at once."""
+        """Begin a greeting. What it runs follows, one message for each gang. An older supervisor says all at once."""
         spoken = hello.get("protocol")
         if not isinstance(spoken, int) or not PROTOCOL_OLDEST <= spoken <= PROTOCOL:
             self._fail(
@@ -346,7 +346,7 @@ class Link:
         self._ping()
 
     def _ping(self) -> None:
-        """Show that somebody is here, and whether it decides; end a supervisor that has answered none of many."""
+        """Show that the control plane is here, and whether it decides. Kill a supervisor that answers no pings."""
         if not self._is_held and self._patience.pass_round():
             self._kill("its supervisor does not answer")
             return
@@ -361,7 +361,7 @@ class Link:
             connection.close()
 
     def _hung_up(self, connection: Conversation) -> None:
-        """The other side has closed: it is dying, or did not like something."""
+        """The other side has closed: it is dying, or rejected a message."""
         if connection is not self._connection:
             return
         self._hang_ups += 1
@@ -372,7 +372,7 @@ class Link:
             self._later(RECONNECT_MS, self.open)
 
     def _fail(self, because: str) -> None:
-        """Nobody can talk to a supervisor. Say so once, and try again after a while."""
+        """The supervisor cannot be contacted. Report that once, and try again after a while."""
         if self._phase is Phase.CLOSED:
             return
         self._hang_up(Phase.AWAY)
@@ -387,7 +387,7 @@ class Link:
         self._later(pause_ms, self.open)
 
     def _sweep(self) -> None:
-        """End what the last supervisor left, since no other one could be started to do it."""
+        """End what the last supervisor left, because no successor could be started to do it."""
         if self._sweeping is None and not self.is_swept and self._phase is not Phase.CLOSED:
             self._sweeping = Sweeping(self._folder, self._loop, self._was_swept)
 

@@ -1,4 +1,4 @@
-"""What a worker printed, read by offsets that stay true while old output is dropped and new output comes."""
+"""Reads what a worker printed by offsets, which stay valid while old output is dropped and new output comes."""
 
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +14,7 @@ def read_log(
 ) -> OutputPart:
     """At most `limit` bytes from `offset` on; a negative offset counts from the end of what there is."""
     folder = log_folder(home, job, attempt, rank)
-    # Looked at first: what comes between the two looks is then read with the next question.
+    # Checked first: output that comes between this check and the reading is then read with the next call.
     is_ended = (folder / COMPLETE).exists()
     firsts = segments_in(folder)
     end = firsts[-1] + _size(folder, firsts[-1]) if firsts else 0
@@ -31,7 +31,7 @@ def read_log(
 
 
 def _read(folder: Path, firsts: list[int], start: int, limit: int) -> bytes:
-    """Bytes from as many files as it takes; one that is dropped meanwhile ends the answer."""
+    """Bytes from as many files as it takes. A file that is dropped meanwhile ends the answer."""
     parts: list[bytes] = []
     at = start
     for first, following in zip_longest(firsts, firsts[1:]):

@@ -1,4 +1,4 @@
-"""What was reported and nobody has asked for yet: put there by one thread, taken by another."""
+"""Reports that were not polled yet: one thread puts them here, another takes them."""
 
 import threading
 
@@ -12,18 +12,18 @@ Item = tuple[NodeName, int, ObservedEvent]
 
 
 class News:
-    """In the order in which it came. Of the saves of a job only the last is kept."""
+    """Reports in the order in which they came. Of the saves of an attempt only the last is kept."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: dict[int, Item] = {}
         self._saves: dict[tuple[str, int], int] = {}
-        """By job and attempt, where its last save is."""
+        """By job and attempt, where its last save is in `_items`."""
         self._count = 0
 
     @property
     def is_full(self) -> bool:
-        """True when no more should come for now: nobody records it."""
+        """True when no more should come for now, because reports are not being recorded."""
         return len(self._items) >= BACKEND_NEWS
 
     def put(self, item: Item) -> None:
@@ -38,7 +38,7 @@ class News:
             self._items[self._count] = item
 
     def take(self) -> tuple[Item, ...]:
-        """All of it."""
+        """Take all reports."""
         with self._lock:
             items, self._items, self._saves = self._items, {}, {}
         return tuple(items.values())

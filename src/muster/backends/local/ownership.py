@@ -1,6 +1,6 @@
-"""Whose nodes a home has: which database they obey, what they run, and how they are fenced.
+"""Who owns the nodes of a home: which database they obey, what they run, and how they are fenced.
 
-Read from what supervisors keep on disk, before any of them is talked to.
+Read from what supervisors keep on disk, before anything talks to them.
 """
 
 import re
@@ -23,14 +23,14 @@ MACHINE_ID = Path("/etc/machine-id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """What the nodes of a home say of themselves."""
+    """What the files of a home say about its nodes."""
 
     epochs: dict[str, int]
     """By the name of each database that they have obeyed, the newest epoch."""
     running: tuple[str, ...]
     """Gangs that may be alive, in words."""
     highest_number: int
-    """Of a job that ever ran here, as far as it is known."""
+    """The highest number of a job that ever ran here, as far as it is known."""
 
     @property
     def has_obeyed(self) -> bool:
@@ -38,7 +38,7 @@ class Traces:
         return any(self.epochs)
 
     def obey_another_than(self, cluster: str) -> bool:
-        """True when some of these nodes have obeyed another database than this one last."""
+        """True when some of these nodes last obeyed another database than this one."""
         return any(name and name != cluster for name in self.epochs)
 
 
@@ -53,7 +53,7 @@ def this_owner(home: Path) -> Owner:
 
 
 def traces(home: Path) -> Traces:
-    """Look at what is left on disk. Costs as much as the journals are long."""
+    """Look at what is on disk. The cost grows with the length of the journals."""
     registers = {folder.name: recorded(folder / JOURNAL) for folder in node_folders(home)}
     epochs: dict[str, int] = {}
     for register in registers.values():
@@ -72,7 +72,7 @@ def fence(home: Path) -> None:
 
 
 def unheard(home: Path) -> tuple[WorkerReport, ...]:
-    """What the nodes of a home that was fenced had to say and nobody has acknowledged."""
+    """Reports of the nodes of a fenced home that were not acknowledged."""
     return tuple(event for folder in node_folders(home) for event in last_words(folder))
 
 

@@ -1,8 +1,8 @@
 """Where a gang meets: a port that is free on this machine and the same for all of its workers.
 
-Chosen in one place, by whoever sends the starts, and told to every node with them. The first choice follows from the
-job and its attempt, so that two tries give the same port; what another gang has, or somebody listens on, is passed
-over. Nodes keep it, so that workers that join later find it after a restart too.
+The backend chooses it when it sends the starts, and tells it to every node with them. The first choice is derived from
+the job and its attempt, so that two tries give the same port. A port that another gang has, or that a process listens
+on, is passed over. Nodes keep the port, so that workers that join later find it after a restart too.
 """
 
 import socket
@@ -13,7 +13,7 @@ from muster.model.node_limits import MASTER_PORTS
 
 
 def free_port(job: JobId, attempt: int, taken: frozenset[int]) -> int:
-    """A port for this attempt; 0 when there is none left, which then is the gang's to find out."""
+    """A port for this attempt; 0 when no port is left, which the gang finds out when it tries to meet."""
     first, last = MASTER_PORTS
     begin = int.from_bytes(sha256(f"{job} {attempt}".encode()).digest()[:4])
     candidates = (first + (begin + step) % (last - first) for step in range(last - first))

@@ -1,6 +1,6 @@
-"""Old output makes room: what ended workers printed is dropped, the oldest attempts first, when there is too much.
+"""Drops the output of ended workers when there is too much, the oldest attempts first.
 
-What marks a log as complete stays, so that whoever asks for it learns that nothing more will come.
+The file that marks a log as complete stays, so that a reader learns that nothing more will come.
 """
 
 import os
@@ -22,7 +22,7 @@ from muster.worker.output.budget import Disk, disk_of
 from muster.worker.output.segments import COMPLETE, SUFFIX
 
 LOOKED = ".looked"
-"""A file whose time says when old output was last looked for."""
+"""A file whose modification time says when old output was last looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +37,19 @@ class _Attempt:
 
 
 class Pruning:
-    """Knows when it is time to look for old output. Only one thread calls it, and looks are made by another."""
+    """Knows when it is time to look for old output. Only one thread calls it, and another one does the search."""
 
     def __init__(self, logs: Path, *, look: Callable[[Path], Disk | None] = disk_of) -> None:
         self._logs = logs
         self._look = look
         self._looked_s: float | None = None
         self._free_bytes = 0
-        """How much was free when old output was looked for last, or more if there was since."""
+        """The most that was free since old output was last looked for."""
 
     def due(self, now_s: float) -> Disk | None:
         """The disk, when old output should be looked for now: it is nearly full, much was written, or time has passed.
 
-        `now_s` is of a clock that nobody sets.
+        `now_s` is of a monotonic clock.
         """
         disk = self._look(self._logs)
         if disk is None:
@@ -67,11 +67,11 @@ class Pruning:
 
 
 def make_room(logs: Path, disk: Disk) -> int:
-    """Drop old output until no more is left than there may be, and enough of the disk is free. How many bytes went."""
-    # Twice the room that has to be left: else the next line that somebody prints would need another look.
+    """Drop old output until it is within its limit, and enough of the disk is free. Returns the bytes dropped."""
+    # Twice the space that must stay free: otherwise the next line that a worker prints would need another search.
     wanted = 2 * disk.floor_bytes - disk.free_bytes if disk.is_tight else 0
     gone = prune(logs, _bytes_max(disk), wanted_bytes=wanted, least_bytes=disk.total_bytes // LOGS_LEAST_PART)
-    with suppress(OSError):  # the disk is full; then it is looked for again after the next start
+    with suppress(OSError):  # the disk is full; then old output is looked for again after the next start
         (logs / LOOKED).touch()
     return gone
 
@@ -93,17 +93,17 @@ def _bytes_max(disk: Disk) -> int:
 def prune(
     logs: Path, bytes_max: int, *, wanted_bytes: int = 0, least_bytes: int = 0, kept_s: float = LOGS_KEPT_S
 ) -> int:
-    """Drop old output until no more than `bytes_max` is left, or nothing that may go. How many bytes went.
+    """Drop old output until at most `bytes_max` is left, or nothing that may be dropped. Returns the bytes dropped.
 
-    What was written a moment ago stays, unless `wanted_bytes` are needed: those go however young they are, down to
-    `least_bytes`.
+    Output of the last `kept_s` seconds stays, unless `wanted_bytes` are needed: those are dropped however young they
+    are, down to `least_bytes`.
     """
     found = sorted(_attempts(logs), key=lambda each: each.touched_s)
     total, now_s, gone = sum(each.size_bytes for each in found), time.time(), 0
     wanted_bytes = min(wanted_bytes, total - least_bytes)
     for attempt in found:
-        # One that was written just now may have workers on nodes that have not begun to print. One that seems to be
-        # from the future was written before the clock was set back.
+        # An attempt that was written just now may have workers on nodes that have not begun to print. An attempt that
+        # seems to be from the future was written before the clock was set back.
         is_young = 0 <= now_s - attempt.touched_s < kept_s
         excess = wanted_bytes if is_young else max(total - bytes_max, wanted_bytes)
         if attempt.is_ended and gone < excess:
@@ -115,10 +115,10 @@ def prune(
 
 
 def _attempts(logs: Path) -> Iterator[_Attempt]:
-    # Names are put together as texts: with a hundred thousand of them, objects would take longer than the disk does.
+    # Paths are joined as strings: with a hundred thousand of them, path objects would take longer than the disk does.
     for job in _folders(str(logs)):
         for attempt in _folders(job):
-            with suppress(FileNotFoundError):  # a segment is dropped at any moment
+            with suppress(FileNotFoundError):  # a segment may be dropped at any moment
                 yield _attempt(attempt)
 
 

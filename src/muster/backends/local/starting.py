@@ -1,4 +1,4 @@
-"""A supervisor that is being started: the command returns when it can be talked to, or when it cannot be."""
+"""Starts a supervisor. The command returns when the supervisor accepts connections, or when it failed to start."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from muster.private_files import open_private
 from muster.worker.loop import Loop
 
 KILL_WAIT_S = 1.0
-"""How long a killed command may take to be gone: what waits for a disk may take for ever, and is left behind."""
+"""How long to wait until a killed command is gone. One that waits for a disk may take for ever, and is left behind."""
 
 
 class Starting:
@@ -22,7 +22,7 @@ class Starting:
     def __init__(
         self, home: Path, node: str, loop: Loop, ended: Callable[[int], None], options: tuple[str, ...] = ()
     ) -> None:
-        """Begin; `ended` hears the exit code. Raises `OSError` when that is not possible."""
+        """Run the command; `ended` gets its exit code. Raises `OSError` when it cannot be run."""
         self._loop = loop
         self._ended = ended
         self._process = _launched(home, node, options)
@@ -30,19 +30,19 @@ class Starting:
             self._handle: int | None = os.pidfd_open(self._process.pid)
         except OSError:
             self._handle = None
-            self.kill()  # if it has come up nevertheless, the next look finds it
+            self.kill()  # if the supervisor has come up nevertheless, the next try finds it
             raise
         loop.watch(self._handle, readable=self._end)
 
     def kill(self) -> None:
-        """Wait no longer, and call nobody."""
+        """Kill the command, without calling `ended`."""
         self._forget()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(KILL_WAIT_S)
 
     def wait(self) -> None:
-        """Wait until it has ended, so that others find the supervisor; not for one that hangs."""
+        """Wait until the command has ended, so that others find the supervisor. One that hangs is killed."""
         self._forget()
         try:
             self._process.wait(SUPERVISOR_START_MS / 1000)

@@ -1,4 +1,4 @@
-"""A node is swept beside everything else: it may take seconds, and others are talked to meanwhile."""
+"""Sweeps a node in the background: it may take seconds, and other nodes are talked to meanwhile."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ class Sweeping:
     """One sweep, in a thread of its own."""
 
     def __init__(self, folder: Path, loop: Loop, finished: Callable[[bool], None]) -> None:
-        """`finished` is called by the loop, and hears whether everything is known to be gone and its end noted."""
+        """The loop calls `finished` and says whether everything is known to be gone and its end recorded."""
         self._folder = folder
         self._loop = loop
         self._finished = finished
@@ -25,7 +25,7 @@ class Sweeping:
         loop.watch(self._done, readable=self._end)
         try:
             threading.Thread(target=self._run, name=f"sweep-{folder.name}", daemon=True).start()
-        except RuntimeError as error:  # no thread is to be had now
+        except RuntimeError as error:  # no thread can be started now
             self._log_failure(error)
             os.eventfd_write(self._done, 1)
 

@@ -1,7 +1,7 @@
-"""Who may lead: whether a control plane may govern the nodes of its home, and what has to be ended first.
+"""Decides whether a control plane may govern the nodes of its home, and what has to be ended first.
 
-A take-over ends what the home before ran, then leads, and then the log says that it was ended. The database remembers
-the home before until that is done: a start that is killed in between is made up for by the next.
+A take-over ends what the former home ran, then leads, and then the log says that it was ended. The database remembers
+the former home until that is done. So the next start completes a take-over that was killed in between.
 """
 
 import logging
@@ -20,28 +20,28 @@ _log = logging.getLogger("muster.local")
 
 
 class ClusterRecord(Protocol):
-    """What a database remembers of whose nodes it governs."""
+    """What a database remembers about the owner of the nodes that it governs."""
 
     def owner(self) -> Owner | None:
-        """Whose nodes it governs; None when nobody has led it yet."""
+        """The owner of the nodes that it governs; None when no control plane has led it yet."""
         ...
 
     def former(self) -> Owner | None:
-        """Whose nodes it governed before, until it is recorded that what they ran has ended."""
+        """The owner of the nodes that it governed before, until it is recorded that what they ran has ended."""
         ...
 
     def leadership(self) -> Leadership:
-        """The newest leadership there is; that of nobody when nobody has led it yet."""
+        """The newest leadership; an empty one when no control plane has led it yet."""
         ...
 
     def lead(self, owner: Owner, *, above_epoch: int = 0, take_over: bool = False) -> Leadership:
-        """Begin an epoch; raises `Refused` when there is another owner that is not to be taken over from."""
+        """Begin an epoch. Raises `Refused` when there is another owner and `take_over` is False."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoverningDatabase:
-    """The database by which nodes are to be governed."""
+    """The database that is to govern the nodes."""
 
     name: str
     """For messages."""
@@ -51,15 +51,15 @@ class GoverningDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What whoever starts a control plane has said."""
+    """What the operator who starts a control plane has asked for."""
 
     home: Path
     take_over: bool = False
     """The database governed the nodes of another home: end what runs there, and go on here."""
     is_fenced: bool = False
-    """Nothing runs in the other home any more, although that cannot be seen from here."""
+    """The operator says that nothing runs in the other home any more, although that cannot be seen from here."""
     new_database: bool = False
-    """The database is another one than the nodes of this home obeyed."""
+    """The database may be another one than the nodes of this home obeyed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +68,13 @@ class Charge:
 
     leadership: Leadership
     highest_number: int
-    """Of a job that ever ran here, as far as it is known."""
+    """The highest number of a job that ever ran here, as far as it is known."""
     last_words: tuple[ObservedEvent, ...] | None
-    """What the nodes of the home before had to say and nobody has recorded. None when there is none to be recorded."""
+    """Reports of the nodes of the former home that were not recorded. None when there is no former home."""
 
 
 def take_charge(wanted: Wanted, database: GoverningDatabase) -> Charge:
-    """Become the one that the nodes obey, unless they obey another database or this one has other nodes."""
+    """Become the control plane that the nodes obey, unless they obey another database or this one has other nodes."""
     owner, found, record = this_owner(wanted.home), traces(wanted.home), database.record
     last, known = record.leadership(), record.owner()
     _check_nodes(wanted, database, found)
@@ -94,7 +94,10 @@ def take_charge(wanted: Wanted, database: GoverningDatabase) -> Charge:
 
 
 def _check_nodes(wanted: Wanted, database: GoverningDatabase, found: Traces) -> None:
-    """Raise `Refused` when the nodes of this home obeyed another database, and nobody has said that they may not."""
+    """Raise `Refused` when nodes of this home run jobs of another database, unless the operator allows a new one.
+
+    The same holds when this database is empty and the nodes have obeyed another one.
+    """
     if wanted.new_database:
         return
     cluster = database.record.leadership().cluster
@@ -113,7 +116,7 @@ def _check_nodes(wanted: Wanted, database: GoverningDatabase, found: Traces) -> 
 
 
 def _end_what_runs_in(known: Owner, owner: Owner, *, is_fenced: bool) -> None:
-    """End what the nodes of the home before this one run, or be told that nothing does."""
+    """End what the nodes of the former home run. If that is not possible, the operator must say that nothing does."""
     nodes, is_this_machine = Home(Path(known.home)).nodes, known.machine == owner.machine
     if is_this_machine and nodes.is_dir():
         fence(Path(known.home))
@@ -131,7 +134,7 @@ def _end_what_runs_in(known: Owner, owner: Owner, *, is_fenced: bool) -> None:
 
 
 def _lead(record: ClusterRecord, owner: Owner, seen: int, *, take_over: bool) -> Leadership:
-    """Begin an epoch. Where it cannot be written, as on a full disk, the lock on the store must do until it can."""
+    """Begin an epoch. If it cannot be written, as on a full disk, the lock on the store must be enough until it can."""
     try:
         return record.lead(owner, above_epoch=seen, take_over=take_over)
     except Unavailable:
@@ -142,5 +145,5 @@ def _lead(record: ClusterRecord, owner: Owner, seen: int, *, take_over: bool) ->
 
 
 def _last_words(former: Owner, owner: Owner) -> tuple[ObservedEvent, ...]:
-    """What the home before has left in writing. It was fenced before this one led, and may have another task by now."""
+    """Reports that the former home left on disk. It was fenced before this home led, and may be in use again by now."""
     return unheard(Path(former.home)) if former.machine == owner.machine else ()

@@ -1,4 +1,4 @@
-"""Where the supervisor of a node is, and how to talk to it."""
+"""Finds the supervisor of a node, and connects to it."""
 
 import json
 import os
@@ -22,7 +22,7 @@ class Whereabouts:
 
 
 def whereabouts(folder: Path) -> Whereabouts | None:
-    """The supervisor of a node, if it lives: never another process that has its pid by now."""
+    """The supervisor of a node, if it is alive; never another process that has its pid by now."""
     try:
         said = json.loads((folder / "supervisor.json").read_text())
         found = Whereabouts(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
@@ -35,7 +35,7 @@ def whereabouts(folder: Path) -> Whereabouts | None:
 def _serves(pid: int, folder: Path) -> bool:
     """True when the process was started as the supervisor of this node of this home.
 
-    It may be killed, so one proof is not enough; a home that was copied says the same of itself as the first.
+    The process may be killed, so one proof is not enough: a copied home has the same `supervisor.json` as the original.
     """
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     asked = dict(pairwise(arguments))
@@ -44,7 +44,7 @@ def _serves(pid: int, folder: Path) -> bool:
 
 
 def reach(folder: Path) -> socket.socket | None:
-    """A connection to the supervisor that keeps this folder, if it takes one."""
+    """A connection to the supervisor that keeps this folder, if it accepts one."""
     try:
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     except OSError:

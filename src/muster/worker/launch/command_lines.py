@@ -1,4 +1,4 @@
-"""The command lines: what the shell of a worker is given to run. Pure."""
+"""The command lines that the shell of a worker runs. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from muster.worker.launch.runtime_folder import EXIT_RECORD
 SHELL = "/bin/sh"
 
 CANNOT_ENTER = 125
-"""The exit code of a worker that could not be put under its limits."""
+"""The exit code of a worker that could not enter its control groups, its limits or its working directory."""
 
 TOLD = "told"
-"""In the folder of a worker: is there once it was told to leave."""
+"""A file in the folder of a worker. It exists once the worker was told to leave."""
 
 SETUP, RUN = "MUSTER_WORKER_SETUP", "MUSTER_WORKER_RUN"
-"""The variables by which scripts come to the shell. The scripts themselves do not find them."""
+"""The variables that pass scripts to the shell. The scripts themselves do not see them."""
 
 _PREAMBLE = f"""\
 own=$1 folder=$2 limits=$3 last=$4; shift 4
@@ -36,13 +36,13 @@ exit $code
 """What the first process of a worker does.
 
 It enters its control groups by itself: a process that is moved by another has already run outside of them. Scripts come
-in variables, because everybody may read the arguments of a process; they find `$0`, `$#` and their input as if the text
-were an argument of the shell. It then waits for its program, to leave a record of how that ended for a supervisor that
-was not there to see it. So it outlives the signals that its group is sent; since one may arrive just before the program
-is there, the program is not begun once the worker was told to leave. What the shell says of a program that died of a
-signal is not shown.
+in variables, because every user may read the arguments of a process. They find `$0`, `$#` and their input as if the
+text were an argument of the shell. The process then waits for its program, to leave a record of how that ended for a
+supervisor that was not there to see it. So it survives the signals that its group is sent. A signal may arrive just
+before the program is there. So the program is not started once the worker was told to leave. The shell's message about
+a program that died of a signal is not shown.
 
-`last` has the program take the place of this process: a shell at a terminal wants to lead its session.
+`last` makes the program replace this process: a shell at a terminal wants to lead its session.
 """
 
 _PYTHON = re.compile(
@@ -56,21 +56,22 @@ _COMPOUND = re.compile(r"[;&|<>\n]|\$\(|`")
 
 
 def shell_command(*, own: str, folder: str, limits: str, has_terminal: bool, groups: Sequence[str]) -> list[str]:
-    """A process that enters its control groups, prepares, and runs the scripts in the worker's own folder."""
+    """A process that enters its control groups, sets its limits, and runs the scripts in the working directory."""
     return [SHELL, "-c", _PREAMBLE, "muster", own, folder, limits, "last" if has_terminal else "", *groups]
 
 
 def limits_line(umask: int, memory_bytes: int | None) -> str:
-    """What the shell sets for itself: permissions, and memory where no control group limits it.
+    """What the shell sets for itself: the umask, and a memory limit where no control group limits memory.
 
-    Data and not address space: frameworks reserve far more addresses than they use. It counts for each process alone.
+    It limits data and not address space, because frameworks reserve far more addresses than they use. The limit counts
+    for each process alone.
     """
     memory = "" if memory_bytes is None else f" && ulimit -d {max(memory_bytes >> 10, 1)}"
     return f"umask {umask:04o}{memory}"
 
 
 def run_line(start: StartWorkers, worker: Worker, place: WorkerPlace) -> str:
-    """What the worker's role runs; with torchrun around it where the file asks for that and does not do it itself."""
+    """What the worker's role runs, under torchrun where the job file asks for that and does not do it itself."""
     run = start.spec.role(worker.role).run
     if start.spec.launch is not Launch.TORCHRUN:
         return run
@@ -86,7 +87,7 @@ def _torchrun_flags(start: StartWorkers, worker: Worker, place: WorkerPlace) -> 
 
 
 def _with_torchrun(run: str, flags: str) -> str:
-    """One Python program becomes torchrun's; anything else stays, and finds the flags in its environment."""
+    """A single Python program is run by torchrun. Anything else stays, and finds the flags in its environment."""
     line = run.strip()
     found = _PYTHON.fullmatch(line)
     if found is None or _COMPOUND.search(line):

@@ -1,6 +1,6 @@
 """Which GPUs of a node are in use. Only the node knows for certain, whatever a control plane believes.
 
-A control plane with an older database, or with none, gives GPUs out of which it does not know that they are in use.
+A control plane with an older database, or with none, may give out GPUs without knowing that they are in use.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from muster.model.resources import GPU_MILLI
 
 
 def conflict(worker: Worker, living: Iterable[tuple[JobId, Worker]]) -> str:
-    """Why a worker cannot have its GPUs beside those that live on its node; empty when it can."""
+    """Why a worker cannot have its GPUs beside the living workers of its node; empty when it can."""
     used = dict.fromkeys(worker.gpus, _milli(worker))
     for job, other in living:
         for gpu in other.gpus:
@@ -23,5 +23,5 @@ def conflict(worker: Worker, living: Iterable[tuple[JobId, Worker]]) -> str:
 
 
 def _milli(worker: Worker) -> int:
-    """What a worker takes of each of its GPUs."""
+    """What a worker takes of each of its GPUs, in thousandths."""
     return GPU_MILLI if worker.share_milli is None else worker.share_milli

@@ -1,6 +1,6 @@
-"""What a worker finds in its environment: who it is, who the others are, and where they meet.
+"""The environment variables of a worker: which worker it is, which others there are, and where they meet.
 
-Pure: from a start to names and values. Frameworks disagree about names and not about the facts, so each way of
+Pure: from a start to names and values. Frameworks disagree about the names but not about the facts, so each way of
 launching is one small table.
 """
 
@@ -16,10 +16,10 @@ from muster.model.spec import Launch
 Variables = dict[str, str]
 
 TOKEN_VARIABLE = "MUSTER_WORKER_TOKEN"
-"""Marks every process of a worker, so that a tree can be told by looking."""
+"""Marks every process of a worker, so that its process tree can be recognised."""
 
 PASSED_ON = ("MUSTER_URL",)
-"""Of Muster's own variables a worker inherits these; the others hold a token or a password, or say where one is."""
+"""The only variables of Muster that a worker inherits. The others hold a token or a password, or say where one is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +32,20 @@ class WorkerPlace:
     master_port: int
     token: str
     notice_path: str
-    """Where the program says that it has saved itself."""
+    """The pipe where the program reports that it has saved a checkpoint."""
     ask_path: str
-    """Is there while the program is asked to save itself."""
+    """A file that exists while the program is asked to save a checkpoint."""
     hostfile_path: str = ""
-    """The nodes of the gang as MPI wants them; empty unless it is launched by it."""
+    """The file with the nodes of the gang for MPI; empty unless MPI launches it."""
 
 
 def inherited(variables: Mapping[str, str]) -> Variables:
-    """What a worker takes over from its supervisor."""
+    """The variables that a worker inherits from its supervisor."""
     return {name: value for name, value in variables.items() if not name.startswith("MUSTER_") or name in PASSED_ON}
 
 
 def environment(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variables:
-    """Everything that a start adds for one worker. Its file's own variables yield to those that say where it runs."""
+    """All variables that a start adds for one worker. Muster's variables override those of the job file."""
     return {
         **dict(start.spec.env),
         **_identity(start, worker, place),
@@ -56,12 +56,12 @@ def environment(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Vari
 
 
 def place_in_gang(start: StartWorkers, worker: Worker) -> int:
-    """A worker's number counted from 0 without gaps. Ranks have gaps once a gang was resized; frameworks allow none."""
+    """A worker's number from 0 without gaps. Ranks have gaps once a gang was resized, which frameworks do not allow."""
     return sum(other.rank < worker.rank for other in start.gang)
 
 
 def hostfile(start: StartWorkers, addresses: Mapping[NodeName, str]) -> str:
-    """The nodes of a gang with their slots, a line each, in the order of the ranks."""
+    """The nodes of a gang with their slots, one line each, in the order of the ranks."""
     slots: dict[str, int] = {}
     for worker in start.gang:
         host = addresses.get(worker.node, worker.node)
@@ -70,7 +70,7 @@ def hostfile(start: StartWorkers, addresses: Mapping[NodeName, str]) -> str:
 
 
 def processes_per_worker(worker: Worker) -> int:
-    """One per GPU, as launchers start them; one for a worker without."""
+    """One process per GPU, as launchers start them; one for a worker without GPUs."""
     return max(len(worker.gpus), 1)
 
 
@@ -113,7 +113,7 @@ def _meeting(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variabl
         case Launch.PLAIN:
             return {**_env_rendezvous(index, world), "MASTER_ADDR": host, "MASTER_PORT": port}
         case Launch.TORCHRUN:
-            # The names that torchrun reads where a flag is not given: a script that calls it by itself needs none.
+            # torchrun reads these where a flag is not given. A script that calls torchrun itself needs no flags.
             return {
                 "PET_NNODES": world,
                 "PET_NODE_RANK": index,
@@ -136,7 +136,7 @@ def _meeting(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variabl
 
 
 def _env_rendezvous(index: str, world: str) -> Variables:
-    """What PyTorch's `env://` reads. A worker sees its own GPUs only, so it is the first and only one of its kind."""
+    """What PyTorch's `env://` reads. A worker sees only its own GPUs, so locally it is the first and only one."""
     return {"RANK": index, "WORLD_SIZE": world, "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
 
 

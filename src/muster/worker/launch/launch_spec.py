@@ -26,31 +26,31 @@ class CannotStart(Exception):
 
 
 class Mistaken(CannotStart):
-    """The same, because of what its own job file asks for: trying again elsewhere or later will not help."""
+    """A worker cannot be started because of its own job file: a retry elsewhere or later will not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """The node as its workers find it."""
+    """What workers need to know about their node."""
 
     home: Path
     workers: Path
-    """Where each worker of this node has a folder of its own, outside of the home."""
+    """The folder, outside of the home, in which each worker of this node has its own folder."""
     node: NodeName
     cgroup_root: CgroupRoot
     processes_max: int
     variables: Mapping[str, str]
     """The supervisor's own environment."""
     umask: int = 0o022
-    """What a worker takes from its files' permissions: its user's wish, and not the supervisor's."""
+    """The umask of workers: that of the user, and not the supervisor's own."""
 
     @property
     def folder(self) -> Path:
-        """What the supervisor keeps of this node."""
+        """The folder that the supervisor keeps for this node."""
         return Home(self.home).node(self.node)
 
     def claim_workers(self) -> None:
-        """Make that place, or find it as it was made; raise `Refused` if somebody else has made it."""
+        """Make the folder `workers`, or take it if it exists. Raises `Refused` if another user has made it."""
         for folder in (self.workers.parent, self.workers):
             claim(folder)
 
@@ -65,27 +65,27 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSpec:
-    """Everything for one worker."""
+    """Everything that is needed to start one worker."""
 
     command: list[str]
     variables: dict[str, str]
     secrets: tuple[str, ...]
-    """Values that must not be written down."""
+    """Values that must not appear in stored output."""
     folder: Path
     notice: Path
     ask: Path
     told: Path
-    """Is there once the worker was told to leave."""
+    """A file that exists once the worker was told to leave."""
     cgroup: Cgroup | None
     grace_ms: int
     idle_timeout_ms: int | None
     """Set for a worker with a terminal."""
     is_lead: bool
-    """Speaks for its gang."""
+    """True for the worker whose checkpoints count for its gang."""
 
 
 def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, context: NodeContext) -> LaunchSpec:
-    """Lay everything out for a worker, or raise `CannotStart`."""
+    """Prepare everything for a worker, or raise `CannotStart`."""
     folder = context.workers / token
     try:
         secrets = secrets_of(context.home, start.spec.team, start.spec.secrets)
@@ -150,7 +150,7 @@ def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting) 
     hosts = ""
     if start.spec.launch is Launch.MPI:
         hosts = str(folder / "hosts")
-        # Every node of this engine is this machine.
+        # Every node of this backend is this machine.
         Path(hosts).write_text(hostfile(start, {other.node: meeting.host for other in start.gang}))
     return WorkerPlace(
         node=worker.node,
@@ -184,7 +184,7 @@ def _allowance(request: Request, context: NodeContext) -> Allowance:
 
 
 def _script(text: str, file: Path) -> str:
-    """The command as a variable; a very long one as a file that the shell reads."""
+    """The command as the value of a variable. A very long one is written to a file that the shell reads."""
     if len(text) * 4 < SCRIPT_VARIABLE_BYTES or len(os.fsencode(text)) < SCRIPT_VARIABLE_BYTES:
         return text
     file.write_bytes(os.fsencode(text))

@@ -1,8 +1,8 @@
-"""Where workers meet what Muster lays out for them: notices, requests to save, host files, scripts, exit records.
+"""The folder of files that workers and Muster share: notices, requests to save, host files, scripts, exit records.
 
-It lies outside of the home, which holds the token and the database: what a job is told to write to says nothing of
-where those are. The name follows from the home alone and not from the environment, so that a successor finds what was
-left. In a folder that everybody may write to, somebody else may have taken the name: then it is refused.
+It is outside of the home, which holds the token and the database. So the paths that a job is given do not show where
+the home is. The name is derived from the home alone and not from the environment, so that a successor finds what was
+left. The parent folder is open to every user, so another user may have taken the name. Then it is refused.
 """
 
 import os
@@ -17,20 +17,20 @@ PARENT = Path("/tmp")
 _MODE = 0o700
 
 EXIT_RECORD = "exit-"
-"""An empty file of this name with the exit code behind it is left by the first process of a worker when its program has
-ended: it is there or not, and never half there."""
+"""How the name of an exit record begins; the exit code follows. The first process of a worker makes this empty file
+when its program has ended. The file is there or not, and never half there."""
 
 _CODES = range(256)
 
 
 def runtime_folder(home: Path) -> Path:
-    """The folder of a home: the same for as long as the machine is up, also if the home is moved."""
+    """The runtime folder of a home. It is the same for as long as the machine is up, also if the home is moved."""
     found = home.stat()
     return PARENT / f"muster-{os.geteuid()}-{found.st_dev:x}-{found.st_ino:x}"
 
 
 def claim(folder: Path) -> None:
-    """Make the folder, or take it if it is ours; for nobody else to look into. Links are not followed."""
+    """Make the folder, or take it if this user owns it, and close it to other users. Links are not followed."""
     with suppress(FileExistsError):
         folder.mkdir(mode=_MODE)
     found = folder.lstat()
@@ -44,15 +44,15 @@ def claim(folder: Path) -> None:
 
 
 def keep_from_cleaners(folder: Path) -> bool:
-    """Have programs that clean up old files leave it alone for as long as this process lives: they honour a lock.
+    """Lock the folder for as long as this process lives. Programs that clean up old files leave a locked folder alone.
 
-    False when somebody else has locked it, and not only for a moment: nobody is waited for without end.
+    False when another process has locked it for longer than `MOMENT_S`: the lock is not waited for without end.
     """
     return has_locked(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), MOMENT_S, shared=True)
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with everything in it, as far as that is possible; of a link only the link."""
+    """Remove a folder with everything in it, as far as possible. Of a link, only the link is removed."""
     with suppress(OSError):
         if folder.is_symlink():
             folder.unlink()
@@ -68,21 +68,21 @@ def remove(folder: Path) -> None:
 
 
 def remove_all(folder: Path) -> None:
-    """Remove what was laid out for any worker of a node: for when none is left."""
+    """Remove what was made for any worker of a node. Call it when no worker is left."""
     with suppress(OSError):
         for name in os.listdir(folder):
             remove(folder / name)
 
 
 def give_back(folder: Path) -> None:
-    """Remove the place of a node, and that of its home if no other node has one."""
+    """Remove the folder of a node, and that of its home if no other node has a folder there."""
     for each in (folder, folder.parent):
         with suppress(OSError):
             each.rmdir()
 
 
 def exit_record(folder: Path) -> int | None:
-    """How the program of a worker ended, by its own account; None while it runs, or when it was not let finish."""
+    """The exit code in the exit record of a worker; None while its program runs, or when it could not finish."""
     try:
         names = os.listdir(folder)
     except OSError:

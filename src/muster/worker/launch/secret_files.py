@@ -1,4 +1,4 @@
-"""Secrets by name: one per file under the home, the nearest team above the job's wins."""
+"""Secrets by name: one per file under the home. The job's team wins, then the nearest team above it."""
 
 import os
 import re
@@ -35,12 +35,12 @@ def _found(root: Path, team: TeamPath, name: str) -> Path:
 
 
 def _told(path: Path, home: Path) -> str:
-    """A file of the home as members are told of it: where the home itself is, is not for them to know."""
+    """The name of a file of the home in messages to team members, who must not learn where the home is."""
     return f"$MUSTER_HOME/{path.relative_to(home)}"
 
 
 def _value(path: Path, name: str, home: Path) -> str:
-    """What the file holds without the newline that editors add. The value itself is in no message."""
+    """What the file holds, without the newline that editors add. The value itself is in no message."""
     told = _told(path, home)
     with path.open("rb") as file:
         status = os.fstat(file.fileno())

@@ -1,10 +1,10 @@
-"""How much of what workers print may lie on the disk: by job, by node, and by what is left of the disk.
+"""How much output of workers may be on the disk: by job, by node, and by what is free of the disk.
 
-A worker's own output is bounded by `Segments`. Here the output of all workers of one supervisor is bounded together,
-and looked at as it is written, because a fast printer fills a disk between two looks by the clock. The worker that
-keeps the most loses its oldest first, and its log says so. The disk may be shared with others: several nodes of one
-machine, their ended workers, the database, checkpoints. So each node has a part of what all may have together, and when
-the disk is nearly full every worker keeps no more than a tail of its output, whoever filled it.
+`Segments` bounds the output of each worker. Here the output of all workers of one supervisor is bounded together. It is
+checked as it is written, because a fast printer fills a disk between two checks by the clock. The worker that keeps the
+most loses its oldest output first, and its log says so. The disk may be shared: by several nodes of one machine, their
+ended workers, the database, checkpoints. So each node has a part of what all nodes may have together. When the disk is
+nearly full, workers lose output down to a tail, whatever filled the disk.
 """
 
 import os
@@ -33,24 +33,24 @@ DISK_NOTE = b"\n[muster: older output was dropped, the disk is nearly full]\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """How large a disk is, and how much of it may still be written by us."""
+    """How large a disk is, and how much Muster may still write to it."""
 
     total_bytes: int
     free_bytes: int
 
     @property
     def floor_bytes(self) -> int:
-        """What output has to leave free: room for the log of events, whatever jobs print."""
+        """The space that output must leave free for the log of events, whatever jobs print."""
         return min(self.total_bytes // LOGS_FREE_PART, LOGS_FREE_BYTES)
 
     @property
     def is_tight(self) -> bool:
-        """True when less is free than output has to leave."""
+        """True when less is free than output must leave."""
         return self.free_bytes < self.floor_bytes
 
 
 def disk_of(folder: Path) -> Disk | None:
-    """The disk on which a folder lies; None when there is no folder yet."""
+    """The disk that a folder is on; None when there is no folder yet."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -72,17 +72,17 @@ class OutputBudget:
         self._job_bytes = job_bytes
         self._look = look
         self._rows: WeakKeyDictionary[Segments, JobId] = WeakKeyDictionary()
-        """Those that are still written, with the job they belong to."""
+        """Outputs that are still written, with the job of each."""
         self._noted: WeakKeyDictionary[Segments, dict[bytes, int]] = WeakKeyDictionary()
-        """Where each says that output was dropped, and why."""
+        """For each output, the offset of each note that says why older output was dropped."""
         self._is_looking = False
         self._unseen_bytes = 0
         self._check_bytes = 0
-        """How much is written until the next look: the first is at once."""
+        """How much is written until the next check; the first check is at once."""
         self._segment_bytes = LOG_SEGMENT_BYTES
 
     def segments(self, job: JobId, attempt: int, rank: int) -> Segments:
-        """The output of a worker, to be written from now on and closed in the end."""
+        """The output of a worker. The caller writes to it from now on, and closes it in the end."""
         row = Segments(
             log_folder(self._home, job, attempt, rank),
             segment_bytes=self._segment_bytes,
@@ -109,7 +109,7 @@ class OutputBudget:
                 self._is_looking = False
 
     def _make_room(self, disk: Disk) -> None:
-        # Few enough looks to cost nothing, and many before the room that is kept free is used up.
+        # Few enough checks to cost nothing, and several before the space that is kept free is used up.
         self._check_bytes = min(LOGS_CHECK_BYTES, disk.floor_bytes // 8)
         self._segment_bytes = LOG_TAIL_BYTES if disk.is_tight else LOG_SEGMENT_BYTES
         by_job: dict[JobId, list[Segments]] = {}
@@ -133,7 +133,7 @@ class OutputBudget:
             return 1
 
     def _drop(self, rows: Iterable[Segments], excess_bytes: int, note: bytes) -> None:
-        """Drop old output of whoever keeps the most, until this much is gone or everybody is down to the last file."""
+        """Drop old output of the worker that keeps the most, until this much is gone or each has only its last file."""
         divisible = [row for row in rows if row.has_older]
         while excess_bytes > 0 and divisible:
             noisiest = max(divisible, key=lambda row: row.kept_bytes)
@@ -142,7 +142,7 @@ class OutputBudget:
             self._note(noisiest, note)
 
     def _note(self, row: Segments, note: bytes) -> None:
-        """Say it in the log, unless what is kept of it says so already."""
+        """Write a note to the log, unless the part of it that is kept has this note already."""
         noted = self._noted.setdefault(row, {})
         if noted.get(note, -1) < row.offset - row.kept_bytes:
             noted[note] = row.offset

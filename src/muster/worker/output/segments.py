@@ -1,7 +1,7 @@
-"""What a worker printed, on disk: a few files in a row, each named by the offset of its first byte.
+"""What a worker printed, on disk: a series of files, each named by the offset of its first byte.
 
-The row is bounded; the oldest file goes first, and offsets go on counting. A disk that is full costs output and never
-the worker.
+The number of files is bounded. The oldest file is dropped first, and offsets go on counting. A full disk costs output,
+but never the worker.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ def log_folder(home: Path, job: JobId, attempt: int, rank: int) -> Path:
 
 
 def folder_name(job: JobId) -> str:
-    """A job's id as the name of a folder: plain ones as they are, every other in a way that cannot lead elsewhere."""
+    """A job's id as the name of a folder. Any id that is not plain is changed, so that it cannot lead elsewhere."""
     is_plain = _PLAIN.issuperset(job) and not job.startswith(".") and 0 < len(job) <= _NAME_CHARS
     if is_plain:
         return job
-    from hashlib import sha256  # noqa: PLC0415 (loads a large library, for ids that hardly anybody has)
+    from hashlib import sha256  # noqa: PLC0415 (loads a large library, for ids that are rare)
 
     readable = "".join(char if char in _PLAIN else "_" for char in job[:64])
-    # No plain id contains the sign, so no other job has this folder.
+    # No plain id contains a percent sign, so no other job has this folder.
     return f"%{readable}%{sha256(job.encode()).hexdigest()[:16]}"
 
 
@@ -76,11 +76,11 @@ class Segments:
         self._kept = segments_in(folder)
         self.offset = self._kept[-1] + _size(folder / segment_name(self._kept[-1])) if self._kept else 0
         self.lost_bytes = 0
-        """Output that could not be written since the last that could."""
+        """Bytes of output that could not be written since the last successful write."""
 
     @property
     def kept_bytes(self) -> int:
-        """How much of the output lies on the disk."""
+        """How much of the output is on disk."""
         return self.offset - self._kept[0] if self._kept else 0
 
     @property
@@ -89,14 +89,14 @@ class Segments:
         return len(self._kept) > 1
 
     def drop_oldest(self) -> int:
-        """Drop the oldest file; how many bytes that were. There must be another."""
+        """Drop the oldest file. Returns how many bytes it had. There must be another file."""
         with contextlib.suppress(OSError):
             os.unlink(self._folder / segment_name(self._kept[0]))
         dropped = self._kept.pop(0)
         return self._kept[0] - dropped
 
     def cut(self, tail_bytes: int) -> None:
-        """Write to another file from now on, if the present one is this large: then it can be dropped."""
+        """Write to a new file from now on, if the present one is this large. Then the old one can be dropped."""
         if self._kept and self.offset - self._kept[-1] >= tail_bytes:
             self._end()
         self._room = min(self._room, tail_bytes)
@@ -116,7 +116,7 @@ class Segments:
             data = data[written:]
 
     def close(self) -> None:
-        """Say that nothing more will come."""
+        """Mark the output as complete: nothing more will come."""
         if self.lost_bytes:
             self.write(b"")
         self._end()
@@ -126,7 +126,7 @@ class Segments:
         self._closed(self)
 
     def _loss(self) -> bytes:
-        """What is said, once, in place of what was lost."""
+        """The note that is written once in place of lost output."""
         lost, self.lost_bytes = self.lost_bytes, 0
         return b"\n[muster: %d bytes of output are lost here, the disk was full]\n" % lost
 

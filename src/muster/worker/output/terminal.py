@@ -1,4 +1,4 @@
-"""A terminal that several people may look at and type to."""
+"""A terminal that several users may watch and type to."""
 
 import contextlib
 import fcntl
@@ -10,18 +10,18 @@ from collections.abc import Callable
 from muster.model.node_limits import PUMP_BYTES, TERMINAL_REPLAY_BYTES
 
 View = Callable[[bytes | None], None]
-"""Shows more of the terminal to somebody; None means that there is no more."""
+"""Shows more of the terminal to a viewer; None means that there is no more."""
 
 ROWS, COLUMNS = 24, 80
-"""Until somebody who looks says how large their window is."""
+"""The size until a viewer says how large their window is."""
 
 
 class PseudoTerminal:
-    """One end of a terminal; a worker sits at the other."""
+    """One end of a terminal; the worker has the other end."""
 
     def __init__(self) -> None:
         self.ends = os.openpty()
-        """This side and the worker's; the latter is for whoever starts the worker to close."""
+        """This end and the worker's end. The code that starts the worker closes the latter."""
         self.master, slave = self.ends
         self.device = os.ttyname(slave)
         os.set_blocking(self.master, False)
@@ -31,13 +31,13 @@ class PseudoTerminal:
         self._typed = bytearray()
 
     def attach(self, viewer: int, view: View) -> None:
-        """Show somebody what was there last, and everything from now on."""
+        """Show a viewer the last output, and everything from now on."""
         self._views[viewer] = view
         if self._seen:
             view(bytes(self._seen))
 
     def detach(self, viewer: int) -> None:
-        """Show them nothing more."""
+        """Show this viewer nothing more."""
         self._views.pop(viewer, None)
 
     def show(self, data: bytes) -> None:
@@ -48,12 +48,12 @@ class PseudoTerminal:
             view(data)
 
     def close(self) -> None:
-        """Tell everybody that it is over."""
+        """Tell all viewers that it is over."""
         for view in tuple(self._views.values()):
             view(None)
 
     def type(self, data: bytes) -> None:
-        """Somebody has typed this. What a worker that does not read cannot take is dropped, as by any terminal."""
+        """A user typed this. If the worker does not read, input beyond the buffer is dropped, as by any terminal."""
         self._typed += data[: PUMP_BYTES - len(self._typed)]
         try:
             written = os.write(self.master, self._typed)
@@ -64,7 +64,7 @@ class PseudoTerminal:
         del self._typed[:written]
 
     def resize(self, rows: int, columns: int) -> None:
-        """The window of somebody who looks is this large."""
+        """The window of a viewer is this large."""
         size = struct.pack("HHHH", max(1, min(rows, 1000)), max(1, min(columns, 1000)), 0, 0)
         with contextlib.suppress(OSError):
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)

@@ -1,8 +1,8 @@
 """Control groups: limits for a worker, and the surest way to know everything it started.
 
-Groups are made below the one that the supervisor itself is in, so that whatever limits it limits its workers too. Both
-versions of the kernel's interface are used as they are found, also side by side; what cannot be written is done
-without, and `CgroupRoot` says so.
+Groups are made below the supervisor's own group, so that whatever limits the supervisor limits its workers too. Both
+versions of the kernel's interface are used as they are found, also side by side. A limit that cannot be set is left
+out, and `CgroupRoot` says so.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ class CgroupRoot:
     """Where groups can be made on this machine."""
 
     folders: Mapping[str, Path] = field(default_factory=dict)
-    """By controller of version 1, and `UNIFIED` for version 2: the folder below which workers get theirs."""
+    """By controller of version 1, and `UNIFIED` for version 2: the folder below which workers get their groups."""
     unified_controllers: frozenset[str] = frozenset()
     """What version 2 can limit here."""
 
     @property
     def kind(self) -> str:
-        """How memory is limited: by which version, or not by groups."""
+        """How memory is limited: by which version of control groups, or by none."""
         if MEMORY in self.unified_controllers:
             return "cgroup2"
         return "cgroup1" if MEMORY in self.folders else "none"
 
     def remove(self) -> None:
-        """Give the folders back, as far as nothing is left below them."""
+        """Remove the folders that have nothing left below them."""
         for folder in self.folders.values():
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -60,7 +60,7 @@ def find_cgroup_root(
     mounts: str | None = None,
     memberships: str | None = None,
 ) -> CgroupRoot:
-    """Make the folder `name` in every tree of groups where this process may, below the group it is in itself."""
+    """Make the folder `name` below the group of this process, in every tree of groups where it may."""
     parents = own_groups(
         Path("/proc/self/mountinfo").read_text() if mounts is None else mounts,
         Path("/proc/self/cgroup").read_text() if memberships is None else memberships,
@@ -70,14 +70,14 @@ def find_cgroup_root(
     unified: frozenset[str] = frozenset()
     if UNIFIED in folders:
         unified = _delegated(folders[UNIFIED])
-    # A controller belongs to one version at a time; where both name it, version 2 is the one in charge.
+    # A controller belongs to one version at a time. Where both name it, version 2 has it.
     return CgroupRoot(
         folders={key: each for key, each in folders.items() if key not in unified}, unified_controllers=unified
     )
 
 
 def own_groups(mounts: str, memberships: str) -> dict[str, Path]:
-    """The group this process is in, by controller, as folders."""
+    """By controller, the folder of the group that this process is in."""
     roots = dict(_mounted(mounts))
     found = {}
     for membership in memberships.splitlines():
@@ -114,7 +114,7 @@ def _delegated(folder: Path) -> frozenset[str]:
     wanted = (MEMORY, CPU, PIDS)
     for group in (folder.parent, folder):
         for controller in wanted:
-            # Refused where the group has processes of its own, or is not ours: then there are no such limits.
+            # Refused where the group has its own processes, or belongs to another user: then there is no such limit.
             with contextlib.suppress(OSError):
                 (group / "cgroup.subtree_control").write_text(f"+{controller}")
     try:
@@ -127,8 +127,8 @@ def _delegated(folder: Path) -> frozenset[str]:
 def make_cgroup(cgroup_root: CgroupRoot, name: str, allowance: Allowance) -> "Cgroup":
     """Make the groups of one worker, with its limits."""
     settings = _settings(cgroup_root, allowance)
-    # The first is the one by which everything inside is known. Entering a group is dear, so one that is needed anyway
-    # is preferred; each of the first three can keep what is inside from forking while it is killed.
+    # The first group tracks all processes of the worker. Entering a group is expensive, so one that is needed anyway is
+    # preferred. UNIFIED, FREEZER and PIDS can each keep processes from forking while they are killed.
     known = (*(key for key in settings if key in (UNIFIED, PIDS)), UNIFIED, FREEZER, PIDS, MEMORY, CPU)
     tracking = next(key for key in known if key in cgroup_root.folders)
     folders = []
@@ -142,7 +142,7 @@ def make_cgroup(cgroup_root: CgroupRoot, name: str, allowance: Allowance) -> "Cg
 
 
 class Cgroup:
-    """The groups of one worker; none at all when it has none."""
+    """The groups of one worker, which may have none."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         self._folders = tuple(Path(folder) for folder in folders)
@@ -150,16 +150,16 @@ class Cgroup:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders of the groups, the one to kill by first."""
+        """The folders of the groups, first the one that is used to kill."""
         return tuple(str(folder) for folder in self._folders)
 
     @property
     def entrances(self) -> tuple[str, ...]:
-        """The files by which a process enters."""
+        """The files that a process writes to when it enters."""
         return tuple(f"{folder}/cgroup.procs" for folder in self._folders)
 
     def members(self) -> list[int]:
-        """The processes inside, without those that only wait to be looked at."""
+        """The processes inside. Version 1 also lists processes that only wait to be reaped."""
         if self._tracking is None:
             return []
         try:
@@ -169,7 +169,7 @@ class Cgroup:
             return []
 
     def kill(self) -> None:
-        """End everything inside at once; nothing can fork its way out."""
+        """Kill everything inside at once. Nothing can escape by forking."""
         if self._tracking is None:
             return
         if _written(self._tracking / "cgroup.kill", "1"):
@@ -181,7 +181,7 @@ class Cgroup:
         self._thaw()
 
     def _freeze(self) -> None:
-        """Keep what is inside from forking, in the way that this group has."""
+        """Keep what is inside from forking, in the way that this group supports."""
         for file, value in (("pids.max", "0"), ("cgroup.freeze", "1"), ("freezer.state", "FROZEN")):
             if self._tracking is not None and _written(self._tracking / file, value):
                 return
@@ -193,7 +193,7 @@ class Cgroup:
                 return
 
     def ran_out_of_memory(self) -> bool:
-        """True when the kernel has killed something inside for want of memory."""
+        """True when the kernel has killed something inside because it ran out of memory."""
         for folder in self._folders:
             for file in ("memory.events", "memory.oom_control"):
                 if _counter(folder / file, "oom_kill") > 0:
@@ -201,14 +201,14 @@ class Cgroup:
         return False
 
     def remove(self) -> None:
-        """Give the groups back; they must be empty."""
+        """Remove the groups, which must be empty."""
         for folder in self._folders:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
 
 def _settings(cgroup_root: CgroupRoot, allowance: Allowance) -> dict[str, list[tuple[str, str]]]:
-    """Which file of which tree gets which value."""
+    """By tree, the files and the values to write to them."""
     asked = (
         (MEMORY, allowance.memory_bytes, _memory_1, _memory_2),
         (CPU, allowance.cpu_milli, _cpu_1, _cpu_2),
@@ -230,7 +230,7 @@ def _memory_1(amount: int) -> list[tuple[str, str]]:
 
 
 def _memory_2(amount: int) -> list[tuple[str, str]]:
-    # One process of a worker that was killed leaves a cripple: better all of it, and a clear end.
+    # A worker without one of its processes is broken. It is better to kill all of it, for a clear end.
     return [("memory.max", str(amount)), ("memory.oom.group", "1")]
 
 
@@ -243,7 +243,7 @@ def _cpu_2(milli: int) -> list[tuple[str, str]]:
 
 
 def _quota_us(milli: int) -> int:
-    """CPU time per period; the kernel takes no less than a millisecond."""
+    """CPU time per period. The kernel takes no less than a millisecond."""
     return max(milli * CPU_PERIOD_US // 1000, 1000)
 
 

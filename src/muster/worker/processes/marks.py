@@ -1,9 +1,9 @@
 """A mark that every process of a worker inherits, whatever else it leaves behind.
 
-It is a limit that limits nothing: how long a process may compute at real-time priority without a pause, set to some ten
-thousand years and a number that follows from the worker's token. Limits are inherited over every fork and exec; a new
-session, an empty environment, closed files and another control group change nothing about them. A process loses the
-mark only by changing this very limit: anybody may lower it, and nobody but root may raise it.
+It is a resource limit without effect: how long a process may compute at real-time priority without a pause. It is set
+to more than seventy thousand years plus a number that is derived from the worker's token. Limits are inherited over
+every fork and exec. A new session, an empty environment, closed files or another control group do not change them. A
+process loses the mark only by changing this very limit. Every process may lower it, and only root may raise it.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 _RTTIME = 15  # RLIMIT_RTTIME; Python has no name for it
 
 _LEAST = 1 << 61
-"""Microseconds; numbers of workers lie between this and twice as much."""
+"""In microseconds. The numbers of workers lie between this and twice as much."""
 
 _LINE = b"Max realtime timeout"
 
@@ -26,7 +26,7 @@ def mark_of(token: str) -> int:
 
 @contextlib.contextmanager
 def inherited(mark: int) -> Iterator[None]:
-    """Have processes that are started meanwhile bear this mark. Nothing happens where limits were set by others."""
+    """Give this mark to processes that are started meanwhile. Does nothing where this limit was already set."""
     before = resource.getrlimit(_RTTIME)
     if before != (resource.RLIM_INFINITY, resource.RLIM_INFINITY):
         yield
@@ -39,19 +39,19 @@ def inherited(mark: int) -> Iterator[None]:
 
 
 def fasten(pid: int, mark: int) -> None:
-    """Let a process that bears a mark keep it when it lifts its limits, and those that it starts from now on."""
+    """Let a marked process, and the processes it starts from now on, keep the mark when they lift their limits."""
     with contextlib.suppress(OSError, ValueError):
         if resource.prlimit(pid, _RTTIME)[0] == mark:
             resource.prlimit(pid, _RTTIME, (mark, mark))
 
 
 def marks_on(pid: int) -> tuple[int, ...]:
-    """The numbers that a process bears: its soft and its hard limit, where they are marks."""
+    """The marks of a process: its soft and its hard limit, where they are marks."""
     return tuple(int(word) for word in _limits_on(pid) if word.isdigit() and int(word) >= _LEAST)
 
 
 def is_changed(pid: int) -> bool:
-    """True when the limit of a process is another than everybody has, and so than this process has: it was set."""
+    """True when the limit of a process was set: it differs from the usual one, which this process has."""
     return _limits_on(pid) not in ([], _limits_on(os.getpid()))
 
 

@@ -1,4 +1,4 @@
-"""The kernel's table of processes: who is whose child. Reads `/proc`; Linux only."""
+"""The kernel's table of processes, with their parents. Reads `/proc`; Linux only."""
 
 import contextlib
 import ctypes
@@ -12,13 +12,13 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
 def everybody() -> dict[int, ProcessEntry]:
-    """All processes there are, by pid."""
+    """All processes, by pid."""
     found = (entry(int(name)) for name in os.listdir("/proc") if name.isdecimal())
     return {each.pid: each for each in found if each is not None}
 
 
 def children() -> list[int]:
-    """The children of this process, without looking at every process there is."""
+    """The children of this process, if possible without looking at every process."""
     try:
         with open(f"/proc/self/task/{threading.get_native_id()}/children", "rb") as file:
             return [int(pid) for pid in file.read().split()]
@@ -27,7 +27,7 @@ def children() -> list[int]:
 
 
 def ended_children() -> list[tuple[int, int]]:
-    """The children that have ended since the last call, with how; the kernel forgets them with this."""
+    """Reap the children that have ended since the last call. Returns their pids and wait statuses."""
     found = []
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
@@ -36,7 +36,7 @@ def ended_children() -> list[tuple[int, int]]:
 
 
 def descendants(roots: list[int], table: dict[int, ProcessEntry]) -> list[ProcessEntry]:
-    """These processes and all that come from them, as far as they live."""
+    """These processes and all their descendants that are alive."""
     below: dict[int, list[int]] = {}
     for each in table.values():
         below.setdefault(each.parent, []).append(each.pid)
@@ -52,7 +52,7 @@ def descendants(roots: list[int], table: dict[int, ProcessEntry]) -> list[Proces
 
 
 def send_signal(process: ProcessEntry, number: int) -> None:
-    """Signal exactly this process: never one that got its pid afterwards."""
+    """Signal exactly this process, never one that got its pid later."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         handle = os.pidfd_open(process.pid)
         try:
@@ -63,13 +63,13 @@ def send_signal(process: ProcessEntry, number: int) -> None:
 
 
 def become_subreaper() -> None:
-    """Have every orphan among the descendants become a child of this process instead of going astray."""
+    """Make every orphan among the descendants a child of this process, so that it is not lost."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot become a subreaper")
 
 
 def boot_id() -> str:
-    """Names the time since the machine was last started: pids of another such time mean nothing."""
+    """The id of the current boot of the machine. Pids from another boot mean nothing."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()

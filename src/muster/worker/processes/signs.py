@@ -1,7 +1,7 @@
-"""Whose process is this? By what it inherited: any one sign is enough, for a supervisor, its successor and a sweep.
+"""Which worker a process belongs to, by what it inherited. Any one sign is enough.
 
-A process group or a session is a sign only while it is certain that the number still means the worker's own: a number
-is used again once nobody has it, and a successor may come days later.
+A supervisor, its successor and a sweep use it. A process group or a session is a sign only while it is certain that
+the number still means the worker's own. A number is reused once no process has it, and a successor may come days later.
 """
 
 import os
@@ -19,14 +19,14 @@ class Borne:
     """What a process has inherited."""
 
     token: str
-    """Of the worker that its environment names; empty without one."""
+    """The token of the worker that its environment names; empty without one."""
     marks: tuple[int, ...]
     is_changed: bool
     """True when it bears a mark, or has changed the limit that held one."""
 
 
 def borne_by(pid: int) -> Borne:
-    """Look at a process."""
+    """What this process has inherited."""
     return Borne(_token_of(pid), marks_on(pid), is_changed(pid))
 
 
@@ -36,24 +36,24 @@ class Signs:
 
     token: str
     main: int | None
-    """The first process, which leads a session and a group of its own."""
+    """The first process, which leads its own session and process group."""
     start_ticks: int = 0
-    """Of the first process; 0 while it is the caller's own child and nobody asks."""
+    """Of the first process; 0 while it is the caller's own child, because then it is not needed."""
 
     def are_on(self, process: ProcessEntry, borne: Borne) -> bool:
-        """True when the process is the worker's."""
+        """True when the process belongs to the worker."""
         return borne.token == self.token or mark_of(self.token) in borne.marks or self._is_in_session(process, borne)
 
     def _is_in_session(self, process: ProcessEntry, borne: Borne) -> bool:
         if self.main is None or self.main not in (process.pid, process.group, process.session):
             return False
         if process.parent == os.getpid():
-            return True  # an orphan of a worker: nobody else's processes become children of a supervisor
+            return True  # an orphan of a worker: only processes of workers become children of a supervisor
         leader = entry(self.main)
         if leader is not None:
             return leader.start_ticks == self.start_ticks
-        # The first process is gone. Its number may have led another session since, but whoever was in that one has
-        # the limit as everybody has it; a worker's process that bears no mark has lowered its own.
+        # The first process is gone. Its number may have led another session since, but the processes of that session
+        # have the usual limit. A process of the worker that bears no mark has lowered its limit.
         return borne.is_changed
 
 

@@ -1,7 +1,8 @@
-"""What lives under a node's name and its files do not know.
+"""Living processes of a node that its files do not know.
 
-A home may be restored from a copy, or what it keeps of its nodes deleted, while supervisors and workers live. Nobody
-can reach those any more, and their GPUs would be given out again: whoever has the node's lock ends them first.
+A home may be restored from a copy, or the folders of its nodes deleted, while supervisors and workers are alive. No
+control plane can reach these any more, and their GPUs would be given out again. So the process that holds the node's
+lock ends them first.
 """
 
 import hashlib
@@ -15,18 +16,18 @@ from muster.worker.processes.process_table import everybody, send_signal
 from muster.worker.processes.signs import borne_by
 
 SUPERVISOR_PATIENCE_S = 5.0
-"""How long a supervisor that nobody can reach may take to end with what it runs."""
+"""How long a supervisor that cannot be reached may take to end with what it runs."""
 
 WORKER_PATIENCE_S = 5.0
 
 
 def badge(home: Path, node: str) -> str:
-    """How the tokens of a node's workers begin, whatever its files say."""
+    """The prefix of the tokens of a node's workers, whatever its files say."""
     return hashlib.sha256(f"{home}\0{node}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def end_strays(home: Path, node: str, known: Container[str], *, but: int = 0) -> tuple[str, ...]:
-    """End supervisors of a node besides the process `but`, and workers whose tokens are not known; what is left."""
+    """End supervisors of a node, except the process `but`, and workers with unknown tokens. Returns what is left."""
     others = [each for each in everybody().values() if each.pid != but and _node_of(each.pid, home) == node]
     end_processes([(each.pid, each.start_ticks) for each in others], patience_s=SUPERVISOR_PATIENCE_S, then_kill=True)
     give_up_s = time.monotonic() + WORKER_PATIENCE_S
@@ -39,7 +40,7 @@ def end_strays(home: Path, node: str, known: Container[str], *, but: int = 0) ->
 
 
 def supervised_nodes(home: Path) -> tuple[str, ...]:
-    """The nodes of a home that a supervisor lives for, by what they were started with."""
+    """The nodes of a home that have a living supervisor, by the command lines of processes."""
     found = (_node_of(pid, home) for pid in everybody())
     return tuple(sorted({node for node in found if node}))
 
@@ -50,7 +51,7 @@ def _workers(mine: str, known: Container[str]) -> list[ProcessEntry]:
 
 
 def _node_of(pid: int, home: Path) -> str:
-    """The node that a process is the supervisor of; empty for every other process."""
+    """The node that a process supervises; empty for every other process."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")
     except OSError:

@@ -1,8 +1,8 @@
-"""Everything a worker started, wherever it went: known by its control group, by descent, and by what it inherited.
+"""All processes that a worker started, found by its control group, by descent, and by what they inherited.
 
 A supervisor is the reaper of all its descendants: a process whose parents are gone becomes its child. So a process that
-left the control group, the process group, the session or the shell is still found below, and what it inherited
-(`signs`) says whose it is.
+left the control group, the process group, the session or the shell is still found below the supervisor, and what it
+inherited (`signs`) says which worker it belongs to.
 """
 
 import os
@@ -15,14 +15,14 @@ from muster.worker.processes.process_table import children, descendants, everybo
 from muster.worker.processes.signs import Signs, borne_by
 
 FREEZING_ROUNDS = 20
-"""How often one look at a tree that keeps forking is repeated; the next round comes with the next attempt."""
+"""How often one kill searches a tree that keeps forking. The next kill searches again."""
 
 
 def kill_together(find: Callable[[], list[ProcessEntry]]) -> None:
-    """Kill the processes that are found, and those that they start meanwhile."""
+    """Kill the processes that are found, and the processes that they start meanwhile."""
     frozen: dict[int, ProcessEntry] = {}
     for _ in range(FREEZING_ROUNDS):
-        # Stopped first: a process that is killed while another forks would be replaced for ever.
+        # Stopped first: if one process is killed while another forks, it would be replaced for ever.
         fresh = [each for each in find() if each.pid not in frozen]
         if not fresh:
             break
@@ -42,13 +42,13 @@ class ProcessTree:
         self._cgroup = cgroup
 
     def is_gone(self, mains: frozenset[int]) -> bool:
-        """True when nothing of it lives. `mains` are the first processes of all workers, which are no strays."""
+        """True when no process of it is alive. `mains` are the first processes of all workers, which are no strays."""
         if self._cgroup is not None and self._living_members():
             return False
         return not self._strays(mains)
 
     def group_is_alive(self) -> bool:
-        """True while somebody is left who was told when the worker's process group was."""
+        """True while a process is left in the worker's process group, which gets the signals to leave."""
         try:
             os.killpg(self._main, 0)
         except (ProcessLookupError, PermissionError):
@@ -56,26 +56,26 @@ class ProcessTree:
         return any(each.group == self._main and each.is_alive for each in everybody().values())
 
     def signal_group(self, number: int) -> None:
-        """Signal those that have not left the group the worker was started in."""
+        """Signal the processes that have not left the process group in which the worker was started."""
         try:
             os.killpg(self._main, number)
         except (ProcessLookupError, PermissionError):
             return
 
     def kill(self, mains: frozenset[int]) -> None:
-        """End everything that is found now. What is being forked meanwhile is found by the next call."""
+        """Kill everything that is found now. The next call finds what is forked meanwhile."""
         if self._cgroup is not None:
             self._cgroup.kill()
         kill_together(lambda: self._by_descent(mains))
 
     def has(self, pid: int, mains: frozenset[int]) -> bool:
-        """True when this process is one of the worker's."""
+        """True when this process belongs to the worker."""
         if self._cgroup is not None and pid in self._cgroup.members():
             return True
         return any(each.pid == pid for each in self._by_descent(mains))
 
     def owns(self, pid: int) -> bool:
-        """True for a living orphan that shows by anything it inherited that it is the worker's."""
+        """True for a living orphan that belongs to the worker by anything it inherited, or by its control group."""
         found = entry(pid)
         if found is None or not found.is_alive:
             return False
@@ -85,12 +85,12 @@ class ProcessTree:
 
     def _living_members(self) -> list[int]:
         members = [] if self._cgroup is None else self._cgroup.members()
-        # Version 1 lists those that have ended and were not looked at yet.
+        # Version 1 also lists processes that have ended and were not reaped yet.
         return [pid for pid in members if (found := entry(pid)) is not None and found.is_alive]
 
     def _by_descent(self, mains: frozenset[int]) -> list[ProcessEntry]:
         return descendants([self._main, *self._strays(mains)], everybody())
 
     def _strays(self, mains: frozenset[int]) -> list[int]:
-        """Children of the supervisor that it did not start: orphans, of which some are this worker's."""
+        """Orphans of this worker: children of the supervisor that it did not start itself."""
         return [pid for pid in children() if pid not in mains and self.owns(pid)]

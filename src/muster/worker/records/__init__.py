@@ -1,6 +1,6 @@
-"""What is known of jobs on this node, so that a supervisor's successor knows it too.
+"""What a supervisor knows about the jobs on its node, kept so that its successor knows it too.
 
 register        a fold over entries
 journal         the entries on disk
-orphan_cleanup  workers of a supervisor that died are ended, and their ends reported
+orphan_cleanup  ends the workers of a supervisor that died, and reports their ends
 """

@@ -1,8 +1,9 @@
 """The register's entries on disk, so that a supervisor's successor knows what it knew.
 
-Whatever was written survives the supervisor's death; what was `synced` survives the machine's. The file is written anew
-when it has grown, or when it may be damaged. A disk that is full makes it stale and not wrong: nothing is appended to
-a file that lacks something. It is tried again after a while, and meanwhile nothing that it lacks is said to anybody.
+What was written survives the death of the supervisor. What was `synced` also survives a crash of the machine. The file
+is rewritten when it has grown, or when it may be damaged. A full disk makes it stale but not wrong: nothing is appended
+to a file that lacks something. The write is retried after a while. Until then the supervisor reports nothing that the
+file lacks, except failed starts.
 """
 
 import contextlib
@@ -15,26 +16,26 @@ from muster.model.node_limits import SUPERVISOR_JOURNAL_BYTES
 from muster.worker.records.register import Entry, Register
 
 JOURNAL = "journal"
-"""Its name in the node's folder."""
+"""The name of the journal in the node's folder."""
 
 RETRY_MS = 1_000
-"""How often a file that could not be written is tried again: it is written as a whole, and a full disk stays full."""
+"""Pause before a failed write is retried: the whole file is written, and a full disk stays full for a while."""
 
 
 def recorded(path: Path) -> Register:
-    """What a journal says, for whoever only looks."""
+    """What a journal says, for a reader that does not write to it."""
     register = Register()
     _read_into(register, path)
     return register
 
 
 def known_tokens(path: Path) -> frozenset[str]:
-    """The workers that a journal knows, alive or not; none where there is no such file."""
+    """The tokens of workers that a journal knows, alive or not; empty when there is no such file."""
     return recorded(path).tokens if path.is_file() else frozenset()
 
 
 def _read_into(register: Register, path: Path) -> tuple[int, ...]:
-    """Take every entry in; the numbers of the lines that were damaged."""
+    """Apply every entry to the register. Returns the numbers of damaged lines."""
     damaged = []
     for number, line in enumerate(_lines(path), start=1):
         try:
@@ -45,7 +46,7 @@ def _read_into(register: Register, path: Path) -> tuple[int, ...]:
 
 
 class Journal:
-    """A register that is written down."""
+    """A register that is kept on disk."""
 
     def __init__(self, path: Path, *, grown_bytes: int = SUPERVISOR_JOURNAL_BYTES) -> None:
         self.register = Register()
@@ -56,26 +57,26 @@ class Journal:
         self._written = 0
         self._file: int | None = None
         self._failed_s = 0.0
-        """When it could not be written last, by a clock that nobody sets."""
+        """When a write last failed, by a monotonic clock."""
         self.unreadable = _read_into(self.register, path)
-        """The numbers of lines that were damaged, counted from 1. They are gone; what the others say is known."""
+        """The numbers of damaged lines, counted from 1. Their entries are lost; all others are known."""
         self._rewrite()
 
     @property
     def is_stale(self) -> bool:
-        """True while the disk does not take what happens."""
+        """True while the disk does not take new entries."""
         return self._file is None
 
     def add(self, *entry: object, synced: bool = False) -> None:
-        """Take an entry in; it is on its way to disk with the next `flush`."""
+        """Apply an entry to the register. The next `flush` writes it."""
         self.register.apply(entry)
         self._lines.append(_line(entry))
         self._needs_sync = self._needs_sync or synced
 
     def flush(self, *, at_once: bool = False) -> None:
-        """Write down everything so far; what has to survive the machine is on disk afterwards.
+        """Write all entries so far. If a `synced` entry is among them, they are on disk afterwards.
 
-        A stale journal is written when it is time to try again, or `at_once`, for what cannot wait.
+        A stale journal is rewritten when it is time to try again, or `at_once` for what cannot wait. It may stay stale.
         """
         if self._file is None:
             if at_once or time.monotonic() >= self._failed_s + RETRY_MS / 1000:
@@ -94,18 +95,18 @@ class Journal:
                 os.fdatasync(self._file)
         except OSError:
             self._close()
-            self._rewrite()  # a file that was cut off is replaced at once, if there is room
+            self._rewrite()  # a partly written file is replaced at once, if there is room
             return
         self._written += len(data)
         self._lines, self._needs_sync = [], False
 
     def close(self) -> None:
-        """Write down what is left."""
+        """Write what is left, and close the file."""
         self.flush(at_once=True)
         self._close()
 
     def _rewrite(self) -> None:
-        """Put a file that has only what still matters in the place of the old one."""
+        """Replace the file by one that has only what still matters."""
         self._lines, self._needs_sync = [], False
         self._close()
         try:
@@ -116,7 +117,7 @@ class Journal:
             self._written = 0
 
     def _written_anew(self) -> int:
-        """A new file in the place of the old one, open for what follows."""
+        """Replace the file. Returns the new one, open for further entries."""
         fresh = self._path.with_suffix(".new")
         with contextlib.ExitStack() as opened:
             file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -139,7 +140,7 @@ def _line(entry: Entry) -> bytes:
 
 
 def _lines(path: Path) -> list[bytes]:
-    """What was written; of a last line that was cut off nothing is known."""
+    """The complete lines. A last line that was cut off is left out."""
     try:
         text = path.read_bytes()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""What a supervisor that died has left: its workers are ended, and their ends are reported once they are gone.
+"""Ends the workers that a dead supervisor left, and reports their ends once they are gone.
 
-They could be kept alive only without their output and without their exit codes, and nobody would know what they do.
-Those whose programs had ended by themselves are not lost: each has left a record of how.
-A worker that does not go, because it waits for a dead disk, holds its GPUs: it is killed again and again, and its end
+They could be kept alive only without their output and without their exit codes, and no one would know what they do.
+Workers whose programs had ended by themselves are not lost: each has left a record of its exit code.
+A worker that does not end, because it waits for a dead disk, holds its GPUs. It is killed again and again, and its end
 is reported when it is gone and not before.
 """
 
@@ -28,45 +28,45 @@ from muster.worker.records.register import Register, Seat
 from muster.worker.worker_pool import KILLED, now_ms
 
 PATIENCE_S = 5.0
-"""How long a successor waits for what it killed before it serves: nearly everything is gone within milliseconds."""
+"""How long a successor waits for what it killed before it serves. Nearly everything is gone within milliseconds."""
 
 LOCK = "lock"
-"""Its name in the node's folder: held by the node's supervisor, or by whoever sweeps in its place."""
+"""The name of the lock in the node's folder. The node's supervisor holds it, or a process that sweeps in its place."""
 
 LOCK_WAIT_S = 2.0
-"""How long whoever sweeps waits for the lock: a process that was just killed holds its own for a moment longer."""
+"""How long a sweep waits for the lock: a process that was just killed holds its lock for a moment longer."""
 
 CUT_NOTE = b"\n[muster: the supervisor of this worker died; the last that it printed may be missing]\n"
 
 
 class Unnoted(OSError):
-    """Nothing that was left is alive, and how some of it ended is known from exit records only."""
+    """No leftover worker is alive, but how some of them ended is known from their exit records only."""
 
 
 class OrphanCleanup:
-    """The workers of a predecessor, until they are gone."""
+    """The workers that a predecessor left, until they are gone."""
 
     def __init__(self, journal: Journal, home: Path, workers: Path) -> None:
-        """`workers` is where each worker of the node has a folder of its own."""
+        """`workers` is the folder in which each worker of the node has its own folder."""
         self._journal = journal
         self._home = home
         self._workers = workers
         register = journal.register
         self._left = _leftovers(register)
         self._codes = _exit_codes(self._left, workers)
-        """By token, of workers that had ended by themselves. Read before anything is killed, so that nothing that is
-        killed is taken for one of them."""
+        """By token, the exit codes of workers that had ended by themselves. Read before anything is killed, so that no
+        killed worker is taken for one of them."""
         lost = [seat for seat in self._left if seat.token not in register.doomed and seat.token not in self._codes]
         self.lost = len(lost)
-        """How many workers of present attempts a predecessor left."""
+        """How many workers of present attempts a predecessor left without an exit record."""
         self._noted: list[Seat] = []
-        """Those that are gone, with their exit records: until their ends are on disk the next successor needs these."""
+        """Workers that are gone. The next successor needs their exit records until their ends are on disk."""
         self.lost_after = register.last_number
-        """The number of the last report about what ended by itself."""
+        """The number of the last report about a worker that ended by itself."""
 
     @property
     def is_settled(self) -> bool:
-        """True when everything that was left is gone."""
+        """True when all leftover workers are gone."""
         return not self._left
 
     @property
@@ -75,7 +75,7 @@ class OrphanCleanup:
         return tuple(self._left)
 
     def settle(self, patience_s: float = PATIENCE_S) -> None:
-        """End what was left, and note the ends of all that are gone."""
+        """End the leftover workers, and record the ends of all that are gone."""
         alive = self._end(patience_s)
         self._journal.add("boot", boot_id())
         self._note_finished(alive)
@@ -83,9 +83,10 @@ class OrphanCleanup:
         self._note_gone([seat for seat in self._left if seat.token in alive], _ignored)
 
     def sweep(self, patience_s: float = PATIENCE_S) -> tuple[Seat, ...]:
-        """End what was left, and note the ends of those that had ended by themselves; what is still alive.
+        """End the leftover workers, and record the ends of workers that had ended by themselves. Returns what is alive.
 
-        Whom this kills is left for a successor to note: its node has lost them. `Unnoted` when the disk takes nothing.
+        Workers that this kills are left for a successor to record: their node has lost them. Raises `Unnoted` when
+        nothing is alive and the disk takes nothing.
         """
         alive = self._end(patience_s)
         self._note_finished(alive)
@@ -94,7 +95,7 @@ class OrphanCleanup:
         return tuple(seat for seat in self._left if seat.token in alive)
 
     def _end(self, patience_s: float) -> frozenset[str]:
-        """End what was left; the tokens of those that are still alive."""
+        """End the leftover workers. Returns the tokens of workers that are still alive."""
         is_of_now = self._journal.register.boot == boot_id()
         return frozenset(seat.token for seat in _ended(self._left, patience_s)) if is_of_now else frozenset()
 
@@ -102,7 +103,7 @@ class OrphanCleanup:
         self._note_gone([seat for seat in self._left if seat.token in alive or seat.token not in self._codes], _ignored)
 
     def look(self, gone: Callable[[Seat], None]) -> None:
-        """Try again to end what has not gone; `gone` hears of each that has, after its end is noted."""
+        """Try again to end what is still alive. Calls `gone` for each worker that is gone, once that is recorded."""
         self._note_gone(_ended(self._left, 0.0), gone)
 
     def _note_gone(self, alive: list[Seat], gone: Callable[[Seat], None]) -> None:
@@ -118,7 +119,7 @@ class OrphanCleanup:
             gone(seat)
 
     def tidy_up(self) -> None:
-        """Remove what is left of workers that are gone; for when everything that was noted is on disk."""
+        """Remove what is left of workers that are gone. Call it when the whole journal is on disk."""
         noted, self._noted = self._noted, []
         for seat in noted:
             _tidy(seat, self._home, self._workers)
@@ -133,10 +134,10 @@ class OrphanCleanup:
 
 
 def sweep(folder: Path) -> tuple[str, ...]:
-    """End what a dead supervisor of a node left, in the place of a successor. What is still alive, in words.
+    """End what a dead supervisor of a node left, in the place of a successor. Returns what is still alive, in words.
 
-    A node whose supervisor lives is left to it, and so is what that one runs. Raises `Unnoted` when nothing is alive
-    and the journal could not be written: exit records are kept, and the next sweep or a successor reads them.
+    A node with a living supervisor is left alone, with what it runs. Raises `Unnoted` when nothing is alive and the
+    journal could not be written. Then exit records are kept, and the next sweep or a successor reads them.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_of(folder) as is_taken:
@@ -145,7 +146,7 @@ def sweep(folder: Path) -> tuple[str, ...]:
         home = folder.parent.parent
         strays = end_strays(home, folder.name, known_tokens(folder / JOURNAL))
         if not (folder / JOURNAL).is_file():
-            return strays  # it has never run anything that it knows of
+            return strays  # the node has never run anything that its files know of
         journal = Journal(folder / JOURNAL)
         try:
             alive = OrphanCleanup(journal, home, runtime_folder(home) / folder.name).sweep(PATIENCE_S)
@@ -157,7 +158,7 @@ def sweep(folder: Path) -> tuple[str, ...]:
 
 @contextmanager
 def _lock_of(folder: Path) -> Iterator[bool]:
-    """Hold the node's lock, so that no supervisor starts meanwhile; True when somebody else has it."""
+    """Hold the node's lock, so that no supervisor starts meanwhile. Yields True when another process holds it."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield not has_locked(lock, LOCK_WAIT_S)
@@ -172,7 +173,7 @@ def _leftovers(register: Register) -> list[Seat]:
 
 
 def _ignored(_: Seat) -> None:
-    """Nobody waits for it."""
+    """No start waits for this worker."""
 
 
 def _exit_codes(seats: list[Seat], workers: Path) -> dict[str, int]:
@@ -181,7 +182,7 @@ def _exit_codes(seats: list[Seat], workers: Path) -> dict[str, int]:
 
 
 def _end_of(seat: Seat, generation: int, code: int | None) -> dict[str, object]:
-    """The report of an end: by a worker's own record, or else by our hand."""
+    """The report of an end: as the worker's own exit record says, or else as killed."""
     return encoded(
         WorkersExited(
             at_ms=now_ms(),
@@ -198,7 +199,7 @@ def _end_of(seat: Seat, generation: int, code: int | None) -> dict[str, object]:
 
 
 def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:
-    """Kill until nothing is found any more, or patience ends. The seats of which something is still alive."""
+    """Kill until nothing is found any more, or `patience_s` is over. Returns the seats that still have processes."""
     give_up_s = time.monotonic() + patience_s
     pause_s = 0.002
     alive = seats
@@ -219,7 +220,7 @@ def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:
 
 
 def _survivors(seats: Iterable[Seat]) -> dict[str, list[ProcessEntry]]:
-    """By token, every process that is this worker's or comes from one."""
+    """By token, every process of this worker and all their descendants."""
     table = everybody()
     borne = {pid: borne_by(pid) for pid in table}
     found = {}

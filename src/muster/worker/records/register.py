@@ -1,25 +1,25 @@
-"""What is known of the jobs on this node, as a fold over entries that a journal keeps.
+"""What is known about the jobs on this node, as a fold over entries that a journal keeps.
 
-Whoever reads the entries again knows the same: which processes there may be, how others ended, and which reports nobody
-has acknowledged. An entry is a list whose first item is its name:
+A replay of the entries gives the same knowledge: which processes there may be, how others ended, and which reports are
+not acknowledged. An entry is a list whose first item is its name:
 
     boot    id                                    what follows is about processes of this boot
-    ruled   cluster epoch                         whose commands are heard: this database's, from this epoch on
-    fence   job attempt generation port           a command was heard; a newer attempt dooms the seats of the older
+    ruled   cluster epoch                         which commands are obeyed: of this database, from this epoch on
+    fence   job attempt generation port           a command came; a newer attempt dooms the seats of the older one
     spec    job body                              what its present attempt runs
     seat    job rank token folders                a process is about to be started
-    placed  job rank worker                       on which devices
-    alive   job rank pid start_ticks              it was
+    placed  job rank worker                       the devices that the process gets
+    alive   job rank pid start_ticks              the process was started
     told    job rank                              it was told to leave
-    overdue job rank                              it was told by the supervisor, because its time was over
+    overdue job rank                              the supervisor itself told it, because its maximum duration was over
     doomed  job attempt rank token folders pid start_ticks    left over from an older attempt
-    dwelt   token worker                          on which devices a doomed one is
-    gone    token                                 a doomed one has ended
-    report  number body                           something to be said; the end of a worker ends its seat
-    ended   job rank body                         the same, when it was heard long ago
-    acked   number                                everything up to here was heard
+    dwelt   token worker                          the devices of a doomed worker
+    gone    token                                 a doomed worker has ended
+    report  number body                           a report to be sent; the end of a worker ends its seat
+    ended   job rank body                         the end of a worker, whose report may be acknowledged already
+    acked   number                                reports up to here were acknowledged
     counted number                                reports were numbered up to here
-    forgot  job                                   nobody will ask again
+    forgot  job                                   no control plane will ask about it again
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ _ENDS = (WorkersExited.__name__, StartFailed.__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Seat:
-    """One worker of the present attempt, or a doomed one of an older."""
+    """One worker of the present attempt, or a doomed worker of an older one."""
 
     job: JobId
     attempt: int
@@ -50,11 +50,11 @@ class Seat:
     start_ticks: int = 0
     is_told: bool = False
     worker: Body | None = None
-    """Where it was placed, as it was said."""
+    """Where it was placed, as the command said it."""
     is_overdue: bool = False
-    """Its maximum duration was over, and it was told by the supervisor itself."""
+    """True when its maximum duration was over and the supervisor itself told it to leave."""
     end: Body | None = None
-    """The report of its end, for as long as somebody may ask again."""
+    """The report of its end, for as long as a control plane may ask again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class RegisteredGang:
     port: int = 0
     """Where the whole gang meets."""
     spec: Body | None = None
-    """What it runs, for a database that has forgotten; only while it runs."""
+    """What it runs, for a database that has forgotten it; kept only while it runs."""
     seats: dict[int, Seat] = field(default_factory=dict)
 
     @property
@@ -82,21 +82,21 @@ class Register:
     def __init__(self) -> None:
         self.boot = ""
         self.cluster, self.epoch = "", 0
-        """Which database governs this node, and the newest of its control planes."""
+        """The database that governs this node, and the epoch of its newest control plane."""
         self.gangs: dict[JobId, RegisteredGang] = {}
         self.doomed: dict[str, Seat] = {}
-        """By token: left over from older attempts, to be ended without a report."""
+        """By token: workers left over from older attempts, to be ended without a report."""
         self.reports: dict[int, Body] = {}
-        """By number: not acknowledged yet."""
+        """By number: reports that are not acknowledged yet."""
         self.last_number = 0
 
     @property
     def tokens(self) -> frozenset[str]:
-        """Of every worker that is known here, alive or not."""
+        """The tokens of all workers that are known here, alive or not."""
         return frozenset((*(seat.token for gang in self.gangs.values() for seat in gang.seats.values()), *self.doomed))
 
     def apply(self, entry: Entry) -> None:
-        """Take one entry in. What a newer version wrote besides is passed over."""
+        """Apply one entry. An unknown entry, written by a newer version, is ignored."""
         match entry:
             case ["boot", boot]:
                 self.boot = boot
@@ -146,7 +146,7 @@ class Register:
     def _seat(self, job: JobId, rank: int, token: str, folders: tuple[str, ...]) -> None:
         gang = self.gangs.get(job)
         if gang is None:
-            # Only after damage: nobody knows which attempt it was, but it must not go on.
+            # Only after damage: its attempt is unknown, but the worker must not go on.
             self.doomed[token] = Seat(job=job, attempt=0, rank=rank, token=token, folders=folders)
         else:
             known = gang.seats.get(rank)
@@ -164,7 +164,7 @@ class Register:
         gang.port = port or gang.port
 
     def _report(self, number: int, body: Body) -> None:
-        kind, job, attempt = body["type"], body["job"], body["attempt"]  # first: a damaged one changes nothing
+        kind, job, attempt = body["type"], body["job"], body["attempt"]  # first: a damaged report changes nothing
         self.last_number = max(self.last_number, number)
         if kind == CheckpointSaved.__name__:
             self._supersede(body)
@@ -176,7 +176,7 @@ class Register:
                     gang.seats[rank].end = body
 
     def _supersede(self, body: Body) -> None:
-        """Of saves that nobody has heard of yet the last one is enough: a job may save itself for days unheard."""
+        """Keep only the last unacknowledged save of an attempt: a job may save for days without a control plane."""
         place = (body["type"], body["job"], body["attempt"])
         for number, other in tuple(self.reports.items()):
             if (other["type"], other["job"], other["attempt"]) == place:
@@ -187,9 +187,9 @@ class Register:
             del self.reports[heard]
 
     def forgettable(self) -> list[JobId]:
-        """Jobs that are over, oldest first, once there are too many. Those with something unsaid are not among them."""
+        """Jobs that are over, oldest first, once there are too many. Jobs with unacknowledged reports are kept."""
         excess = len(self.gangs) - SUPERVISOR_ENDED_JOBS
-        if excess < SUPERVISOR_ENDED_JOBS // 10:  # some at a time: looking for them takes a walk over all
+        if excess < SUPERVISOR_ENDED_JOBS // 10:  # in batches, because finding them is a walk over all jobs
             return []
         unsaid = {body["job"] for body in self.reports.values()}
         over = [job for job, gang in self.gangs.items() if gang.is_over and job not in unsaid]
@@ -212,7 +212,7 @@ class Register:
                 yield from self._seat_entries(seat)
         for number, body in self.reports.items():
             yield ["report", number, body]
-        # Numbers go on counting, also when everything was acknowledged.
+        # Reports are numbered on from here, also when all were acknowledged.
         yield ["counted", self.last_number]
 
     def _seat_entries(self, seat: Seat) -> Iterator[Entry]:
