@@ -1,10 +1,10 @@
-"""Who somebody is and what they may do.
+"""Who a caller is and what the caller may do.
 
-permissions     what there is to be allowed, and which role allows what
-principal       who asks, and the one question: may they?
-secrets         the secret in a token: made, shown once, and afterwards known only by its digest
-keyring         from the secret that was shown to the person it belongs to
-local_token     the token of the person whose machine this is
-shared_account  whether people who share no account share the one that jobs run in
-audit_entries   what the audit says of one act
+permissions     all permissions, and which role has which
+principal       the caller, and whether the caller may do something
+secrets         the secret in a token: generated, shown once, and then stored only as a digest
+keyring         from a secret to the principal it belongs to
+local_token     the token of the user who runs the server on this machine
+shared_account  the warning when several subjects share the account that jobs run in
+audit_entries   how one action is written in the audit
 """

@@ -1,4 +1,4 @@
-"""What the audit says of one act. Names are encoded and cut: an entry is read on a terminal, and for years."""
+"""One action as the audit keeps it. Names are escaped and cut: entries are kept for years and read on a terminal."""
 
 from muster.access.principal import Principal
 from muster.model.audit import AuditEntry
@@ -16,7 +16,7 @@ def entry(
     reason: str = "",
     **more: str,
 ) -> AuditEntry:
-    """An entry about something that somebody did, or was refused."""
+    """An entry about an action that a caller took or was refused."""
     detail = {"outcome": outcome, "token": principal.token, **{key: recorded(value) for key, value in more.items()}}
     return AuditEntry(
         at_ms=now_ms,
@@ -29,6 +29,6 @@ def entry(
 
 
 def recorded(name: str) -> str:
-    """The name of something as the audit keeps it: on one line, without what a terminal obeys, and not too long."""
+    """A name as the audit keeps it: on one line, without terminal control characters, and cut to a maximum length."""
     written = one_line(name[: AUDIT_SUBJECT_CHARS + 1])
     return written if len(written) <= AUDIT_SUBJECT_CHARS else f"{written[: AUDIT_SUBJECT_CHARS - 1]}…"

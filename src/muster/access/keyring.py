@@ -1,7 +1,7 @@
-"""From the secret that was shown to whoever it belongs to.
+"""From a secret to the principal it belongs to.
 
-What the store said is remembered for a moment, so that not every request asks it. A token that is revoked here stops at
-once; one that is revoked by another control plane stops when that moment is over.
+What the store answered is cached for a moment, so that not every request asks the store. A token that is revoked by
+this control plane stops working at once. A token that is revoked by another one stops working when the cache expires.
 """
 
 import hmac
@@ -18,7 +18,7 @@ from muster.token_store import Account, TokenStore, unaccounted
 
 
 class Keyring:
-    """Knows people by their tokens."""
+    """Identifies callers by their tokens."""
 
     def __init__(self, store: TokenStore) -> None:
         self.store = store
@@ -27,9 +27,10 @@ class Keyring:
         self._lock = Lock()
 
     def recall(self, secret: str, now_ms: int, *, store_answers: bool = True) -> Principal | None:
-        """Whoever this secret belongs to, if the store was asked a moment ago; None when it has to be asked.
+        """The principal of this secret, if the store was asked a moment ago; None when the store has to be asked.
 
-        While the store does not answer that moment is longer, so that people can read what needs no store.
+        While the store does not answer, cached tokens stay valid for longer, so that users can read what needs no
+        store.
         """
         digest = digest_of(secret)
         until_ms, token = self._known.get(digest, (0, None))
@@ -38,11 +39,11 @@ class Keyring:
         return _admitted(token, secret, digest, now_ms)
 
     def has_met(self, secret: str) -> bool:
-        """True when this secret has let somebody in before; it may not any more."""
+        """True when this secret was accepted before. It may have expired or been revoked since."""
         return digest_of(secret) in self._known
 
     def identify(self, secret: str, now_ms: int) -> Principal:
-        """Whoever this secret belongs to. Asks the store, which may take a while."""
+        """The principal of this secret. Asks the store, which may take a while."""
         digest = digest_of(secret)
         revocations = self._revocations
         token = self.store.find(digest) if token_id(secret) is not None else None
@@ -50,7 +51,7 @@ class Keyring:
             raise Unauthenticated("this token is not known here; ask whoever runs Muster for one")
         principal = _admitted(token, secret, digest, now_ms)
         with self._lock:
-            # What the store said before a token was revoked may be what it said of that token.
+            # If a token was revoked meanwhile, the answer of the store may be outdated, so it is not cached.
             if revocations == self._revocations:
                 if len(self._known) >= TOKENS_REMEMBERED:
                     self._known.clear()
@@ -58,7 +59,7 @@ class Keyring:
         return principal
 
     def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
-        """Let a token no longer in, nor any that was made with it, from now on."""
+        """Revoke a token and all tokens that were made with it."""
         revoked = self.store.revoke(token, at_ms, audit=audit)
         with self._lock:
             self._revocations += 1

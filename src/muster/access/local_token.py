@@ -1,4 +1,4 @@
-"""The token of the person whose machine this is: made at the first start, kept in a file that only they can read."""
+"""The token of the user who runs the server: made at the first start, kept in a file that only this user can read."""
 
 import os
 import pwd
@@ -14,7 +14,10 @@ from muster.token_store import TokenStore
 
 
 def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
-    """The secret in the home's token file, made anew when there is none or it does not open anything any more."""
+    """The secret in the home's token file.
+
+    A new token is made when the file has none, or when its token is unknown, revoked or has an expiry.
+    """
     path = Home(home).token
     known = _read(path)
     if known and _opens(known, store):
@@ -30,7 +33,7 @@ def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
         bindings=(Binding(role=Role.ADMIN),),
         created_ms=now_ms,
     )
-    # The file first: a token that nobody has would stay in the store for ever.
+    # The file first: otherwise a token whose secret was never saved could stay in the store for ever.
     try:
         write_private(path, f"{secret.text}\n")
     except OSError as error:
@@ -40,7 +43,7 @@ def local_token(home: Path, store: TokenStore, now_ms: int) -> str:
 
 
 def user_name() -> str:
-    """What the operating system calls whoever started this."""
+    """The operating system's name for the user who started this process."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""What there is to be allowed, and which role allows what. Whatever is not in the table is denied."""
+"""All permissions, and which role has which. What the table does not allow is denied."""
 
 from enum import StrEnum
 
@@ -6,23 +6,23 @@ from muster.model.access import Role
 
 
 class Permission(StrEnum):
-    """One kind of thing that somebody may do. A route names the one it needs."""
+    """One kind of action. Every route names the permission it needs."""
 
     JOBS_SEE = "jobs.see"
     JOBS_SUBMIT = "jobs.submit"
     JOBS_CHANGE = "jobs.change"
-    """Their own jobs."""
+    """The caller's own jobs."""
     JOBS_CHANGE_OTHERS = "jobs.change_others"
     CLUSTER_SEE = "cluster.see"
     METRICS_SEE = "metrics.see"
     NODES_CHANGE = "nodes.change"
     QUOTA_CHANGE = "quota.change"
-    """Of the teams below the one it is held on."""
+    """Quotas of the teams below the team on which the caller has it."""
     POLICY_CHANGE = "policy.change"
     TOKENS_CHANGE = "tokens.change"
-    """Of the teams on which it is held, for services of the team."""
+    """Tokens for services of the teams on which the caller has it."""
     PEOPLE_NAME = "people.name"
-    """Make tokens that act in the name of a person, and such that never expire."""
+    """Make tokens that act in the name of a person, and tokens that never expire."""
     AUDIT_SEE = "audit.see"
 
 
@@ -44,7 +44,7 @@ ALLOWED: dict[Role, frozenset[Permission]] = {
 }
 
 CLUSTER_ROLES = frozenset({Role.OPERATOR, Role.ADMIN})
-"""Roles that exist on the whole cluster only: bound to a team they allow nothing."""
+"""Roles that exist only on the whole cluster. Bound to a team, they allow nothing."""
 
 SEEN_BY_ALL = frozenset({Permission.CLUSTER_SEE, Permission.METRICS_SEE})
-"""What a role on any team allows for the whole cluster."""
+"""Permissions that hold on the whole cluster if a role on any team has them."""

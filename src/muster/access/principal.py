@@ -1,4 +1,4 @@
-"""Who asks, and whether they may. Pure: the same question always has the same answer."""
+"""The caller, and whether the caller may do something. Pure: the same question always has the same answer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from muster.model.ids import TeamPath, TokenId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Somebody who has shown a token."""
+    """A caller who was identified by a token."""
 
     name: str
-    """Who acts: the subject of the token, and never what somebody called it."""
+    """Who acts: the subject of the token, never its label."""
     bindings: tuple[Binding, ...]
     scopes: tuple[str, ...] = ()
-    """The only permissions they have of those their roles give; empty means all of them."""
+    """The only permissions that the caller has out of those that the roles give; empty means all of them."""
     token: TokenId = TokenId("")
     label: str = ""
-    """What the token is called."""
+    """The name of the token."""
     expires_ms: int | None = None
 
 
 def principal_of(token: Token) -> Principal:
-    """Whoever holds this token."""
+    """The principal of this token."""
     return Principal(
         name=token.acts_as,
         label=token.name,
@@ -36,7 +36,7 @@ def principal_of(token: Token) -> Principal:
 
 
 def may(principal: Principal, permission: Permission, team: TeamPath = EVERY_TEAM) -> bool:
-    """True when they have this permission on the team; on `EVERY_TEAM`, on the whole cluster."""
+    """True when the principal has this permission on the team; `EVERY_TEAM` means on the whole cluster."""
     if not _in_scope(principal, permission):
         return False
     if permission in SEEN_BY_ALL:
@@ -45,12 +45,12 @@ def may(principal: Principal, permission: Permission, team: TeamPath = EVERY_TEA
 
 
 def may_somewhere(principal: Principal, permission: Permission) -> bool:
-    """True when there is a team, or the cluster, on which they have this permission."""
+    """True when the principal has this permission on at least one team or on the cluster."""
     return _in_scope(principal, permission) and any(permission in _allowed(each) for each in principal.bindings)
 
 
 def teams_with(principal: Principal, permission: Permission) -> tuple[TeamPath, ...]:
-    """The teams on which, and below which, they have this permission: `EVERY_TEAM` alone when that is all of them."""
+    """The topmost teams on which the principal has this permission; only `EVERY_TEAM` when it holds on the cluster."""
     if not _in_scope(principal, permission):
         return ()
     found = sorted({each.team for each in principal.bindings if permission in _allowed(each)})
@@ -60,21 +60,22 @@ def teams_with(principal: Principal, permission: Permission) -> tuple[TeamPath, 
 
 
 def may_grant(principal: Principal, bindings: Iterable[Binding], scopes: tuple[str, ...]) -> bool:
-    """True when a token with these bindings and scopes allows nothing that its maker may not do and give away."""
+    """True when a token with these bindings and scopes allows only what its maker may do and may give away."""
     if principal.scopes and not (scopes and set(scopes) <= set(principal.scopes)):
         return False
     return all(_may_bind(principal, binding) for binding in bindings)
 
 
 def may_revoke(principal: Principal, token: Token) -> bool:
-    """True when they could have made this token, whatever it is narrowed to."""
+    """True when the principal could have made a token with these bindings, whatever its scopes."""
     return all(_may_bind(principal, binding) for binding in token.bindings)
 
 
 def may_act_as(principal: Principal, subject: str, bindings: Iterable[Binding]) -> bool:
-    """True when they may make a token that acts in this name: their own, a service of its team, or anybody's.
+    """True when the principal may make a token for this subject: itself, a service of the token's team, or anyone.
 
-    `nlp/ci` is a service of team nlp. No person is called so, since names of people have no slash.
+    `nlp/ci` is a service of team nlp. It cannot be a person, since names of people have no slash. For
+    anyone else `PEOPLE_NAME` is needed.
     """
     if subject == principal.name or may(principal, Permission.PEOPLE_NAME):
         return True
@@ -83,7 +84,7 @@ def may_act_as(principal: Principal, subject: str, bindings: Iterable[Binding]) 
 
 
 def is_sound(binding: Binding) -> bool:
-    """False for a role of the whole cluster that is bound to a team."""
+    """False for a cluster role that is bound to a team."""
     return binding.team == EVERY_TEAM or binding.role not in CLUSTER_ROLES
 
 

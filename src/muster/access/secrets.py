@@ -1,7 +1,7 @@
-"""The secret in a token: 256 bits that are shown once, and afterwards known only by their SHA-256.
+"""The secret in a token: 256 bits that are shown once, and then stored only as their SHA-256.
 
-It is written `muster_<id>_<secret>`, so that whoever finds one knows what it opens and which to revoke. A digest needs
-no salt and no slow hash: nobody guesses 256 bits.
+It is written `muster_<id>_<secret>`, so that a person who finds one knows what it is for and which token to revoke. The
+digest needs no salt and no slow hash, because 256 random bits cannot be guessed.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _SHAPE = re.compile(r"muster_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSecret:
-    """What a new token is known by, and what its holder is given."""
+    """The id and digest of a new token, and the text that its holder gets."""
 
     id: TokenId
     text: str
@@ -30,18 +30,18 @@ class NewSecret:
 
 
 def new_secret() -> NewSecret:
-    """A secret that nobody had before."""
+    """A new random secret."""
     token = TokenId(random_source.token_hex(ID_BYTES))
     text = f"muster_{token}_{random_source.token_urlsafe(SECRET_BYTES)}"
     return NewSecret(id=token, text=text, digest=digest_of(text))
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a secret."""
+    """The digest under which a secret is stored."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def token_id(text: str) -> TokenId | None:
-    """The token that a text claims to be; None when it does not look like one."""
+    """The id of the token that a text claims to be; None when it does not look like a token."""
     match = _SHAPE.fullmatch(text)
     return None if match is None else TokenId(match[1])

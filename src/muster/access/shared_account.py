@@ -1,4 +1,4 @@
-"""Whether people who do not share an account share the one that jobs run in. Pure."""
+"""The warning when several subjects share the account that jobs run in. Pure."""
 
 from collections.abc import Iterable
 
@@ -7,11 +7,11 @@ from muster.access.principal import may_somewhere, principal_of
 from muster.model.access import Token
 
 SHOWN = 5
-"""Names in one warning."""
+"""How many names one warning shows."""
 
 
 def shared_account_warning(tokens: Iterable[Token], now_ms: int) -> str:
-    """What an operator has to know when more than one subject may submit; empty while it is only one."""
+    """The warning for the operator when more than one subject may submit; empty when there is at most one."""
     names = sorted({principal_of(token).name for token in tokens if _lets_in(token, now_ms)})
     if len(names) < 2:
         return ""

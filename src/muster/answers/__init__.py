@@ -1,11 +1,11 @@
-"""What the server answers, declared once: the API sends these values and the client makes them of what it got.
+"""What the server answers, declared once: the API sends these values, and the client builds them from the JSON it got.
 
     base marks   what all answers have in common, and what annotations say beyond types
-    jobs story   jobs, why one waits, and how it got where it is
-    nodes teams  machines and teams, with what is used of them
-    events       what happens, as it is told
+    jobs story   jobs, why a job waits, and how it got into its state
+    nodes teams  machines and teams, with what is in use
+    events       events as they are sent
     access       people, tokens and the audit
 
 Each answer is a frozen dataclass of the standard library, so that the client stays light to import. FastAPI and
-pydantic take its annotations, its marks and the texts below its fields for the OpenAPI document.
+pydantic use its annotations, its marks and the texts below its fields for the OpenAPI document.
 """

@@ -1,4 +1,4 @@
-"""Who somebody is, their tokens, and who did what."""
+"""Identities, tokens, and who did what."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -19,16 +19,16 @@ class Binding(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity(Answer):
-    """Who you are."""
+    """Who you are, as your token says."""
 
     name: Annotated[str, NEEDED]
-    """Who acts: what you do is done in this name. The same as `subject`."""
+    """The name in which you act. The same as `subject`."""
     subject: str
     label: str
-    """What the token is called."""
+    """The name of the token."""
     bindings: Annotated[tuple[Any, ...], Items(Binding)]
     scopes: tuple[str, ...]
-    """The only permissions the token has; empty means all of its roles'."""
+    """The only permissions that the token has; empty means all permissions of its roles."""
     token: str
     """The id of the token."""
     expires: Time | None
@@ -36,14 +36,14 @@ class Identity(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token(Answer):
-    """A token, without what it opens doors with."""
+    """A token, without its secret."""
 
     id: Annotated[str, NEEDED]
     name: str
     subject: str
-    """Who acts with it."""
+    """The name in which the token acts."""
     maker: str | None
-    """The id of the token that it was made with, and with which it is revoked."""
+    """The id of the token that it was made with. If that token is revoked, this one is revoked too."""
     bindings: Annotated[tuple[Any, ...], Items(Binding)]
     scopes: tuple[str, ...]
     created: Time
@@ -56,7 +56,7 @@ class FreshToken(Token):
     """A token that was just made."""
 
     secret: Annotated[str | None, SENT]
-    """Shown this once, and never again."""
+    """Shown only in this answer, and never again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +69,10 @@ class AuditEntry(Answer):
     action: Annotated[str, Example("jobs.cancel")]
     subject: str
     detail: dict[str, str]
-    """What else is worth knowing; `outcome` is `done` or `denied`."""
+    """More about the action; `outcome` is `done` or `denied`."""
     reason: str
-    """What they said it was for."""
+    """The reason that the caller gave."""
     version: int
-    """Of the log, once it was written."""
+    """The version of the log once the action was written."""
     chain: str
-    """The digest over this entry and all before it."""
+    """The digest over this entry and all entries before it."""

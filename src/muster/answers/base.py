@@ -14,20 +14,21 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Base of everything that the server says."""
+    """Base of all answers of the server."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
 
     document: Document = field(init=False, repr=False, compare=False)
-    """What the client made it from. pydantic passes over what is neither given nor has a default: it is never sent."""
+    """The JSON from which the client built it. Never sent: pydantic skips a field that is not in `__init__` and has no
+    default."""
 
     def __post_init__(self) -> None:
-        """Of an answer that somebody made by hand there is no document."""
+        """Start with an empty document, for answers that were not built from JSON."""
         object.__setattr__(self, "document", {})
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> Document:
-        """The text below a field is what the OpenAPI document says of it."""
+        """The schema, with the text below each field as its description."""
         described = handler(schema)
         properties = handler.resolve_ref_schema(described)["properties"]
         for name, text in field_docs(cls).items():

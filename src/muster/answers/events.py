@@ -1,4 +1,4 @@
-"""What happens, as it is told."""
+"""Events as they are sent."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,14 +9,14 @@ from muster.answers.marks import NEEDED, Example, Time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event(Answer):
-    """One fact of the log. What else there is to say depends on the kind, and is in `document`."""
+    """One event of the log. Further fields depend on the kind and are in `document`."""
 
     version: Annotated[int, NEEDED]
-    """Its number in the log; resume after it."""
+    """Its number in the log. To resume, ask for events after it."""
     at: Time
     kind: Annotated[str, Example("job_started")]
     job: str | None
-    """The job or the array it is about."""
+    """The job or the array that the event is about."""
     team: str | None
     user: str | None
     """Who submitted the job."""

@@ -1,4 +1,4 @@
-"""Jobs: what each is doing, why it waits, and what would become of one."""
+"""Jobs: their state, why they wait, and the outcome of a dry run."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -24,12 +24,12 @@ class Worker(Answer):
     gpus: tuple[int, ...]
     """Device numbers on the node."""
     share: float | None
-    """The part of its one GPU that it has; null when its GPUs are its own."""
+    """The part of one GPU that it has; null when it has whole GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayPlace(Answer):
-    """Which task of which array."""
+    """The array that a task belongs to, and its index there."""
 
     parent: Annotated[str, NEEDED]
     index: Annotated[int, NEEDED]
@@ -37,7 +37,7 @@ class ArrayPlace(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency(Answer):
-    """A job that must have ended in some way first."""
+    """A job that must end in a given way before this one may start."""
 
     job: str
     when: Annotated[str, Word(DependencyWhen)]
@@ -60,78 +60,79 @@ class Job(Answer):
     attempt: int
     """Counts starts; 0 before the first."""
     workers: tuple[Worker, ...]
-    """Where it runs at present."""
+    """Where it runs now; empty when it does not run."""
     gpus: float
-    """Of the gang as it runs, or of the smallest that would."""
+    """GPUs of the gang as it runs; when it does not run, of the smallest gang that would run. For an array, the GPUs of
+    its running tasks."""
     submitted: Time
     started: Time | None
-    """When the present attempt got its GPUs."""
+    """When the current attempt got its GPUs; null when it does not run."""
     first_started: Time | None
     ended: Time | None
     exit_code: int | None
     retries: int
-    """Failures of its own that were tried again."""
+    """How many times it was retried after it failed by itself."""
     preemptions: int
     node_failures: int
     gpu_seconds: float
     """GPU time it has received so far."""
     checkpointed: Time | None
-    """When it last saved itself completely."""
+    """When its last complete checkpoint was saved."""
     array: ArrayPlace | None
     """Set for a task of an array."""
     tasks: dict[State, int] | None
-    """How many are in each state; set for an array."""
+    """How many tasks are in each state; set for an array."""
     held: bool
     depends_on: Annotated[tuple[Any, ...], Items(Dependency)]
     tags: dict[str, str]
     max_duration_s: float | None
-    """Its own limit; null when its tier's holds."""
+    """Its own limit; null when the limit of its tier applies."""
     spec: Annotated[Document, Example(EXAMPLE)]
     """The job file."""
 
     @property
     def is_final(self) -> bool:
-        """True when nothing more will happen to it."""
+        """True when the job has ended."""
         return self.state in FINAL_STATES
 
     @property
     def succeeded(self) -> bool:
-        """True when it ended well."""
+        """True when the job has succeeded."""
         return self.state == JobState.SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason(Answer):
-    """One thing that keeps a job waiting."""
+    """One reason why a job waits."""
 
     code: Annotated[str, Word(ReasonCode), NEEDED]
     message: str
     would_help: Annotated[str | None, SENT]
-    """What would have to change."""
+    """What would have to change so that it can start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate(Answer):
-    """When a job starts. Not a promise."""
+    """When a job may start. This is an estimate, not a promise."""
 
     p50: Time | None
-    """As likely as not by then; null is later than anybody looked."""
+    """The job starts by then with a chance of 50 percent; null means later than the estimate looks ahead."""
     p90: Time | None
-    """Nine times in ten by then."""
+    """The job starts by then with a chance of 90 percent; null means later than the estimate looks ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise(Answer):
-    """A start that was promised."""
+    """A promised start."""
 
     start: Time
-    """At the latest."""
+    """When the job starts at the latest."""
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why(Answer):
-    """Why a job waits, and until when."""
+    """Why a job waits, and when it may start."""
 
     job: Annotated[str, NEEDED]
     state: State
@@ -140,25 +141,25 @@ class Why(Answer):
     reasons: tuple[Reason, ...]
     estimate: Estimate | None
     hold: Promise | None
-    """What it was promised."""
+    """The start that it was promised; null when there is no promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost(Answer):
-    """What a job may cost if it runs as long as it says, or else as long as it may."""
+    """What a job costs if it runs for its expected duration, or for its limit when it gives none."""
 
     gpu_hours: Annotated[float | None, SENT]
     price: Annotated[float | None, SENT]
-    """GPU-hours times the price of the cheapest pool that takes it."""
+    """GPU-hours times the price of the cheapest pool that admits it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun(Answer):
-    """What would become of a job. Nothing was changed."""
+    """What would happen to a job if it were submitted. Nothing was changed."""
 
     placement: tuple[Worker, ...] | None
     """Where it would start now; null when it would not."""
     reasons: tuple[Reason, ...]
-    """Why it would wait, or could never run."""
+    """Why it would wait."""
     estimate: Estimate | None
     cost: Annotated[Cost | None, SENT]

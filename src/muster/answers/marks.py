@@ -1,7 +1,7 @@
 """What annotations of answers say beyond their types: how a value is sent, and what the client may rely on.
 
-pydantic asks a mark for its schema by methods with set names. None is needed, and nothing of pydantic is loaded, where
-nobody asks.
+pydantic asks a mark for its schema by calling methods with fixed names. The client never calls them, so it does not
+load pydantic.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Needed:
-    """Without it an answer makes no sense. What else an older server does not send is nothing of its type."""
+    """A field without which an answer makes no sense. Other fields that an older server does not send are empty."""
 
 
 NEEDED = Needed()
@@ -25,7 +25,7 @@ NEEDED = Needed()
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """What is meant when an older server does not send a field, where that is not nothing."""
+    """The value of a field that an older server does not send, where that is not the empty value of its type."""
 
     value: object
 
@@ -36,18 +36,18 @@ class Otherwise:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A text that is one of these words as this server knows them. A newer one may know more."""
+    """A text that is one of these words. A newer server may know more words."""
 
     words: type[StrEnum]
 
     def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
-        """Sent as a member."""
+        """Sent as a member of the enumeration."""
         return handler(self.words)
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list whose items the client leaves as they came."""
+    """A list whose items the client leaves as plain JSON."""
 
     kind: type
 
@@ -57,10 +57,10 @@ class Items:
 
 
 class AlwaysSent:
-    """A field that the server always sends: only an older one may leave it out."""
+    """A field that the server always sends. Only an older server may leave it out."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
-        """What is sent is never null."""
+        """Sent as the type without null."""
         return handler(without_none(source))
 
 
@@ -83,7 +83,7 @@ NULL_IF_EMPTY = NullIfEmpty()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
-    """What such a value may be, for the OpenAPI document."""
+    """An example of the value, for the OpenAPI document."""
 
     value: object
 
@@ -93,7 +93,7 @@ class Example:
 
 
 def time_text(moment: datetime) -> str:
-    """A moment in RFC 3339 in UTC, without a fraction where there is none."""
+    """A moment in RFC 3339 in UTC, without a fraction for whole seconds."""
     precision = "milliseconds" if moment.microsecond else "seconds"
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
@@ -108,10 +108,10 @@ class Moment:
         return core_schema.datetime_schema(serialization=core_schema.plain_serializer_function_ser_schema(time_text))
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
-        """A text of this form."""
+        """A text in the `date-time` format."""
         facts = {"format": "date-time", "description": "In UTC.", "examples": ["2026-01-01T00:00:00Z"]}
         return {"type": "string", **facts}
 
 
 Time = Annotated[datetime | None, Moment()]
-"""A moment that this server always sends; `Time | None` may be null."""
+"""A moment that the server always sends. `Time | None` may be null."""

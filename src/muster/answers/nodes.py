@@ -1,4 +1,4 @@
-"""Nodes, and what runs there that nobody knows."""
+"""Nodes, and the gangs that run there although the log does not know them."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,7 +11,7 @@ from muster.model.node import NodeState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUse(Answer):
-    """What is in use of a node."""
+    """What is in use on a node."""
 
     gpus: float
     cpus: float
@@ -20,40 +20,40 @@ class NodeUse(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node(Answer):
-    """A machine, what it has and what is in use of it."""
+    """A machine, what it has and what is in use on it."""
 
     name: Annotated[str, NEEDED]
     state: Annotated[str, Word(NodeState)]
     gpus: int
     gpu_type: Annotated[str, NULL_IF_EMPTY]
     cpus: float | None
-    """Null when nobody said."""
+    """Null when it is not configured."""
     memory_bytes: int | None
     disk_bytes: int | None
     pool: str
     domains: dict[str, str]
-    """By level: where in the topology it stands."""
+    """Its place in the topology: the domain at each level."""
     bad_gpus: tuple[int, ...]
     quarantined_gpus: tuple[int, ...]
-    """Used by what nobody here has started: see /v1/quarantine."""
+    """GPUs used by gangs that the server has not started: see /v1/quarantine."""
     used: NodeUse
     jobs: tuple[str, ...]
-    """Those that run here and that you may see."""
+    """The jobs that run here and that you may see."""
     because: str | None
     """Why it is in this state."""
     engine: str
-    """What starts processes there: `local` is this machine."""
+    """What starts processes on the node; `local` means the machine of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedGang(Answer):
-    """What nodes run of a job that nobody here has started."""
+    """A gang that runs on nodes although the server has not started it."""
 
     job: Annotated[str, NEEDED]
     attempt: int
     name: str | None
-    """From its job file; null where no node has kept it."""
+    """From its job file; null when no node has kept the file."""
     team: str | None
     state: str | None
-    """Of the job with this id, if there is one."""
+    """The state of the job with this id; null when there is no such job."""
     workers: tuple[Worker, ...]

@@ -1,4 +1,4 @@
-"""How a job got where it is."""
+"""How a job got into its state."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,22 +14,22 @@ class Sentence(Answer):
 
     at: Time
     kind: Annotated[str, Example("job_started")]
-    """The kind of event that it tells of."""
+    """The kind of the event."""
     state: State | None
-    """Of the job afterwards; null for an array."""
+    """The state of the job after the event; null for an array."""
     text: Annotated[str, Example("starts on n[1-2] with 16 GPUs")]
-    """What happened and what came of it."""
+    """What happened, and its effect on the job."""
     times: Annotated[int, Otherwise(1)]
-    """How often it happened in a row; `at` is the last time."""
+    """How many times in a row it happened; `at` is the last time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story(Answer):
-    """How a job got where it is, oldest first."""
+    """How a job got into its state, oldest first."""
 
     job: Annotated[str, NEEDED]
     state: State
-    """As it is now."""
+    """The state of the job now."""
     sentences: tuple[Sentence, ...]
     left_out: int
-    """Sentences that are left out behind the first, where there are very many."""
+    """How many sentences after the first are left out because there are too many."""

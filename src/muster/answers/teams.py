@@ -1,4 +1,4 @@
-"""Teams, what each was given and what it uses."""
+"""Teams with their quotas and what they use."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,24 +9,24 @@ from muster.answers.marks import NEEDED, Example, Otherwise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team(Answer):
-    """A team, what it was given and what it uses."""
+    """A team, its quota and what it uses."""
 
     path: Annotated[str, NEEDED, Example("nlp/pretraining")]
     guaranteed: dict[str, float]
     limit: dict[str, float]
     weight: Annotated[float, Otherwise(1)]
     tiers: tuple[str, ...] | None
-    """The tiers that its jobs may use, as far as those above it may; null binds them to none."""
+    """The tiers that its jobs may use, limited by the teams above it; null means all tiers."""
     max_priority: int | None
-    """The highest priority that its jobs may have; null is any."""
+    """The highest priority that its jobs may have; null means any."""
     allow_unpreemptible: Annotated[bool, Otherwise(True)]
-    """Whether its jobs may say that they are not preemptible."""
+    """Whether its jobs may be marked as not preemptible."""
     used: dict[str, float]
-    """GPUs in use by it and the teams below it, by type; `*` is the sum."""
+    """GPUs in use by the team and the teams below it, by type; `*` is the sum over all types."""
     borrowed: dict[str, float]
-    """What of that is above its guarantee."""
+    """The part of `used` that is above its guarantee."""
     running: int
-    """Jobs of it and the teams below it."""
+    """Running jobs of the team and the teams below it."""
     waiting: int
     usage_gpu_s: float
-    """GPU time that fair share remembers; it fades with the half-life."""
+    """GPU time that counts for fair share, in GPU seconds; it decays with the half-life of the policy."""

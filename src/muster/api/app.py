@@ -1,4 +1,4 @@
-"""The application: routes, middlewares and what they share, put together. Fails when a route is open to everybody."""
+"""The application: routes, middlewares and what they share. Fails when a route has no permission and is not `Open`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -75,12 +75,12 @@ def create_app(deps: Deps) -> FastAPI:
 
 
 def described() -> dict[str, Any]:
-    """The OpenAPI document, for whoever has no server to ask for it."""
+    """The OpenAPI document, for use without a running server."""
     return _routed().openapi()
 
 
 def _routed() -> FastAPI:
-    """Everything that can be asked, with nobody there to answer."""
+    """An application with all routes, but without a control plane behind them."""
     app = FastAPI(
         title="Muster",
         version=__version__,

@@ -1,4 +1,4 @@
-"""Handing a change to the writer: who may, that it is done, and that the audit says so in the same transaction."""
+"""Sending a change to the writer: the permission check, the change, and its audit entry in the same transaction."""
 
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 async def change(caller: Caller, action: str, subject: str, step: Action[T], *, reason: str = "", **more: str) -> T:
-    """Have it done, and written down who did it; answered once both are durable."""
+    """Have the writer make a change and its audit entry. Returns when both are durable."""
 
     def audited(engine: Engine, now_ms: int) -> T:
         outcome = step(engine, now_ms)
@@ -28,7 +28,7 @@ async def change(caller: Caller, action: str, subject: str, step: Action[T], *, 
 
 
 async def require(caller: Caller, permission: Permission, team: TeamPath, *, action: str, subject: str) -> None:
-    """Raise unless they have the permission on this team; whoever is refused a change is written down."""
+    """Raise unless the caller has the permission on this team. A refused change is noted in the audit."""
     if may(caller.principal, permission, team):
         return
     await caller.services.note_denial(caller.principal, action, subject)
@@ -37,7 +37,7 @@ async def require(caller: Caller, permission: Permission, team: TeamPath, *, act
 
 
 async def visible(caller: Caller, job: str) -> JobRecord:
-    """A job that they may know of. Others do not exist, as far as they can tell."""
+    """A job that the caller may see. A job that the caller may not see looks as if it did not exist."""
     record = await caller.services.records.find(JobId(job))
     if record is None or not caller.sees(record.spec.team):
         raise NotFound(f"there is no job {job}")
@@ -45,7 +45,7 @@ async def visible(caller: Caller, job: str) -> JobRecord:
 
 
 async def changeable(caller: Caller, job: str, action: str) -> JobRecord:
-    """A job that they may change: their own, or one of a team that they lead."""
+    """A job that the caller may change: an own job, or one of a team on which the caller has `JOBS_CHANGE_OTHERS`."""
     record = await visible(caller, job)
     is_own = record.user == caller.name
     permission = Permission.JOBS_CHANGE if is_own else Permission.JOBS_CHANGE_OTHERS

@@ -1,4 +1,4 @@
-"""What the routes stand on: the ports of one control plane, put together by `main`."""
+"""What the routes depend on: the ports of one control plane, put together by `main`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +16,7 @@ from muster.token_store import TokenStore
 
 
 class Audience(StrEnum):
-    """Who may read the figures without a token."""
+    """Who may read the metrics without a token."""
 
     LOOPBACK = "loopback"
     TOKEN = "token"

@@ -1,6 +1,6 @@
-"""Who asks, and whether they may: the only way into a route.
+"""Identifies the caller and checks permissions: the only way into a route.
 
-Every route takes a `Caller` from `Needs`, or says with `Open` that it is for everybody. An application with a route
+Every route takes a `Caller` from `Needs`, or declares with `Open` that it needs no token. An application with a route
 that does neither does not start.
 """
 
@@ -27,52 +27,52 @@ from muster.model.errors import Refused, Unauthenticated
 from muster.model.ids import TeamPath
 
 PRINCIPAL = "muster.principal"
-"""Where in the scope of a request its principal is, once the entrance has found out."""
+"""The key of the principal in the scope of a request, set by the entrance."""
 
 TICKET = "bearer."
-"""How a subprotocol begins that is a token."""
+"""The prefix of a websocket subprotocol that carries a token."""
 
 _bearer = HTTPBearer(auto_error=False, scheme_name="token", description="`muster_<id>_<secret>`", bearerFormat="muster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Somebody who asks, known by their token."""
+    """The sender of a request, identified by a token."""
 
     principal: Principal
     services: Services
 
     @property
     def deps(self) -> Deps:
-        """What the routes stand on."""
+        """What the routes depend on."""
         return self.services.deps
 
     @property
     def name(self) -> str:
-        """Who they are."""
+        """The name in which the caller acts."""
         return self.principal.name
 
     @property
     def subject(self) -> str:
-        """Whose requests and streams theirs are counted with."""
+        """The subject under which the caller's requests and streams are counted."""
         return subject_of(self.principal)
 
     def sees(self, team: TeamPath) -> bool:
-        """True when they may know of the team's jobs."""
+        """True when the caller may see the team's jobs."""
         return may(self.principal, Permission.JOBS_SEE, team)
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Lets those in who have a permission somewhere; on which team is checked where the team is known."""
+    """Admits callers who have a permission on some team. The route checks the team itself, once it knows the team."""
 
     permission: Permission | None
-    """None lets everybody in who has a token."""
+    """None admits every caller with a valid token."""
 
     async def __call__(
         self, request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
     ) -> Caller:
-        """Whoever asks; raises when they are nobody, or may not."""
+        """The caller. Raises when the token is not valid, or the permission is missing."""
         services: Services = request.app.state.services
         principal = request.scope.get(PRINCIPAL)
         if principal is None:
@@ -86,14 +86,14 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class NeedsUnlessLocal:
-    """The same, unless figures are open to everybody, or to whoever asks from this machine as collectors do."""
+    """Like `Needs`, but without a token when metrics are open to everyone, or to local callers such as collectors."""
 
     permission: Permission
 
     async def __call__(
         self, request: Request, shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
     ) -> Services:
-        """What the routes stand on; raises when they are somewhere else, and nobody or not allowed."""
+        """The services. Raises when a token is needed and it is not valid, or the permission is missing."""
         services: Services = request.app.state.services
         audience = services.deps.settings.metrics
         if audience is Audience.OPEN or (audience is Audience.LOOPBACK and shown is None and _is_local(request)):
@@ -102,19 +102,19 @@ class NeedsUnlessLocal:
 
 
 def _is_local(request: Request) -> bool:
-    """False when somebody passed the request on: then nobody knows where it comes from."""
+    """True for a request from this machine. False when a proxy forwarded it, since then its origin is unknown."""
     is_passed_on = any(name in request.headers for name in ("forwarded", "x-forwarded-for", "via"))
     return request.client is not None and is_loopback(request.client.host) and not is_passed_on
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsTicket:
-    """The same for a websocket, where a browser cannot send the header: it offers `bearer.TOKEN` as a subprotocol."""
+    """Like `Needs`, for a websocket. Browsers cannot send the header, so they offer `bearer.TOKEN` as a subprotocol."""
 
     permission: Permission
 
     async def __call__(self, websocket: WebSocket) -> Caller:
-        """Whoever asks; raises when they are nobody, or may not."""
+        """The caller. Raises when the token is not valid, or the permission is missing."""
         services: Services = websocket.app.state.services
         principal = await identify(services, _ticket(websocket), address_of(websocket.scope))
         services.count(principal)
@@ -125,7 +125,7 @@ class NeedsTicket:
 
 
 def bearer(scope: Scope) -> str:
-    """The secret in the header of a request; empty when it shows none."""
+    """The secret in the `Authorization` header of a request; empty when there is none."""
     shown = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), "")
     kind, _, secret = shown.partition(" ")
     return secret.strip() if kind.lower() == "bearer" else ""
@@ -140,23 +140,23 @@ def _ticket(websocket: WebSocket) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Lets everybody in."""
+    """Admits every request, without a token."""
 
     async def __call__(self, request: Request) -> Services:
-        """What the routes stand on."""
+        """The services."""
         services: Services = request.app.state.services
         return services
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request comes from; empty when nobody knows."""
+    """The client address of a request; empty when it is unknown."""
     return scope["client"][0] if scope.get("client") else ""
 
 
 async def identify(services: Services, secret: str, address: str) -> Principal:
-    """Whoever has shown this, in whichever way it came; raises when it does not open anything.
+    """The principal of a secret, however it was sent. Raises when the secret is not valid.
 
-    Of an address that showed many wrong ones only those are looked up that were good.
+    An address that sent many wrong secrets is refused, except for secrets that were accepted before.
     """
     if not secret or not services.keyring.has_met(secret):
         refuse_if_too_often(services.strangers.wait_s(address), address or "this address")
@@ -177,7 +177,7 @@ async def _looked_up(services: Services, secret: str) -> Principal:
 
 
 def check_guarded(app: FastAPI) -> None:
-    """Raise when somebody could get into a route without being asked who they are."""
+    """Raise when a route has no permission check and is not declared open."""
     routes = [context.original_route for context in iter_route_contexts(app.routes)]
     bare = [str(getattr(route, "path", route)) for route in routes if demand_of(route) is None]
     if unguarded := [path for path in bare if path != app.openapi_url]:
@@ -188,7 +188,7 @@ Demand = Needs | NeedsUnlessLocal | NeedsTicket | Open
 
 
 def demand_of(route: BaseRoute) -> Demand | None:
-    """What a route asks of those who come; None when it asks nothing."""
+    """What a route demands of its callers; None when it declares nothing."""
     if not isinstance(route, APIRoute | APIWebSocketRoute):
         return None
     return next((each for each in _calls(route.dependant) if isinstance(each, Demand)), None)

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI knows of the routes, with errors as they really are."""
+"""The OpenAPI document: what FastAPI knows of the routes, with errors as the server really sends them."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ _OWN = {"HTTPValidationError", "ValidationError"}
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, str]:
-    """How a route that reads its body itself refers to what it looks like."""
+    """A reference to the schema of a body, for a route that reads its body itself."""
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
 def install(app: FastAPI) -> None:
-    """Have the document say how errors look."""
+    """Make the document describe errors as they are sent."""
     made = app.openapi
 
     def document() -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
         schema.pop("$defs", None)
         for field in schema["properties"].values():
             if field.get("default", ...) is None:
-                del field["default"]  # As the framework does: what may be left out need not be said to be nothing.
+                del field["default"]  # As the framework does: a default of null is not stated.
         schemas[model.__name__] = schema
     _refer(schemas)
     schemas[job_file.NAME] = job_file.job_file_schema()
@@ -64,7 +64,7 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refer(part: Any) -> None:
-    """Have every place of a job file refer to what one looks like."""
+    """Replace every placeholder of a job file by a reference to its schema."""
     children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     for child in children:
         if isinstance(child, dict) and job_file.PLACE.items() <= child.items():
@@ -75,7 +75,7 @@ def _refer(part: Any) -> None:
 
 
 def _drop_unused(operation: dict[str, Any]) -> None:
-    """FastAPI says of every route with parameters that they may be wrong, in a form that is not ours."""
+    """Remove the error form that FastAPI adds to every route with parameters: errors are sent as problem documents."""
     answer = operation["responses"].get("422", {})
     if "application/json" in answer.get("content", {}):
         del answer["content"]["application/json"]

@@ -1,4 +1,4 @@
-"""Listening, and stopping in good order: streams that are open end first, what is being answered is answered."""
+"""Listening, and stopping in order: open streams end first, then requests in progress are answered."""
 
 import asyncio
 import signal
@@ -26,11 +26,11 @@ class Listening:
 
     host: str = "127.0.0.1"
     port: int = 0
-    """0 takes any that is free."""
+    """0 takes any free port."""
     certificate: Path | None = None
     key: Path | None = None
     is_insecure_allowed: bool = False
-    """Listen for other machines without TLS, because something in front of it does that."""
+    """Listen on the network without TLS, because something in front of the server does TLS."""
 
 
 def serve(
@@ -40,7 +40,7 @@ def serve(
     *,
     on_listening: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve until somebody sends SIGINT or SIGTERM. `on_listening` is told the address once requests are taken."""
+    """Serve until SIGINT or SIGTERM. `on_listening` is called with the address once requests are accepted."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve_on(app, listener, listening, on_listening=on_listening))
 
@@ -52,7 +52,7 @@ async def serve_on(
     *,
     on_listening: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """The same inside a loop that runs already."""
+    """Like `serve`, inside an event loop that already runs."""
     scheme = "http" if listening.certificate is None else "https"
     server = _Server(_config(app, listening), f"{scheme}://{_authority(listener)}", on_listening)
     app.state.server = server
@@ -60,7 +60,7 @@ async def serve_on(
 
 
 def bound(listening: Listening) -> socket.socket:
-    """A socket that listens; raises when that would show tokens to the network, or when the port is taken."""
+    """A socket that listens. Raises when that would show tokens to the network, or when the port is taken."""
     _check_safe(listening)
     with ExitStack() as undo:
         try:
@@ -106,7 +106,7 @@ def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, and ends the streams before it waits for requests to end."""
+    """Reports the address it listens on, and ends the streams before it waits for requests to end."""
 
     def __init__(self, config: uvicorn.Config, url: str, on_listening: Callable[[str], None]) -> None:
         super().__init__(config)
@@ -120,7 +120,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop when told to, and let whoever called go on: what else has to be put away is theirs to put away."""
+        """Stop on a signal without ending the process, so that the caller can clean up the rest."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -1,4 +1,4 @@
-"""What the routes share besides the ports: who is known, who watches, what was found out lately."""
+"""What the routes share besides the ports: known tokens, watchers, rates, queues and recent explanations."""
 
 import asyncio
 from collections.abc import Callable
@@ -36,11 +36,11 @@ P = ParamSpec("P")
 READ_ONLY = frozenset(
     {Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE, Permission.AUDIT_SEE},
 )
-"""Who may not look is told so, and that is all; who may not change something is remembered."""
+"""A refused read is only answered. A refused change is also noted in the audit."""
 
 
 class Services:
-    """One application's."""
+    """The services of one application."""
 
     def __init__(self, deps: Deps) -> None:
         self.deps = deps
@@ -50,7 +50,7 @@ class Services:
         self.hub = Hub(deps, self.records)
         self.outlook = Explanations(deps.control, self.records)
         self.closing = asyncio.Event()
-        """Set when the server stops: whatever streams, ends."""
+        """Set when the server stops, so that streams end."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
         self.strangers = Rates(STRANGERS_PER_S, deps.settings.strangers_at_once)
         self.turns = FairQueue(TURNS, each=TURNS_EACH, alone=TURNS_ALONE, waiting=TURNS_WAITING)
@@ -58,13 +58,13 @@ class Services:
         self.readers = Readers()
         self.followers = Places(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
         self.terminals = Places(TERMINALS, "terminals", each=TERMINALS_PER_CALLER)
-        # Their own: they wait for hours, and tokens, logs and figures must not wait behind them.
+        # Separate threads: terminals wait for hours, and tokens, logs and metrics must not wait behind them.
         self._terminal_threads = ThreadPoolExecutor(TERMINALS * TERMINAL_THREADS, thread_name_prefix="terminal")
         self.verifying = Places(1, "walks through the audit")
         self.counting = Counting()
 
     def close(self) -> None:
-        """End all streams, so that the server can stop."""
+        """End all streams and background work, so that the server can stop."""
         self.closing.set()
         self.denials.close()
         self.readers.close()
@@ -73,7 +73,7 @@ class Services:
         self.records.close()
 
     async def is_closing_within(self, wait_s: float) -> bool:
-        """Wait so long; True at once when the server stops meanwhile."""
+        """Wait for `wait_s`, then return False; True at once when the server stops meanwhile."""
         try:
             await asyncio.wait_for(self.closing.wait(), wait_s)
         except TimeoutError:
@@ -81,26 +81,26 @@ class Services:
         return True
 
     async def at_terminal(self, act: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
-        """Have something done to a terminal, which may wait, on a thread that is for terminals only."""
+        """Call a terminal function, which may block, on a thread that is only for terminals."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._terminal_threads, partial(act, *given, **more))
 
     async def ask(self, action: Action[T]) -> T:
-        """Have something done by the writer; answered once it is durable."""
+        """Have the writer run an action. Returns its result when it is durable."""
         return await asyncio.wrap_future(self.deps.control.ask(action))
 
     async def note_denial(self, principal: Principal, action: str, subject: str) -> None:
-        """Have it written that somebody was refused a change."""
+        """Note in the audit that a caller was refused a change."""
         if action in READ_ONLY:
             return
         await self.denials.note(principal, action, subject)
 
     def count(self, principal: Principal) -> None:
-        """Count a request that did not come through the entrance; raises when there are too many."""
+        """Count a request that did not come through the entrance. Raises when there are too many."""
         subject = subject_of(principal)
         refuse_if_too_often(self.rates.take(subject), subject)
 
 
 def subject_of(principal: Principal) -> str:
-    """Whose requests count together: those of one person or program, whichever token they show."""
+    """The key under which requests are counted: one person or program, whichever of its tokens it uses."""
     return principal.name

@@ -1,20 +1,22 @@
-"""Talk to a Muster server from Python: `Client` has a method for each thing that the API does.
+"""Talk to a Muster server from Python: `Client` has a method for each operation of the API.
 
     client            the methods
-    address           where the server is and who asks
-    transport pauses  one request and its answer, and how often to ask again
-    streams           answers that go on
+    address           the address of the server and the token to send
+    transport pauses  one request and its answer, and the pauses between polls
+    streams           answers that are streamed
     job_source        a job file -> what is sent
-    answers building  what the server answers, and how it is made of JSON
-    problems          an answer that is not what was asked for
+    answers building  the answers of the server, and how they are built from JSON
+    problems          an error answer -> the exception for it
 
-from muster import Client
+Usage:
+
+    from muster import Client
 
     with Client() as muster:
         job = muster.submit({"name": "hello", "run": "echo hello"})
         print(muster.wait(job.id).state)
 
-It is synchronous, needs nothing but an address and a token, and knows nothing of the engine.
+The client is synchronous. It needs only an address and a token, and does not depend on the engine.
 """
 
 from importlib import import_module
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """The HTTP library is loaded with the client, not with the values in `answers`."""
+    """Load the HTTP library only when `Client` is used, not when only `answers` is imported."""
     if name == "Client":
         return import_module("muster.client.client").Client
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

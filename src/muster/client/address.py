@@ -1,10 +1,11 @@
-"""Where the server is and who asks: what was said, then the environment, then what lies under Muster's home.
+"""The address of the server and the token to send: from arguments, then the environment, then files in Muster's home.
 
     url     MUSTER_URL     login.json (`muster login`)    server.json (`muster up`)
     token   MUSTER_TOKEN   login.json                     token
 
-A token goes only to the server it was made for: the one in `token` to the process that `server.json` names, while it
-lives. Whoever else listens on this machine, also at the same port later, does not get it.
+A stored token is sent only to the server it was made for. The one in the file `token` goes only to the process that
+`server.json` names, while that process lives. Another process that listens on this machine, even later at the same
+port, does not get it.
 """
 
 import json
@@ -23,12 +24,12 @@ START_A_SERVER = "start one here with `muster up -d`, or name one with MUSTER_UR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A server and the token to show there."""
+    """A server and the token to send to it."""
 
     url: str
     token: str = ""
     source: str = ""
-    """What named the server, for messages."""
+    """Where the address comes from, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +54,14 @@ def find_server(home: Path) -> Server | None:
 def find_address(
     url: str | None = None, token: str | None = None, *, environment: Mapping[str, str] = os.environ
 ) -> Address:
-    """The address to use; what is passed in wins over the environment, and that over files."""
+    """The address to use. Arguments win over the environment, and the environment wins over files."""
     home = home_folder(environment)
     found, source = _url(url or environment.get("MUSTER_URL"), home)
     return Address(url=found, token=token or environment.get("MUSTER_TOKEN") or _token(found, home), source=source)
 
 
 def read_record(path: Path) -> dict[str, object]:
-    """One of the small JSON files under home; empty when it is not there or makes no sense."""
+    """One of the small JSON files in Muster's home; empty when it is missing or not readable as a JSON object."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
@@ -79,7 +80,7 @@ def _url(said: str | None, home: Path) -> tuple[str, str]:
 
 
 def checked_url(url: str) -> str:
-    """The address without a slash at its end, or a complaint about it."""
+    """The address without a slash at its end. Raises `InvalidInput` when it is not the address of a server."""
     try:
         parts = urlsplit(url)
         port_is_fine = parts.port is None or parts.port > 0
@@ -91,7 +92,7 @@ def checked_url(url: str) -> str:
 
 
 def _token(url: str, home: Path) -> str:
-    """The token stored for this very server."""
+    """The token that is stored for exactly this server."""
     login = read_record(Home(home).login)
     if login.get("url") == url:
         return str(login.get("token") or "")

@@ -1,7 +1,7 @@
-"""What the server answers, as the client names it. Fields are those of docs/API.md.
+"""The answers of the server, under the names that the client uses. Their fields are described in docs/API.md.
 
-What a newer server adds is ignored. But every answer keeps the JSON it was made from in `document`, so nothing that was
-sent is out of reach.
+Fields that a newer server adds are ignored. But every answer keeps the JSON it was built from in `document`, so
+everything that was sent can be read.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from muster.answers.teams import Team
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token(FreshToken):
-    """A token; its `secret` is known only in the answer that made it."""
+    """A token. Its `secret` is set only in the answer to its creation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""JSON -> one of the values in `answers`, by the annotations of its fields."""
+"""JSON -> one of the values in `answers`, following the annotations of its fields."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -16,22 +16,22 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """What is done with one field of an answer."""
+    """How one field of an answer is built."""
 
     name: str
     convert: Convert | None
-    """From what JSON has to what the answer keeps; None where that is the same."""
+    """From the JSON value to the value in the answer; None when both are the same."""
     takes_null: bool
     nothing: Callable[[], object] | None
-    """What it is when it was not sent; None where the answer makes no sense without it."""
+    """Makes the value when the field was not sent; None when the answer makes no sense without the field."""
 
 
 _plans: dict[type[Answer], tuple[_Field, ...]] = {}
-"""Looking at the types of a class costs more than filling it."""
+"""A cache: inspecting the types of a class costs more than filling its fields."""
 
 
 def build(kind: type[AnswerT], document: object) -> AnswerT:
-    """The answer as a value; fields that it does not know are left alone, those that are missing are nothing."""
+    """The answer as a value. Unknown fields are ignored, and missing fields get the empty value of their type."""
     try:
         return _built(kind, document)
     except (TypeError, ValueError) as error:
@@ -50,7 +50,7 @@ def _built(kind: type[AnswerT], document: object) -> AnswerT:
         elif field.takes_null:
             values[field.name] = None
         elif field.nothing is not None:
-            # null where a value is expected counts as left out.
+            # null where a value is expected counts as not sent.
             values[field.name] = field.nothing()
     answer = kind(**values)
     object.__setattr__(answer, "document", dict(document))
@@ -101,7 +101,7 @@ def _of_each(convert: Convert | None) -> Convert:
 
 
 def _nothing(hint: Any) -> Callable[[], object]:
-    """What a field of this type is when an older server does not send it."""
+    """Makes the value of a field of this type that an older server does not send."""
     if isinstance(hint, type) and issubclass(hint, Answer):
         return lambda: _built(hint, {})
     kind: Callable[[], object] = int if hint is float else get_origin(hint) or hint

@@ -1,7 +1,7 @@
-"""The client: one method for each thing that the API does.
+"""The client: one method for each operation of the API.
 
-Answers are the values of `answers`. What goes wrong is one of the errors in `muster.model.errors`. A submission carries
-a key of its own, so that asking again after an answer got lost never submits twice.
+Answers are the values of `answers`. Failures are raised as errors of `muster.model.errors`. Each submission carries its
+own key, so that repeating it after a lost answer never submits the job twice.
 """
 
 import time
@@ -41,11 +41,11 @@ PAGE_ITEMS = 500
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
 JobSource = Mapping[str, Any] | str | Path
-"""A job as plain values, as the text of a job file, or the path of one."""
+"""A job as plain values, as the text of a job file, or as the path of a job file."""
 
 
 class Client:
-    """A connection to one server; also a context manager that closes it."""
+    """A connection to one server. As a context manager it closes the connection at the end."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Sleep = time.sleep,
     ) -> None:
-        """Without arguments: the server of MUSTER_URL, of `muster login`, or the one that runs on this machine.
+        """Without arguments, use the server of MUSTER_URL, of `muster login`, or the one that runs on this machine.
 
-        An answer may take `timeout` seconds, and a request is made up to `tries` times where that can help.
+        An answer may take `timeout` seconds. A request is sent up to `tries` times when a retry can help.
         """
         address = find_address(url, token)
         self._wire = Transport(address, below=transport, timeout_s=timeout, tries=tries, sleep=sleep)
@@ -71,7 +71,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._wire.close()
 
     @property
@@ -81,7 +81,7 @@ class Client:
 
     @property
     def token(self) -> str:
-        """What this client shows to say who it is; empty when it has nothing."""
+        """The token that this client sends; empty when it has none."""
         return self._wire.address.token
 
     @overload
@@ -97,10 +97,10 @@ class Client:
     def submit(
         self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: bool = False
     ) -> Job | DryRun:
-        """Hand a job in. With `dry_run` nothing is changed, and the answer says what would become of it.
+        """Submit a job. With `dry_run` nothing is changed, and the answer says what would happen to the job.
 
-        Two submissions under one `key` are the same submission. A file is completed from here: its `workdir` is the
-        present folder unless it says otherwise, and variables that its `env` leaves open are taken from the
+        Two submissions with the same `key` are one submission. A job file is completed on this machine: its `workdir`
+        is the current folder unless the file names one, and variables that its `env` leaves open are taken from the
         environment.
         """
         document, file = _job_document(job)
@@ -111,7 +111,7 @@ class Client:
         return build(DryRun, answer) if dry_run else build(Job, answer)
 
     def job(self, job: str) -> Job:
-        """A job as it stands."""
+        """A job in its current state."""
         return build(Job, self._wire.json("GET", _job_path(job)))
 
     def jobs(
@@ -125,7 +125,7 @@ class Client:
         array: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Job]:
-        """All jobs that suit the filters; `state` may be `active` or `ended` too. Pages are asked for as needed."""
+        """All jobs that match the filters. `state` may also be `active` or `ended`. Pages are fetched as needed."""
         query = {"state": state, "team": team, "user": user, "name": name, "tier": tier, "array": array}
         return self._pages("/v1/jobs", Job, query, limit=limit)
 
@@ -134,7 +134,7 @@ class Client:
         return build(Why, self._wire.json("GET", f"{_job_path(job)}/why"))
 
     def story(self, job: str) -> Story:
-        """How a job got where it is, in words."""
+        """How a job got into its state, in words."""
         return build(Story, self._wire.json("GET", f"{_job_path(job)}/story"))
 
     def job_events(self, job: str) -> Iterator[Event]:
@@ -162,18 +162,18 @@ class Client:
         max_duration_s: float | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Job:
-        """Change what a job asked for; what is None stays as it is."""
+        """Change what a job asked for. What is None stays as it is."""
         changes = {"priority": priority, "tier": tier, "max_duration_s": max_duration_s, "tags": tags}
         given = {key: value for key, value in changes.items() if value is not None}
         return build(Job, self._wire.json("PATCH", _job_path(job), body=given))
 
     def retry(self, job: str) -> Job:
-        """Submit an ended job, or the failed tasks of an array, once more."""
+        """Submit an ended job, or the failed tasks of an array, again."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         return build(Job, self._wire.json("POST", f"{_job_path(job)}/retry", repeatable=False, headers=headers))
 
     def wait(self, job: str, timeout: float | None = None) -> Job:
-        """The job once it has ended, however it ended; `TimedOut` when that takes longer than `timeout` seconds."""
+        """Wait until a job has ended in any way. Raises `TimedOut` when that takes longer than `timeout` seconds."""
         until = None if timeout is None else time.monotonic() + timeout
         pauses = pauses_s()
         while not (found := self.job(job)).is_final:
@@ -192,9 +192,9 @@ class Client:
         offset: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Log]:
-        """What a worker printed, piece by piece; a negative `offset` counts from the end.
+        """What a worker printed, piece by piece. A negative `offset` counts from the end.
 
-        With `follow` it goes on until the worker is gone.
+        With `follow` the output continues until the worker has ended.
         """
         query = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit}
         read = follow_log if follow else read_log
@@ -203,9 +203,9 @@ class Client:
     def events(
         self, after: int | None = None, *, job: str | None = None, team: str | None = None, follow: bool = True
     ) -> Iterator[Event]:
-        """What happens, as it happens: after a version, or from now on. Broken connections are taken up again.
+        """Events as they happen, after a version or from now on. After a broken connection the client reconnects.
 
-        Without `follow` it ends with what has happened so far.
+        Without `follow` it ends after the events so far.
         """
         read = read_events if follow else read_past_events
         return read(self._wire, {"after": after, "job": job, "team": team})
@@ -215,23 +215,23 @@ class Client:
         return self._pages("/v1/nodes", Node, {})
 
     def node(self, node: str) -> Node:
-        """A node as it stands."""
+        """A node in its current state."""
         return build(Node, self._wire.json("GET", f"/v1/nodes/{_quoted(node)}"))
 
     def drain(self, node: str, *, reason: str | None = None) -> Node:
-        """Give a node no new work; what runs there may end in its own time."""
+        """Place no new work on a node. What runs there may end in its own time."""
         return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/drain", body=_because(reason)))
 
     def quarantine(self) -> Iterator[QuarantinedGang]:
-        """What nodes run that the server's database does not know."""
+        """The gangs that run on nodes although the server's database does not know them."""
         return self._pages("/v1/quarantine", QuarantinedGang, {})
 
     def adopt(self, job: str, *, reason: str | None = None) -> None:
-        """Let a job go on with what it has in quarantine."""
+        """Let a job continue with its gang in quarantine."""
         self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/adopt", body=_because(reason))
 
     def kill_quarantined(self, job: str, *, reason: str | None = None) -> None:
-        """End what a job has in quarantine."""
+        """End all processes that a job has in quarantine."""
         self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/kill", body=_because(reason))
 
     def undrain(self, node: str, *, reason: str | None = None) -> Node:
@@ -257,14 +257,14 @@ class Client:
     ) -> Team:
         """Make a team, or replace its quota.
 
-        `bounds` are what its jobs may ask for: `tiers`, `max_priority` and `allow_unpreemptible`. What is not given
-        stays as it is.
+        `bounds` are what its jobs may ask for: `tiers`, `max_priority` and `allow_unpreemptible`. A bound that is not
+        given stays as it is.
         """
         body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight, **bounds}
         return build(Team, self._wire.json("PUT", f"/v1/teams/{_quoted(path, safe='/')}", body=body))
 
     def delete_team(self, path: str) -> None:
-        """Remove a team that has no active jobs."""
+        """Remove a team that has no teams below it and no active jobs."""
         self._wire.send("DELETE", f"/v1/teams/{_quoted(path, safe='/')}")
 
     def tiers(self) -> Any:
@@ -284,24 +284,24 @@ class Client:
         return self._wire.json("PUT", f"/v1/{part}", body=value)
 
     def queue(self) -> Document:
-        """What waits and runs by tier and team, the GPUs in use and the longest wait."""
+        """How many jobs wait and run by tier and team, the GPUs in use, and the longest wait."""
         answer: Document = self._wire.json("GET", "/v1/queue")
         return answer
 
     def whoami(self) -> Identity:
-        """Whose token this is."""
+        """The identity of the token."""
         return build(Identity, self._wire.json("GET", "/v1/whoami"))
 
     def tokens(self) -> Iterator[Token]:
-        """All tokens that may be seen, without their secrets."""
+        """All tokens that the caller may revoke, without their secrets."""
         return self._pages("/v1/tokens", Token, {})
 
     def create_token(self, **wishes: Any) -> Token:
-        """A new token; its secret is in the answer, and nowhere else."""
+        """Make a new token. Its secret is only in this answer."""
         return build(Token, self._wire.json("POST", "/v1/tokens", repeatable=False, body=wishes))
 
     def revoke_token(self, token: str) -> None:
-        """Let a token be worth nothing from now on."""
+        """Revoke a token and all tokens that were made with it."""
         self._wire.send("DELETE", f"/v1/tokens/{_quoted(token)}")
 
     def audit(self, *, limit: int | None = None) -> Iterator[AuditEntry]:
@@ -309,12 +309,12 @@ class Client:
         return self._pages("/v1/audit", AuditEntry, {}, limit=limit)
 
     def audit_head(self) -> Document:
-        """Where the audit ends: `seq` and `chain` of its last entry."""
+        """The end of the audit: `seq` and `chain` of its last entry."""
         answer: Document = self._wire.json("GET", "/v1/audit/head")
         return answer
 
     def verify_audit(self, head: Mapping[str, Any] | None = None) -> Document:
-        """Whether the chain of the audit is whole, and leads to where it was noted to end."""
+        """Check the chain of the audit, and with `head` that it still contains the end that was noted earlier."""
         answer: Document = self._wire.json("GET", "/v1/audit/verify", query=dict(head or {}))
         return answer
 
@@ -324,7 +324,7 @@ class Client:
             yield from response.iter_bytes()
 
     def health(self) -> Document:
-        """How the server is; `Unavailable` when its writer has stopped."""
+        """The health of the server. Raises `Unavailable` when its writer has stopped."""
         answer: Document = self._wire.json("GET", "/healthz")
         return answer
 
@@ -334,7 +334,7 @@ class Client:
     def _pages(
         self, path: str, kind: type[AnswerT], query: dict[str, Any], *, limit: int | None = None
     ) -> Iterator[AnswerT]:
-        """Item after item, asking for the next page when one is used up."""
+        """All items one by one. The next page is fetched when one is used up."""
         cursor, left = None, limit
         while left is None or left > 0:
             size = PAGE_ITEMS if left is None else min(left, PAGE_ITEMS)
@@ -359,7 +359,7 @@ def _because(reason: str | None) -> dict[str, str]:
 
 
 def _job_document(source: JobSource) -> tuple[dict[str, Any], str]:
-    """The job as plain values, and what to call it in messages."""
+    """The job as plain values, and its name in messages."""
     if isinstance(source, Mapping):
         return dict(source), "job"
     from muster.client.job_source import read_source  # noqa: PLC0415 (the parser is needed for files only)

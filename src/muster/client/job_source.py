@@ -1,4 +1,4 @@
-"""A job file -> what is sent: checked here, and completed with what only this machine knows."""
+"""A job file -> what is sent: checked on this machine, and completed with what only this machine knows."""
 
 import os
 from collections.abc import Mapping
@@ -13,20 +13,26 @@ from muster.model.records import evolve
 
 
 def read_source(source: str | Path) -> tuple[dict[str, Any], str]:
-    """The job in a file, or in a text: a text of one line without a colon and a blank is taken for a file's name."""
+    """The job in a file or in a text.
+
+    A string is the name of a file when it has one line, does not contain ": " and does not begin with "{".
+    """
     is_text = isinstance(source, str) and ("\n" in source or ": " in source or source.lstrip().startswith("{"))
     document = parse_document(str(source), file="job") if is_text else read_document(source)
     return completed(document), document.file
 
 
 def completed(document: Document, *, environment: Mapping[str, str] = os.environ, folder: str = "") -> dict[str, Any]:
-    """The job in a document as plain values. It runs in `folder`, the present one if empty, unless it says where."""
+    """The job in a document as plain values.
+
+    If it names no `workdir`, it runs in `folder`, or in the current folder when `folder` is empty.
+    """
     spec = job_from_document(document, environment=environment)
     return job_document(evolve(spec, workdir=spec.workdir or folder or present_folder()))
 
 
 def present_folder() -> str:
-    """The folder that commands are typed in."""
+    """The current folder."""
     try:
         return str(Path.cwd())
     except OSError:

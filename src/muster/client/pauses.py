@@ -1,4 +1,4 @@
-"""How often somebody who waits asks again."""
+"""The pauses between polls of a client that waits."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ GROWTH = 1.5
 
 
 def pauses_s() -> Iterator[float]:
-    """Seconds between one question and the next, without end: short ones at first, then longer ones."""
+    """Seconds between one poll and the next, without end: short at first, then longer."""
     pause_s = SHORTEST_S
     while True:
         yield pause_s

@@ -1,7 +1,7 @@
-"""An answer that is not what was asked for -> the error that says so.
+"""An error answer -> the exception for it.
 
-The server describes errors as RFC 9457 problem documents. Whatever stands in between, or is no Muster server at all,
-does not; then the status has to do.
+The server describes errors as RFC 9457 problem documents. A proxy, or a server that is not Muster, does not. Then the
+HTTP status decides.
 """
 
 from collections.abc import Iterable
@@ -38,11 +38,11 @@ _KINDS: tuple[type[MusterError], ...] = (
 _BY_CODE = {kind.code: kind for kind in _KINDS}
 _BY_STATUS = {kind.http_status: kind for kind in reversed(_KINDS)}
 _NEVER_RUNS = tuple(ReasonCode)
-"""A job that can never run as things are configured is refused, and the code says why."""
+"""A job that can never run in the current configuration is refused, and the code says why."""
 
 
 def problem(response: httpx.Response, *, file: str = "the request") -> MusterError:
-    """The error that a response means; `file` is what the request was made from."""
+    """The exception for a response. `file` is the name of the file that the request was made from."""
     document = _document(response)
     kind = _kind(str(document.get("code")), response.status_code)
     errors = document.get("errors")
@@ -51,12 +51,12 @@ def problem(response: httpx.Response, *, file: str = "the request") -> MusterErr
     detail = document.get("detail") or document.get("title") or _plain(response)
     error = kind(_with_advice(kind, str(detail)))
     if document.get("code"):
-        error.code = str(document["code"])  # More exact than the kind: why it conflicts, why it never runs.
+        error.code = str(document["code"])  # More exact than the class: why it conflicts, why a job never runs.
     return error
 
 
 def unreachable(error: httpx.TransportError, url: str) -> Unreachable:
-    """No answer came: what that looks like from here, and what to do about it."""
+    """The error when no answer came: what the client sees, and what the user can do."""
     match error:
         case httpx.ConnectError() | httpx.ConnectTimeout():
             return Unreachable(f"no server answers at {url}; is it running? {START_A_SERVER}")
@@ -102,7 +102,7 @@ def _each(errors: Iterable[object], file: str) -> Iterable[str]:
 
 
 def _plain(response: httpx.Response) -> str:
-    """What can be said about an answer that no Muster server would give."""
+    """The message for an answer that does not come from a Muster server."""
     words = f"{response.status_code} {response.reason_phrase}".strip()
     return f"{response.request.url} answered {words}; is there a Muster server?"
 

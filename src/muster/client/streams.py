@@ -1,4 +1,4 @@
-"""Answers that go on: live events and the output of workers, taken up again where a connection broke."""
+"""Streamed answers: live events and the output of workers. After a broken connection they continue where they were."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,14 +10,15 @@ from muster.client.transport import Query, Silent, Transport, backoff_s
 from muster.model.errors import TooMany, Unavailable
 
 RECONNECTS = 8
-"""In a row, without anything received: two minutes, in which a control plane restarts or is replaced."""
+"""Reconnects in a row without anything received. Their pauses add up to half a minute, in which a control plane
+restarts or is replaced."""
 LOG_PIECE_BYTES = 1 << 20
 QUIET_S = 1.0
-"""A stream that catches up never pauses for so long."""
+"""Longer than a stream pauses while it catches up: after so much silence all past events were sent."""
 
 
 def read_events(transport: Transport, query: Query) -> Iterator[Event]:
-    """Events as they happen, each once, until whoever reads has enough."""
+    """Events as they happen, each once, until the reader stops reading."""
     after = query.get("after")
     failed = 0
     while True:
@@ -26,7 +27,7 @@ def read_events(transport: Transport, query: Query) -> Iterator[Event]:
                 for event in parsed_events(response.iter_lines()):
                     failed, after = 0, event.version
                     yield event
-            failed = 0  # the server ends every stream after a while
+            failed = 0  # the server ends every stream after some time
         except (TooMany, Unavailable):
             failed += 1
             if failed > RECONNECTS:
@@ -35,7 +36,7 @@ def read_events(transport: Transport, query: Query) -> Iterator[Event]:
 
 
 def read_past_events(transport: Transport, query: Query) -> Iterator[Event]:
-    """Events that have happened: the stream is left once it has nothing more to say at once."""
+    """Events that have already happened. The stream is closed when it becomes silent."""
     try:
         with transport.stream("/v1/events", query=query, silence_s=QUIET_S) as response:
             yield from parsed_events(response.iter_lines())
@@ -44,7 +45,7 @@ def read_past_events(transport: Transport, query: Query) -> Iterator[Event]:
 
 
 def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of an SSE stream; signs of life are left out."""
+    """The events of an SSE stream, without heartbeats."""
     data: list[str] = []
     for line in lines:
         if line.startswith("data:"):
@@ -55,7 +56,7 @@ def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
 
 
 def read_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
-    """All of a log that is there, piece by piece."""
+    """The log as far as it exists, piece by piece."""
     left = query.get("limit")
     while left is None or left > 0:
         size = LOG_PIECE_BYTES if left is None else min(left, LOG_PIECE_BYTES)
@@ -69,7 +70,7 @@ def read_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator
 
 
 def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
-    """A log as it grows, until its worker is gone. A server that stops in between is waited for."""
+    """A log as it grows, until its worker has ended. If the server stops in between, wait for it."""
     failed = 0
     while True:
         try:
@@ -84,7 +85,7 @@ def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterat
             if _is_over(transport, path, query):
                 return
         except Silent:
-            # A worker may print nothing for hours. Asking again finds out whether the server is still there.
+            # A worker may print nothing for hours. A new request shows whether the server is still there.
             failed = 0
             continue
         except (TooMany, Unavailable):
@@ -95,7 +96,7 @@ def follow_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterat
 
 
 def _is_over(transport: Transport, path: str, query: dict[str, Any]) -> bool:
-    """True when nothing comes after what was read: a stream also ends when the server does."""
+    """True when nothing follows what was read. This is checked because a stream also ends when the server stops."""
     rest = _piece(transport.send("GET", path, query={**query, "limit": 1}))
     return rest.complete and not rest.text
 

@@ -1,7 +1,7 @@
-"""One request and its answer: who asks, how long to wait, and when to try again.
+"""One request and its answer: the token, timeouts and retries.
 
-A request is repeated when that cannot do anything twice: it never left this machine, the server said that nothing was
-done (429, 503), or doing it again is the same as doing it once (`repeatable`).
+A request is repeated only when that cannot do anything twice: it never left this machine, the server said that nothing
+was done (429, 503), or doing it twice is the same as doing it once (`repeatable`).
 """
 
 import random
@@ -18,16 +18,16 @@ from muster.loopback import is_loopback_url
 from muster.model.errors import Unreachable
 
 TIMEOUT_S = 30.0
-"""A commit waits for a disk, never so long; a page of the largest size takes a second."""
+"""A commit waits for a disk, but never this long. The largest page takes a second."""
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_S = 45.0
-"""How long a stream may say nothing: the server sends a sign of life every 15 s."""
+"""How long a stream may be silent. The server sends a heartbeat after 15 s without an event."""
 TRIES = 5
 CONNECT_TRIES = 3
-"""Who forgot to start a server wants to know at once; a server that restarts is back in a second or two."""
+"""A user who forgot to start a server wants to know at once. A server that restarts is back in a second or two."""
 FIRST_PAUSE_S = 0.2
 PAUSE_MAX_S = 10.0
-"""Longer than this nobody waits in front of a prompt, whatever the server asks for."""
+"""A user at a prompt does not wait longer than this, even if the server asks for it."""
 
 Query = Mapping[str, Any]
 Sleep = Callable[[float], None]
@@ -54,11 +54,11 @@ class Transport:
             headers=headers,
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
             transport=below,
-            trust_env=not is_loopback_url(address.url),  # A proxy cannot reach what listens on this machine only.
+            trust_env=not is_loopback_url(address.url),  # A proxy cannot reach a server on loopback.
         )
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def send(
@@ -72,7 +72,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         file: str = "the request",
     ) -> httpx.Response:
-        """The answer to a request, or the error that it means."""
+        """The answer to a request. Raises the error that an error answer stands for."""
         request = self._http.build_request(method, path, params=_given(query), json=body, headers=headers)
         tried = 0
         while True:
@@ -92,7 +92,7 @@ class Transport:
             self.sleep(_asked_pause_s(response) or backoff_s(tried))
 
     def json(self, method: str, path: str, **details: Any) -> Any:
-        """The document in the answer to a request."""
+        """The JSON document in the answer to a request."""
         response = self.send(method, path, **details)
         try:
             return response.json()
@@ -108,7 +108,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         silence_s: float = SILENCE_S,
     ) -> Iterator[httpx.Response]:
-        """An answer that is read as it comes. It is not repeated: whoever reads knows how far they came."""
+        """An answer that is read as it comes. It is not retried here: only the reader knows how far it has read."""
         timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S, read=silence_s)
         begun = False
         try:
@@ -125,14 +125,14 @@ class Transport:
 
 
 class Silent(Unreachable):
-    """A stream has said nothing for too long."""
+    """A stream was silent for too long."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"the server at {url} has fallen silent; try again, and look at its server.log")
 
 
 def backoff_s(tried: int) -> float:
-    """How long to wait before the next try: longer each time, and not in step with everybody else."""
+    """Seconds before the next try: longer each time, with jitter so that clients do not retry at the same moment."""
     return min(PAUSE_MAX_S, FIRST_PAUSE_S * 2.0 ** (tried - 1)) * random.uniform(0.75, 1.25)
 
 
@@ -143,12 +143,12 @@ def _may_repeat(error: httpx.TransportError, *, repeatable: bool, tried: int) ->
 
 
 def _asked_pause_s(response: httpx.Response) -> float:
-    """What `Retry-After` says, in seconds; a date is not understood and counts as nothing said."""
+    """The seconds in `Retry-After`, up to `PAUSE_MAX_S`; 0 when there are none. A date is not understood."""
     said = str(response.headers.get("Retry-After", ""))
     return min(PAUSE_MAX_S, float(said)) if said.isdecimal() else 0.0
 
 
 def _given(query: Query | None) -> dict[str, Any]:
-    """Only what was said: a parameter that is None is not sent, and true is spelt as the API spells it."""
+    """The parameters to send: those that are None are left out, and booleans are spelled `true` and `false`."""
     given = {key: value for key, value in (query or {}).items() if value is not None}
     return {key: str(value).lower() if isinstance(value, bool) else value for key, value in given.items()}

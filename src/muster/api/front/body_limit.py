@@ -1,4 +1,4 @@
-"""No request sends more than it may: bytes are counted as they come, whatever the headers promise."""
+"""Limits the body of a request: bytes are counted as they arrive, whatever the headers announce."""
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,14 +9,15 @@ from muster.api.problems.handlers import ProblemResponse
 from muster.model.client_limits import JOB_BODY_BYTES
 
 POURED_LIMITS = 2
-"""How many times what is allowed is read and thrown away for the sake of a good answer; who sends more is cut off."""
+"""How many times the allowed size, or that of a job file if larger, is read and discarded so that the client sees the
+answer. A client that sends more is cut off."""
 
 
 SUBMISSIONS = "/v1/jobs"
-"""Where job files are sent."""
+"""The path to which job files are sent."""
 
 UNANNOUNCED = 1 << 62
-"""Longer than anything: whoever does not say how long a body is may send the longest."""
+"""Larger than any body. A body without an announced length counts as the longest one that is allowed."""
 
 
 class BodyLimit:
@@ -27,7 +28,7 @@ class BodyLimit:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse at once what is announced as too large, and otherwise count."""
+        """Refuse a body that is announced as too large at once, and count all others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -51,7 +52,7 @@ class BodyLimit:
             if received_bytes > limit_bytes:
                 if message.get("more_body", False):
                     await _pour_away(receive, limit_bytes)
-                # The framework passes this exception on, and turns every other one into a complaint about JSON.
+                # The framework passes this exception on, and turns every other one into an error about JSON.
                 raise HTTPException(413, _message(limit_bytes), {"ClientConnection": "close"})
             return message
 
@@ -59,7 +60,7 @@ class BodyLimit:
 
 
 async def _pour_away(receive: Receive, limit_bytes: int) -> None:
-    """Read on without keeping it: a client that is still sending when it is hung up on does not see the answer."""
+    """Read and discard more of the body: a client that is disconnected while it still sends does not see the answer."""
     poured_bytes = 0
     while poured_bytes < POURED_LIMITS * max(limit_bytes, JOB_BODY_BYTES):
         message = await receive()
@@ -73,18 +74,18 @@ def _message(limit_bytes: int) -> str:
 
 
 def body_limit(scope: Scope, settings: Settings) -> int:
-    """What a request may send: a job file, or something that is always shorter."""
+    """The largest body that a request may send: that of a job file, or a smaller one for all other requests."""
     is_job = scope["method"] == "POST" and scope["path"] == SUBMISSIONS
     return settings.job_body_bytes if is_job else min(settings.body_bytes, settings.job_body_bytes)
 
 
 def _is_asking_first(scope: Scope) -> bool:
-    """True when the client waits for a word before it sends the body."""
+    """True when the client waits for `100 Continue` before it sends the body."""
     return any(name == b"expect" and value.lower() == b"100-continue" for name, value in scope["headers"])
 
 
 def announced_bytes(scope: Scope) -> int:
-    """How long the body is; `UNANNOUNCED` when it comes in pieces without a word."""
+    """The announced length of the body; `UNANNOUNCED` when it comes in chunks without a length."""
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
         return UNANNOUNCED

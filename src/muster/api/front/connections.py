@@ -1,7 +1,7 @@
-"""Connections: how many there are, how much one may say before it is understood, and how long that may take.
+"""Connections: how many there are, how large the head of a request may be, and how long it may take.
 
-The server's own protocol has no bounds of this kind. It is extended by those that every request must keep before any
-of our code sees it; whoever breaks one is told so where that is possible, and cut off.
+uvicorn's own protocol has no such limits. They are added here and checked before any of our code sees a request. A
+client that exceeds a limit gets an error answer where that is possible, and is disconnected.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ _log = logging.getLogger("muster.api")
 
 
 class ClientConnection(Protocol):
-    """One client that is connected."""
+    """The connection of one client."""
 
     transport: asyncio.Transport
     client: tuple[str, int] | None
 
 
 class Connections:
-    """Everybody who is connected to one server. Only for the thread of the event loop."""
+    """All connections to one server. Only for the thread of the event loop."""
 
     def __init__(self, most: int | None = None, *, each: int = CONNECTIONS_PER_ADDRESS) -> None:
         self._most = _affordable() if most is None else most
@@ -47,10 +47,10 @@ class Connections:
         self._addresses: dict[ClientConnection, str] = {}
         self._counts: Counter[str] = Counter()
         self._idle: dict[ClientConnection, None] = {}
-        """Those without a request, the one first that has been so for longest."""
+        """Connections without a request, longest idle first."""
 
     def enter(self, connection: ClientConnection) -> bool:
-        """Count a connection; False when there is no room, and none that is idle could make some."""
+        """Count a connection; False when there is no room and no idle connection that could be closed."""
         address = connection.client[0] if connection.client else ""
         if self._counts[address] >= self._each and not self._make_room(address):
             return False
@@ -62,7 +62,7 @@ class Connections:
         return True
 
     def leave(self, connection: ClientConnection) -> None:
-        """It is gone."""
+        """Forget a connection that is closed."""
         self._idle.pop(connection, None)
         address = self._addresses.pop(connection, None)
         if address is not None:
@@ -71,17 +71,17 @@ class Connections:
                 del self._counts[address]
 
     def note_busy(self, connection: ClientConnection) -> None:
-        """It has asked for something."""
+        """Note that a connection has sent a request."""
         self._idle.pop(connection, None)
 
     def note_idle(self, connection: ClientConnection) -> None:
-        """It was answered."""
+        """Note that the request of a connection was answered."""
         if connection in self._addresses:
             self._idle.pop(connection, None)
             self._idle[connection] = None
 
     def _make_room(self, address: str | None) -> bool:
-        """End the connection that has been idle for longest, of an address or of all."""
+        """Close the connection that has been idle longest, of one address or of all; False when there is none."""
         found = (each for each in self._idle if address is None or self._addresses[each] == address)
         longest = next(found, None)
         if longest is None:
@@ -92,14 +92,14 @@ class Connections:
 
 
 def _affordable() -> int:
-    """How many connections there may be so that files can still be opened."""
+    """How many connections are possible so that enough file descriptors stay free."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = CONNECTIONS if descriptors == resource.RLIM_INFINITY else min(CONNECTIONS, descriptors - DESCRIPTORS_KEPT)
     return max(most, 1)
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """The server's protocol, within bounds."""
+    """uvicorn's HTTP protocol with limits."""
 
     book: ClassVar[Connections]
     head_s: ClassVar[float] = HEAD_S
@@ -112,12 +112,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._head_bytes = 0
         self._is_in_body = False
         self._patience: asyncio.TimerHandle | None = None
-        """For the rest of a request."""
+        """The timeout for the rest of a request."""
         self._acceptance: asyncio.TimerHandle | None = None
-        """For taking what was answered."""
+        """The timeout for a client that does not read its answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody has connected."""
+        """Count a new connection, or refuse it."""
         super().connection_made(transport)
         if self.book.enter(self):
             self._be_patient(self.head_s)
@@ -125,14 +125,14 @@ class BoundedHttp(HttpToolsProtocol):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open; try again in a moment")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """They are gone."""
+        """Forget the connection and its timeouts."""
         self.book.leave(self)
         self._lose_patience()
         self._stop_waiting_to_send()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what they say, unless it is too much or comes too slowly."""
+        """Pass received bytes on, unless the head is too large or comes too slowly."""
         if self.transport.is_closing():
             return
         if not self._is_in_body:
@@ -144,14 +144,14 @@ class BoundedHttp(HttpToolsProtocol):
             self._refuse(*_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header is complete."""
+        """Refuse a request with too many headers."""
         super().on_header(name, value)
         if len(self.headers) > HEAD_LINES:
             self._refusal = _TOO_LONG
             raise ValueError("too many headers")  # The parser stops, and the refusal is sent.
 
     def on_headers_complete(self) -> None:
-        """All headers are."""
+        """Refuse a head that is too large; otherwise wait for the body."""
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
             self._refusal = _TOO_LONG
             raise ValueError("too long headers")
@@ -161,41 +161,41 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The whole request is here."""
+        """Stop the timeout: the whole request has arrived."""
         self._is_in_body, self._head_bytes = False, 0
         self._lose_patience()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """It was answered; what comes next is another request."""
+        """Count the connection as idle: the request was answered."""
         self.book.note_idle(self)
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """They do not take what was answered."""
+        """Start a timeout: the client does not read its answer."""
         super().pause_writing()
         self._stop_waiting_to_send()
         self._acceptance = self.loop.call_later(self.send_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """They do again."""
+        """Stop the timeout: the client reads again."""
         self._stop_waiting_to_send()
         super().resume_writing()
 
     def hand_over(self, to: "BoundedWebSocket") -> None:
-        """Another protocol goes on with the connection, in the same place."""
+        """Give the connection and its place to another protocol."""
         self._lose_patience()
         self.book.leave(self)
         self.book.enter(to)
         self.book.note_busy(to)
 
     def send_400_response(self, msg: str) -> None:
-        """What the server says to something that it does not understand."""
+        """Answer bytes that are not a valid request."""
         _log.info("a request was not understood: %s", msg)
         self._refuse(*self._refusal)
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        """A problem document, and the end of the connection."""
+        """Send a problem document and close the connection."""
         document = problem(status, _CODES.get(status, "refused"), detail, retry_helps=status in _CODES)
         body = json.dumps(document.model_dump(exclude_none=True, mode="json")).encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
@@ -217,7 +217,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._acceptance = None
 
     def _hang_up(self) -> None:
-        """The rest of the request did not come. One that is being answered meanwhile ends without an answer."""
+        """End the connection because the rest of the request did not come in time.
+
+        If a body is missing or another request is still being answered, there is no answer.
+        """
         cycle: RequestResponseCycle | None = self.cycle
         if self._is_in_body or (cycle and not cycle.response_complete):
             self.transport.abort()
@@ -226,19 +229,19 @@ class BoundedHttp(HttpToolsProtocol):
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
-    """The same for a websocket, which is never idle: it is a terminal that somebody sits at."""
+    """uvicorn's websocket protocol, counted in the same way. It is never idle, since a user sits at the terminal."""
 
     book: ClassVar[Connections]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It takes over from the request that asked for it, whose place is free."""
+        """Take over the place of the HTTP connection that requested the websocket."""
         before = transport.get_protocol()
         super().connection_made(transport)
         assert isinstance(before, BoundedHttp)
         before.hand_over(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """They are gone."""
+        """Forget the connection."""
         self.book.leave(self)
         super().connection_lost(exc)
 
@@ -251,6 +254,6 @@ _CODES = {HTTPStatus.SERVICE_UNAVAILABLE: "unavailable", HTTPStatus.REQUEST_TIME
 
 
 def bounded(book: Connections | None = None) -> tuple[type[BoundedHttp], type[BoundedWebSocket]]:
-    """The protocols of one server, which count their connections together."""
+    """The HTTP and websocket protocols of one server, which share one count of connections."""
     shared = {"book": book or Connections()}
     return type("Http", (BoundedHttp,), shared), type("WebSocket", (BoundedWebSocket,), shared)

@@ -1,7 +1,8 @@
-"""What the audit keeps of requests that were refused: the first at once, and how many more there were.
+"""What the audit keeps of refused requests: the first at once, and later how many more there were.
 
-Somebody who is refused ten thousand times in a minute makes two entries, not ten thousand. Where too many are being
-counted, what is refused to others is summed up in the engine's own name: an entry never names who did not do it.
+A caller that is refused ten thousand times in a minute makes two entries, not ten thousand. When too many callers and
+actions are being counted, all further denials are summed up in one entry in the name of the engine, so that an entry
+never names a caller that did not do it.
 """
 
 import asyncio
@@ -23,26 +24,26 @@ _log = logging.getLogger("muster.api")
 
 Key = tuple[str, str]
 OTHERS: Key = ("", "")
-"""Where denials are counted when too many pairs of token and action are being counted already."""
+"""The key for all further denials when too many pairs of token and action are already being counted."""
 OTHERS_ACTION = "denials.others"
 
 
 @dataclass(slots=True)
 class _Counted:
-    """Denials of one token for one action, or of all others."""
+    """Denials of one token for one action, or all further denials together."""
 
     principal: Principal | None
-    """None when they were denied to several."""
+    """None when several callers were denied."""
     action: str
     first_ms: int
     last_ms: int
     subject: str
-    """Of the last."""
+    """The subject of the last denial."""
     times: int = 1
 
 
 class Denials:
-    """Counts on the event loop; entries are written by the writer like all others."""
+    """Counts denials on the event loop. The writer writes their entries, like all other entries."""
 
     def __init__(self, control: ControlPlane, now_ms: Callable[[], int]) -> None:
         self._control = control
@@ -50,7 +51,7 @@ class Denials:
         self._counted: dict[Key, _Counted] = {}
 
     async def note(self, principal: Principal, action: str, subject: str) -> None:
-        """Have it written that somebody was refused a change, unless the like was written a moment ago."""
+        """Write that a caller was refused a change, or only count it if the same was written a moment ago."""
         now_ms = self._now_ms()
         key: Key = (principal.token, action)
         fresh = _Counted(principal, action, now_ms, now_ms, subject)
@@ -66,7 +67,7 @@ class Denials:
         await self._written(lambda at_ms: _told(fresh, at_ms))
 
     def close(self) -> None:
-        """Write what was counted so far."""
+        """Write the denials that were counted so far."""
         for key in list(self._counted):
             self._settle(key)
 

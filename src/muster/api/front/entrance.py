@@ -1,7 +1,7 @@
-"""Who asks, how often, and whose turn it is: known from the headers, before anything of a body is read.
+"""Identity, rate and turn of a request: decided from the headers, before any of the body is read.
 
-Whoever shows no token that is known is sent away here; whoever asks too often is told when to come again; and everybody
-else is answered in turn.
+A caller without a valid token is refused here. A caller that sends requests too often is told when to try again. All
+other requests are answered in turn.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from muster.model.client_limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED
 from muster.model.errors import MusterError, TooMany
 
 GUARDED = "/v1/"
-"""Where nothing is answered without a token; what lies elsewhere is for everybody, or asks for itself."""
+"""The prefix of paths that always need a token. Other paths are open, or check the token themselves."""
 
 _DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 
 class Entrance:
-    """An ASGI middleware that every request passes."""
+    """An ASGI middleware that every HTTP request passes."""
 
     def __init__(self, app: ASGIApp, *, services: Services) -> None:
         self._app = app
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in when it is its turn, or say why it does not get one."""
+        """Pass a request on when it is its turn, or answer why it is refused."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,7 +50,7 @@ class Entrance:
             turn.end()
 
     async def _subject(self, scope: Scope) -> str:
-        """Whose request it is; raises when nobody knows, or when they ask too often."""
+        """The subject that sends the request. Raises when it cannot be identified or sends requests too often."""
         address = address_of(scope)
         if not scope["path"].startswith(GUARDED):
             return f"address {address}"
@@ -63,13 +63,13 @@ class Entrance:
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, error: MusterError) -> None:
         response = response_to(error, self._services.deps.settings.conceal)
         if announced_bytes(scope) > body_limit(scope, self._services.deps.settings):
-            # What is announced is read and thrown away by the server; what has no end is not.
+            # The server reads and discards an unread body before the next request, but not one that is too long.
             response.headers["ClientConnection"] = "close"
         await response(scope, receive, send)
 
 
 class _Turn:
-    """A turn that ends when the answer begins: what is streamed for minutes does not keep others waiting."""
+    """A turn that ends when the answer begins, so that a stream of minutes does not keep others waiting."""
 
     def __init__(self, services: Services, subject: str) -> None:
         self._services = services
@@ -93,5 +93,5 @@ class _Turn:
 
 
 def _cost(scope: Scope, services: Services) -> int:
-    """What a request counts as: a body is paid for before it is sent."""
+    """How many requests this one counts as. Its body is counted before it is received."""
     return 1 + min(announced_bytes(scope), body_limit(scope, services.deps.settings)) // REQUEST_BYTES

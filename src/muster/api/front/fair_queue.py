@@ -1,8 +1,8 @@
-"""Whose turn it is: requests are answered so many at once, shared fairly by those who ask.
+"""Which request is answered next: a limited number of requests is answered at once, shared fairly by the subjects.
 
-Only for the thread of the event loop. A subject always has a few turns of its own; the rest belong to everybody, and
-the next goes to whoever has fewest. So a newcomer is answered behind a few requests of each neighbour, however many
-those neighbours send.
+Only for the thread of the event loop. Every subject always has a few turns of its own. The other turns are shared, and
+the next one goes to the subject that has fewest. So a new subject waits only for a few requests of each other subject,
+however many those send.
 """
 
 import asyncio
@@ -12,10 +12,14 @@ from muster.model.errors import TooMany
 
 
 class FairQueue:
-    """Counts the requests that are being answered, and lines up those that wait."""
+    """Counts the requests that are being answered, and queues those that wait."""
 
     def __init__(self, most: int, *, each: int, alone: int, waiting: int) -> None:
-        """So many of all subjects, of each at least so many; and so many of one that has the server to itself."""
+        """Set the limits.
+
+        `most` requests of all subjects are answered at once, but always `each` of one subject, and `alone` of a subject
+        that has the server to itself. `waiting` requests of one subject may wait.
+        """
         self._most = most
         self._alone = alone
         self._each = each
@@ -24,7 +28,7 @@ class FairQueue:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def enter(self, subject: str) -> None:
-        """Wait for a turn; raises when too many requests of the subject wait already."""
+        """Wait for a turn. Raises when too many requests of the subject already wait."""
         if subject not in self._waiting and self._may(subject):
             self._taken[subject] += 1
             return
@@ -37,11 +41,11 @@ class FairQueue:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.leave(subject)  # It was let in, and is not there any more.
+                self.leave(subject)  # It got a turn that it does not use any more.
             raise
 
     def leave(self, subject: str) -> None:
-        """Give a turn back, and let in whoever is next."""
+        """Give a turn back, and give it to the next request."""
         self._taken[subject] -= 1
         if not self._taken[subject]:
             del self._taken[subject]
@@ -55,7 +59,7 @@ class FairQueue:
         line = self._waiting.pop(subject)
         place = line.popleft()
         if line:
-            self._waiting[subject] = line  # Behind the others that wait and have as few.
+            self._waiting[subject] = line  # Behind other waiting subjects that have as few turns.
         if not place.done():
             self._taken[subject] += 1
             place.set_result(None)

@@ -1,11 +1,11 @@
-"""What every answer says to browsers and caches: keep nothing, guess nothing, and show it in no other page."""
+"""The headers of every answer for browsers and caches: do not store it, do not guess its type, do not frame it."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ALWAYS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 OF_PEOPLE = {"Cache-Control": "no-store"}
-"""Answers under /v1 are about people and their work: no proxy and no browser keeps them."""
+"""Answers under /v1 are about people and their work, so no proxy and no browser may store them."""
 OF_PAGES = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
     "X-Frame-Options": "DENY",
@@ -13,13 +13,13 @@ OF_PAGES = {
 
 
 class Headers:
-    """An ASGI middleware that adds what a route has not said itself."""
+    """An ASGI middleware that adds the headers that a route has not set itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, and complete the headers of the answer."""
+        """Pass the request on, and complete the headers of the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

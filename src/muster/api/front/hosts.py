@@ -1,7 +1,7 @@
-"""The names that this server answers to, so that no page of somebody else's can speak to it through a browser.
+"""The names that this server answers to, so that no foreign web page can reach it through a user's browser.
 
-A page can have its own name resolve to this machine (DNS rebinding); then the browser takes this server for a part of
-that page. The name stands in `Host`, and where the page came from in `Origin`: both must be names of this server.
+A page can make its own name resolve to this machine (DNS rebinding). Then the browser treats this server as a part of
+that page. `Host` holds the name, and `Origin` says where the page came from. Both must be names of this server.
 """
 
 import socket
@@ -19,25 +19,28 @@ from muster.loopback import is_address, is_loopback
 from muster.model.printable import one_line
 
 ANY = "*"
-"""Allows every name: for a server behind something that checks them."""
+"""Allows every name, for a server behind a proxy that checks names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedHosts:
-    """Which names are ours. This machine's loopback names always are: only this machine can use them."""
+    """The names of this server. Loopback names are always allowed, since only this machine can use them."""
 
     names: frozenset[str] = frozenset()
     is_open_to_network: bool = False
-    """Then addresses are names too: a page cannot have one of its own that is ours."""
+    """If true, IP addresses are allowed too. A foreign page cannot have an address of this server as its name."""
 
     def allows(self, name: str) -> bool:
-        """True for one of our names, without its port."""
+        """True for a name of this server. The name has no port."""
         is_ours = name in self.names or ANY in self.names or is_loopback(name) or name.endswith(".localhost")
         return is_ours or (self.is_open_to_network and is_address(name))
 
 
 def allowed_hosts(bound: str, configured: Iterable[str]) -> AllowedHosts:
-    """The names of a server that listens on a host: that, those its operator names, and those of the machine."""
+    """The names of a server: the host it listens on, those its operator configured, and those of the machine.
+
+    The machine's names and IP addresses count only when the server listens on the network.
+    """
     names = {bound.lower(), *(each.lower() for each in configured)}
     if is_loopback(bound):
         return AllowedHosts(names=frozenset(names))
@@ -46,14 +49,14 @@ def allowed_hosts(bound: str, configured: Iterable[str]) -> AllowedHosts:
 
 
 class Hosts:
-    """An ASGI middleware that answers only to our names."""
+    """An ASGI middleware that answers only to names of this server."""
 
     def __init__(self, app: ASGIApp, *, allowed: AllowedHosts) -> None:
         self._app = app
         self._allowed = allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what is meant for this server."""
+        """Pass on requests that are meant for this server, and refuse all others."""
         refusal = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
         if refusal is None:
             await self._app(scope, receive, send)
@@ -83,7 +86,7 @@ def _refused(status: HTTPStatus, code: str, detail: str) -> ProblemResponse:
 
 
 def _name(url: str) -> str:
-    """The name in an address of the web; empty when there is none."""
+    """The host name in a URL; empty when there is none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Counting requests by route and status, and how long until an answer begins."""
+"""Counts requests by route and status, and measures the time until an answer begins."""
 
 import time
 from http import HTTPMethod
@@ -8,21 +8,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from muster.live.metrics import Metrics
 
 NOWHERE = "(none)"
-"""The route of requests that match none: addresses that people invent must not become labels."""
+"""The route of requests that match no route: invented paths must not become labels of metrics."""
 
 
 _METHODS = frozenset(method.value for method in HTTPMethod)
 
 
 class Meter:
-    """An ASGI middleware that counts."""
+    """An ASGI middleware that counts requests."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, and note when the answer begins."""
+        """Pass the request on, and note when the answer begins."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,7 +1,7 @@
-"""Why a job waits, when it may start, and what would become of a job file: answers that take a while.
+"""Why a job waits, when it may start, and dry runs of job files: answers that take a while.
 
-They are worked out on one thread of their own, from a copy of the situation that the writer hands over, so that neither
-the writer nor other requests wait for them. One answer serves everybody who asks about the same moment.
+They are computed on one separate thread, from a copy of the situation that the writer hands over, so that neither the
+writer nor other requests wait for them. One answer serves all callers until it is outdated.
 """
 
 import asyncio
@@ -51,25 +51,25 @@ from muster.store.base import JobFilter
 T = TypeVar("T")
 
 HISTORY_MS = HOUR_MS
-"""What was submitted in less time than this says nothing about what comes: a burst does not go on for ever."""
+"""Submissions of a shorter time than this are not used to predict future ones: a burst does not last for ever."""
 
 NO_PLACE = 0
-"""In place of its place in the queue: the job stands there in vain."""
+"""Stands for the place in the queue of a job that could never start."""
 
 CANDIDATE = JobId("~candidate")
-"""What a job is called that is only tried out; among equals it comes last."""
+"""The id of the job in a dry run. Among equal jobs it sorts last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What the writer hands over."""
+    """The copy of the state that the writer hands over."""
 
     version: int
     scenario: Scenario
     run_times: RunTimes
-    """Still learning: copied before it is read at length."""
+    """Shared with the writer, which still changes it: copied before a long read."""
     entitlements: Entitlements
-    """A copy: what was due changes with every job that comes and ends."""
+    """A copy, since entitlements change with every job that arrives or ends."""
     decided: Plan | None = None
     """The plan of the last cycle; None before the first."""
     recent: tuple[Arrival, ...] = ()
@@ -77,7 +77,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedJob:
-    """What would become of a job file."""
+    """The result of a dry run."""
 
     decision: Decision
     estimate: StartEstimate | None
@@ -88,7 +88,7 @@ class OutOfTime(Exception):
 
 
 class Explanations:
-    """Answers questions about the future, one after another."""
+    """Computes explanations, estimates and dry runs, one after another."""
 
     def __init__(self, control: ControlPlane, records: Records) -> None:
         self._control = control
@@ -98,19 +98,19 @@ class Explanations:
         self._explaining = asyncio.Lock()
         self._explained: dict[JobId, Explanation] = {}
         self._explained_at: tuple[int, int] | None = None
-        """The version and the time of what was explained last."""
+        """The version and the time of the last explanation."""
         self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
-        """Each with the version and the time it was made at."""
+        """Each with the version and the time at which it was made."""
         self._record = TrackRecord()
         self._tries_again_ms = 0
-        """Until then, playing the future forward is known to take too long."""
+        """No estimate is tried before this time, because the last one took too long."""
 
     def close(self) -> None:
-        """Answer nothing more."""
+        """Stop computing answers."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def explanation(self, job: JobId, now_ms: int) -> Explanation | None:
-        """Why a job waits; None when it does not, or is not considered yet."""
+        """Why a job waits; None when it does not wait, or was not considered yet."""
         async with self._explaining:
             version = self._control.view.version
             if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
@@ -123,7 +123,7 @@ class Explanations:
         return self._explained.get(job)
 
     async def estimate(self, job: JobId, now_ms: int) -> StartEstimate | None:
-        """When a waiting job starts; None when too little could be found out in time."""
+        """When a waiting job starts; None when no future could be simulated in time."""
         known = self._estimates.get(job)
         if known is not None and (known[0] == self._control.view.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
             return known[2]
@@ -140,20 +140,20 @@ class Explanations:
         return told
 
     async def _told(self, situation: Situation, raw: StartEstimate) -> StartEstimate:
-        """An estimate after what was learnt from earlier ones."""
+        """An estimate, corrected by what earlier estimates taught."""
         self._record.learn(await self._records.find_all(self._record.open))
         scenario = situation.scenario
         return self._record.corrected(raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
 
     def _remember(self, situation: Situation, job: JobId, raw: StartEstimate) -> None:
-        """Only jobs that never ran teach: who goes on after a stop waits for other things."""
+        """Remember the estimate if the job never ran. A job that ran before waits for other things and is skipped."""
         known = self._control.view.jobs.get(job)
         if known is not None and known.first_started_ms is None:
             scenario = situation.scenario
             self._record.remember(job, raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
 
     async def trial(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> TriedJob:
-        """What would become of a job that is submitted now."""
+        """What would happen to a job if it were submitted now."""
         situation = await self._situation()
         scenario = situation.scenario
         candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
@@ -162,13 +162,13 @@ class Explanations:
         return trial if trial.estimate is None else replace(trial, estimate=await self._told(tried, trial.estimate))
 
     async def _situation(self) -> Situation:
-        if self._control.has_stopped:  # then nobody changes it any more
+        if self._control.has_stopped:  # then the state does not change any more
             return _handed_over(self._control.state, self._control.view.now_ms)
         situation = await asyncio.wrap_future(self._control.ask(_hand_over))
         return replace(situation, recent=await self._recent(situation.scenario.now_ms))
 
     async def _recent(self, now_ms: int) -> tuple[Arrival, ...]:
-        """What was submitted lately, oldest first; nothing where that says nothing about what comes."""
+        """Recent submissions, oldest first; empty when they span too short a time to predict future ones."""
         page = await self._records.ask(lambda archive: archive.page(JobFilter(), limit=RECENT_ARRIVALS))
         arrivals = [arrival for record in page.jobs for arrival in _arrivals(record)][:RECENT_ARRIVALS]
         is_telling = bool(arrivals) and now_ms - arrivals[-1].submitted_ms >= HISTORY_MS
@@ -185,7 +185,7 @@ class Explanations:
 
 
 def _in_vain(rejection: Rejection) -> Explanation:
-    """Why a job that was let in once would not be let in now: the cluster or the rules have changed since."""
+    """Why an admitted job would not be admitted now: the cluster or the rules have changed since."""
     reason = Reason(
         code=rejection.code, message=rejection.message, would_help="a change of the cluster or the quotas, or cancel it"
     )
@@ -193,7 +193,7 @@ def _in_vain(rejection: Rejection) -> Explanation:
 
 
 def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
-    """True while nothing has changed, and for a moment after that."""
+    """True for `EXPLAINED_MS`, or for `EXPLAINED_FRESH_MS` while nothing has changed."""
     is_same = explained[0] == version and now_ms < explained[1] + EXPLAINED_FRESH_MS
     return is_same or now_ms < explained[1] + EXPLAINED_MS
 
@@ -221,7 +221,7 @@ def _arrivals(record: JobRecord) -> list[Arrival]:
 
 
 def _explained(situation: Situation) -> Decision:
-    """Why jobs wait, by what the last cycle decided."""
+    """Why jobs wait, according to the plan of the last cycle."""
     if situation.decided is None:
         return decide(situation.scenario, situation.entitlements)
     return explain_decided(situation.scenario, situation.entitlements, situation.decided)
@@ -234,7 +234,7 @@ def _trial(situation: Situation) -> TriedJob:
 
 
 def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:
-    """Play as many futures as there is time for."""
+    """Estimate a start from as many simulated futures as there is time for, up to `ESTIMATE_RUNS`."""
     deadline_s = time.monotonic() + ESTIMATE_S
 
     def in_time(snapshot: Snapshot, now_ms: int) -> Plan:
@@ -255,5 +255,5 @@ def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:
     )
     with suppress(OutOfTime):
         for future in islice(played, ESTIMATE_RUNS):
-            futures.append(future)  # noqa: PERF402 - those that were played before time was up count
+            futures.append(future)  # noqa: PERF402 - futures that were simulated before time was up count
     return summed_up((job,), futures)[job] if futures else None

@@ -1,4 +1,4 @@
-"""Pages of jobs, newest first: those that have not ended from the view, all others from the archive."""
+"""Pages of jobs, newest first. Lists of active jobs come from the view, all other lists from the archive."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from muster.views.view import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A page of jobs, and where the next one begins."""
+    """A page of jobs, and where the next page begins."""
 
     jobs: tuple[JobRecord, ...]
     next: int | None
@@ -33,7 +33,10 @@ class JobList:
         self._active = ActiveJobs(control.view)
 
     def active(self, wanted: Callable[[JobRecord], bool], *, before: int | None, limit: int) -> Found:
-        """Up to `limit` jobs that are wanted and have not ended; fewer where their files are long."""
+        """Up to `limit` active jobs that are wanted.
+
+        There are fewer when their files are long, or when few of `JOBS_SCANNED` jobs match.
+        """
         walk = self._active.newest(self._caught_up(), before)
         room, found = PageRoom(limit), []
         last = 0
@@ -46,14 +49,14 @@ class JobList:
         return Found(jobs=tuple(found), next=None if next(walk, None) is None else last)
 
     async def any(self, filters: JobFilter, *, before: int | None, limit: int) -> Found:
-        """The same of all jobs that there ever were."""
+        """Up to `limit` jobs out of all jobs that ever existed; fewer when their files are long."""
         page = await self._records.ask(lambda archive: archive.page(filters, limit=limit, before=before))
         fitting = fit(page.jobs, limit)
         is_cut = len(fitting) < len(page.jobs)
         return Found(jobs=fitting, next=fitting[-1].number if is_cut else page.next)
 
     def _caught_up(self) -> View:
-        """Know of everything that was answered before now: who has submitted a job finds it in the list."""
+        """The view, after the list has caught up with it: a user who has submitted a job finds it in the list."""
         view = self._control.view
         while (events := self._control.feed.after(self._active.version, WATCHER_PAGE_EVENTS)) != ():
             if events is None:
@@ -64,21 +67,21 @@ class JobList:
 
 
 class PageRoom:
-    """What fits on a page: so many jobs, with so much of job files in all."""
+    """The room on a page: a number of jobs, and a total length of their job files."""
 
     def __init__(self, limit: int) -> None:
         self._jobs = limit
         self._chars = PAGE_SPEC_CHARS
 
     def take(self, job: JobRecord) -> bool:
-        """Put a job on the page; False when it is full now. The first always fits."""
+        """Put a job on the page; False when the page is then full. The first job always fits."""
         self._jobs -= 1
         self._chars -= spec_chars(job.spec)
         return self._jobs > 0 and self._chars > 0
 
 
 def fit(jobs: Iterable[JobRecord], limit: int) -> tuple[JobRecord, ...]:
-    """As many as fit on a page."""
+    """As many of the jobs as fit on a page."""
     room, found = PageRoom(limit), []
     for job in jobs:
         found.append(job)
@@ -89,7 +92,7 @@ def fit(jobs: Iterable[JobRecord], limit: int) -> tuple[JobRecord, ...]:
 
 @lru_cache(maxsize=DOCUMENTS_KEPT)
 def spec_chars(spec: JobSpec) -> int:
-    """How long a job file is, without writing it out."""
+    """The approximate length of a job file, without writing it out."""
     pairs = (*spec.env, *spec.tags)
     return (
         len(spec.setup)

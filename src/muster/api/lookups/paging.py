@@ -1,4 +1,4 @@
-"""Cursors: where a list goes on, in a form that nobody is tempted to take apart."""
+"""Cursors: where a list continues, in an opaque form, so that clients do not take it apart."""
 
 import base64
 
@@ -6,12 +6,12 @@ from muster.model.errors import InvalidInput
 
 
 def cursor_of(kind: str, place: str | int) -> str:
-    """A cursor for a list of some kind that goes on behind a place."""
+    """A cursor for a list of some kind that continues after a place."""
     return base64.urlsafe_b64encode(f"{kind}:{place}".encode()).decode().rstrip("=")
 
 
 def text_place(kind: str, cursor: str | None) -> str | None:
-    """The place in a cursor for a list of this kind; None without one."""
+    """The place in a cursor for a list of this kind; None without a cursor."""
     if cursor is None:
         return None
     try:
@@ -25,7 +25,7 @@ def text_place(kind: str, cursor: str | None) -> str | None:
 
 
 def number_place(kind: str, cursor: str | None) -> int | None:
-    """The same where places are numbers."""
+    """Like `text_place`, for lists whose places are numbers."""
     place = text_place(kind, cursor)
     if place is None:
         return None

@@ -1,4 +1,4 @@
-"""Finding jobs: what is alive is in the view, and what has ended in the archive."""
+"""Finding jobs: active jobs are in the view, and ended jobs in the archive."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Records:
-    """Looks jobs up. The archive is asked on threads of its own, so that nothing else waits when it does not answer."""
+    """Looks jobs up. The archive is read on separate threads, so that nothing else waits when it does not answer."""
 
     def __init__(self, control: ControlPlane, archive: JobArchive) -> None:
         self._control = control
@@ -26,22 +26,22 @@ class Records:
         self._waiting = 0
 
     def close(self) -> None:
-        """Answer nothing more."""
+        """Stop reading the archive."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def find(self, job: JobId) -> JobRecord | None:
-        """A job, a task or an array; None when there is none."""
+        """A job, a task or an array; None when it does not exist."""
         return (await self.find_all((job,))).get(job)
 
     async def find_all(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
-        """Those of these that there are."""
+        """The records of these jobs, as far as they exist."""
         view = self._control.view
         alive = {job: record for job in jobs if (record := view.record(job)) is not None}
         missing = [job for job in jobs if job not in alive]
         return alive | await self.ask(lambda archive: archive.find(missing)) if missing else alive
 
     async def ask(self, question: Callable[[JobArchive], T]) -> T:
-        """What the archive answers; raises `Unavailable` when it does not in time."""
+        """The answer of the archive to a question. Raises `Unavailable` when it does not come in time."""
         if (silence := self._control.silence) is not None:
             raise silence
         if self._waiting >= ARCHIVE_QUESTIONS:
@@ -58,11 +58,11 @@ class Records:
     def _answered(self, answer: "asyncio.Future[T]") -> None:
         self._waiting -= 1
         if not answer.cancelled():
-            answer.exception()  # seen, also when nobody waits for it any more
+            answer.exception()  # marks it as retrieved, also when no caller waits for it any more
 
 
 def single(record: JobRecord) -> Job:
-    """The record of one job or task; an array is none."""
+    """The record of one job or task. Raises `NotFound` for an array."""
     if isinstance(record, ArrayRecord):
         raise NotFound(f"{record.id} is an array: name one of its tasks, such as {record.id}.0")
     return record

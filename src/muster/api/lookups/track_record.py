@@ -1,4 +1,4 @@
-"""Which start estimates were given, and what those that have come true say about the next."""
+"""The start estimates that were given, and what their outcomes teach for the next ones."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from muster.model.limits import ESTIMATES_OPEN
 
 
 class _Given(NamedTuple):
-    """An estimate whose job has not started yet, as it was before any correction."""
+    """An estimate whose job has not started yet, before any correction."""
 
     raw: StartEstimate
     waiting: int
@@ -19,29 +19,29 @@ class _Given(NamedTuple):
 
 
 class TrackRecord:
-    """Corrects estimates by those before them. Kept in memory: a server that starts anew learns anew."""
+    """Corrects estimates by the outcomes of earlier ones. Kept in memory: after a restart the server learns anew."""
 
     def __init__(self) -> None:
         self._calibration = Calibration()
         self._open: dict[JobId, _Given] = {}
 
     def corrected(self, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
-        """An estimate as it should be told, made while so many jobs were waiting."""
+        """The corrected estimate, given how many jobs were waiting when it was made."""
         return self._calibration.correct(raw, waiting=waiting, now_ms=now_ms)
 
     def remember(self, job: JobId, raw: StartEstimate, *, waiting: int, now_ms: int) -> None:
-        """An estimate was given for a job; of several the first counts, for which most was unknown."""
+        """Remember an estimate for a job. If there are several, the first counts, because then most was unknown."""
         if len(self._open) >= ESTIMATES_OPEN and job not in self._open:
             del self._open[next(iter(self._open))]
         self._open.setdefault(job, _Given(raw, waiting, now_ms))
 
     @property
     def open(self) -> tuple[JobId, ...]:
-        """Jobs for which an estimate was given, and whose start nobody has seen yet."""
+        """Jobs for which an estimate was given, and whose start was not noted yet."""
         return tuple(self._open)
 
     def learn(self, jobs: Mapping[JobId, JobRecord]) -> None:
-        """Learn from those that have started since they were asked about, and forget them and those that never will."""
+        """Learn from jobs that have started since their estimate. Forget these, and jobs that will never start."""
         for job_id, given in list(self._open.items()):
             job = jobs.get(job_id)
             if job is not None and job.first_started_ms is not None:

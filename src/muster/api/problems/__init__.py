@@ -1,7 +1,7 @@
 """Every error as a problem document (RFC 9457): what was wrong, where, and what to do.
 
 documents   the documents
-handlers    from what a route raises to a document
-failures    from what nobody expected to a document with an id
-concealing  paths of the server, hidden from all but its operator
+handlers    from an exception of a route to a document
+failures    from an unexpected exception to a document with an id
+concealing  hides paths of the server from all but its operator
 """

@@ -1,6 +1,6 @@
-"""Paths of the server are nobody's business but its operator's: what others are told names what lies where by a word.
+"""Hides paths of the server: only its operator needs them, so callers see a placeholder instead.
 
-Messages come from everywhere, and from histories that were written long ago, so this is done where they are sent. The
+Messages come from many places, also from old events in the log, so paths are replaced where messages are sent. The
 server's own log has them in full.
 """
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOME = "$MUSTER_HOME"
-"""What an operator knows, and others need not: where the server keeps its files."""
+"""The placeholder for the folder in which the server keeps its files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concealing:
-    """Folders and files of the server, each with the word that stands for it, the longest path first."""
+    """Folders and files of the server, each with its placeholder, longest path first."""
 
     places: tuple[tuple[str, str], ...] = ()
 
@@ -26,7 +26,7 @@ class Concealing:
 
 
 def concealing(home: Path, others: Iterable[tuple[Path, str]] = ()) -> Concealing:
-    """What a server with this home conceals; a root that everything is below is not a secret."""
+    """The paths that a server with this home conceals, without `/` and `.`, which are in every path."""
     named = [(str(home), HOME), *((str(path), word) for path, word in others)]
     places = [each for each in named if each[0] not in ("", "/", ".")]
     return Concealing(tuple(sorted(places, key=lambda each: -len(each[0]))))

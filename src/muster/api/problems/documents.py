@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457) of errors: what was wrong, where, and what to do. Needs nothing of the framework."""
+"""Problem documents (RFC 9457) of errors: what was wrong, where, and what to do. Independent of the web framework."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -14,14 +14,14 @@ from muster.model.printable import one_line
 
 NOTHING = Concealing()
 PATH_CHARS = 200
-"""Of the name of a field that does not exist, which may be as long as whoever sent it likes."""
+"""The most that is shown of the name of an unknown field, which the caller may have made very long."""
 
 
 def problem_of(error: MusterError, conceal: Concealing = NOTHING) -> Problem:
-    """One of Muster's own errors, without what is for the server's log only."""
+    """The document of one of Muster's own errors, without what is only for the server's log."""
     message = conceal(str(error))
     if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        # The writer's trouble may tell the whole story of a job, which is not for everybody.
+        # An error of the writer may contain the whole story of a job, which not every caller may see.
         message = message.partition("\n")[0]
     return problem(error.http_status, error.code, message, retry_helps=error.retry_helps, errors=_places(error))
 
@@ -61,7 +61,7 @@ def _place(error: InvalidFile) -> FieldError:
 
 
 def problem_of_fields(errors: Sequence[Mapping[str, Any]]) -> Problem:
-    """What pydantic found wrong with a body or a query; the first few, and how many more there are."""
+    """The document of what pydantic found wrong with a body or a query: the first errors, and the number of others."""
     told = [_field_error(each) for each in errors[:BODY_ERRORS]]
     first, more = told[0], len(errors) - 1
     detail = f"{first.field}: {first.problem}" + (f", and {more} more" if more else "")

@@ -1,4 +1,4 @@
-"""What nobody expected: logged with an id, answered with that id and nothing else."""
+"""Unexpected exceptions: logged with an id, and answered with that id and nothing else."""
 
 import logging
 import secrets
@@ -12,7 +12,7 @@ _log = logging.getLogger("muster.api")
 
 
 class Failures:
-    """An ASGI middleware that no error gets past."""
+    """An ASGI middleware that catches every exception."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

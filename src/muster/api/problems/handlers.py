@@ -1,4 +1,4 @@
-"""Every error as a problem document (RFC 9457): what was wrong, where, and what to do."""
+"""From an exception of a route to its answer: a problem document (RFC 9457)."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from muster.model.errors import MusterError, TooMany
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = {429: 5, 503: 1}
-"""When trying again makes sense, for the `Retry-After` header."""
+"""Seconds for the `Retry-After` header, by the statuses for which a retry makes sense."""
 
 _CODES = {
     404: "not_found",
@@ -36,7 +36,7 @@ class ProblemResponse(JSONResponse):
     media_type = MEDIA_TYPE
 
     def render(self, content: Any) -> bytes:
-        """What somebody sent may be half a character, and is shown to them as far as it can be."""
+        """The document as JSON. Input with half a surrogate pair is shown with a replacement character."""
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
     def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
@@ -49,14 +49,14 @@ class ProblemResponse(JSONResponse):
 
 
 def install(app: FastAPI) -> None:
-    """Have every error that a route or the framework raises answered with a problem document."""
+    """Answer every error that a route or the framework raises with a problem document."""
     app.add_exception_handler(MusterError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_the_framework)
 
 
 def response_to(error: MusterError, conceal: Concealing) -> ProblemResponse:
-    """The answer that one of Muster's own errors means."""
+    """The answer for one of Muster's own errors."""
     asked = error.retry_s if isinstance(error, TooMany) else None
     headers = {} if asked is None else {"Retry-After": str(asked)}
     document = error.problem if isinstance(error, WrittenProblem) else problem_of(error, conceal)
@@ -64,7 +64,7 @@ def response_to(error: MusterError, conceal: Concealing) -> ProblemResponse:
 
 
 class WrittenProblem(MusterError):
-    """What was wrong is written in a problem document already, by the process that read a job file."""
+    """An error that already is a problem document, written by the code that read a job file."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -86,7 +86,7 @@ async def _of_validation(_: Request, error: Exception) -> ProblemResponse:
 
 async def _of_the_framework(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, HTTPException)
-    # A body that cannot be taken apart at all is wrong as written, like one with wrong fields.
+    # A body that cannot be parsed at all is invalid, like one with wrong fields.
     status = 422 if error.status_code == HTTPStatus.BAD_REQUEST else error.status_code
     code = _CODES.get(status, "refused" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal")
     headers = dict(error.headers or {})
@@ -96,7 +96,7 @@ async def _of_the_framework(request: Request, error: Exception) -> ProblemRespon
 
 
 def _methods(request: Request) -> list[str]:
-    """What is possible at this address; the framework knows only of the first route that has it."""
+    """The methods that this path allows. The framework considers only the first route that matches the path."""
     routes = (context.original_route for context in iter_route_contexts(request.app.routes))
     here = (route for route in routes if isinstance(route, Route) and route.path_regex.match(request.url.path))
     return sorted({method for route in here for method in route.methods or ()})

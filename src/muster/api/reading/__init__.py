@@ -1,7 +1,7 @@
-"""Reading what is submitted: at once where it is short, and in a process of its own where that may take a while.
+"""Reading submissions: at once when they are short, and in a separate process when that may take a while.
 
-submission  from the bytes of a body to the job that they ask for, or a problem document
-readers     the processes that read long ones: so many, for so long, so many of each caller
-frames      what a server and such a process say to one another
-__main__    such a process
+submission  from the bytes of a body to a job, or to a problem document
+readers     the processes that read long submissions, with limits on number, time and files per caller
+frames      the messages between the server and a reader process
+__main__    a reader process
 """

@@ -1,6 +1,6 @@
-"""A process that reads job files for a server, one after another, until the server hangs up.
+"""A process that reads job files for a server, one after another, until the server closes the pipe.
 
-It stands behind everybody else in the line for the processor, and has no more memory than it needs.
+It has a low CPU priority (`nice`) and a memory limit.
 """
 
 import os
@@ -24,7 +24,7 @@ def main() -> None:
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (JOB_READER_BYTES, JOB_READER_BYTES))
     while (body := receive(sys.stdin.buffer)) is not None:
-        # Nobody takes this signal, so it ends the process, also from inside the parser.
+        # The signal of this timer has no handler, so it ends the process, also from inside the parser.
         signal.setitimer(signal.ITIMER_VIRTUAL, JOB_READ_CPU_S)
         answer = encoded(_answer(body))
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -1,7 +1,7 @@
-"""What a server and a process that reads for it say to one another: frames of bytes, and data only in them.
+"""The messages between the server and a reader process: frames of bytes that contain only data.
 
-A frame is its length in four bytes and so many bytes. Asked is the body of a submission; answered is one letter that
-says what follows, and a JSON document.
+A frame is its length in four bytes, followed by that many bytes. The request is the body of a submission. The answer is
+one letter for the kind, followed by a JSON document.
 """
 
 from typing import IO
@@ -24,7 +24,7 @@ def send(stream: IO[bytes], frame: bytes) -> None:
 
 
 def receive(stream: IO[bytes]) -> bytes | None:
-    """Read a frame; None when the other side is gone."""
+    """Read a frame; None when the other side has closed the pipe."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None
@@ -36,7 +36,7 @@ def receive(stream: IO[bytes]) -> bytes | None:
 def encoded(answer: ReadSubmission | Problem) -> bytes:
     """An answer as a frame."""
     if isinstance(answer, Problem):
-        # What was sent may hold half a character, which is shown as far as it can be.
+        # The input may hold half a surrogate pair, which is shown as a replacement character.
         return _PROBLEM + answer.model_dump_json().encode("utf-8", "replace")
     return _READ + _encode(answer)
 

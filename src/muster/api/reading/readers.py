@@ -1,7 +1,7 @@
-"""The processes that read long job files: so many at once, for so long each, and so many files of each caller.
+"""The processes that read long job files, with limits on their number, their time and the files of each caller.
 
-Reading YAML holds Python's lock, so that a thread would hold up everybody whose request this server answers. A process
-does not; and one that takes too long can be ended.
+Reading YAML holds Python's global lock, so a thread would delay every other request of this server. A process does not,
+and a process that takes too long can be killed.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _log = logging.getLogger("muster.api")
 
 Started = Callable[[], "subprocess.Popen[bytes]"]
 INHERITED = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-"""What a reader gets of the environment: nothing that opens anything."""
+"""The environment variables that a reader gets: none of them holds a secret."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class _Reader:
 
 
 class Readers:
-    """Hands long job files to processes. They are started when there is something to read, and end with the server."""
+    """Passes long job files to processes. They are started when there is something to read, and end with the server."""
 
     def __init__(self, *, started: Started | None = None, read_s: float = JOB_READ_S) -> None:
         count = max(1, min(JOB_READERS_MAX, (os.cpu_count() or 1) // 2))
@@ -54,12 +54,12 @@ class Readers:
         self._read_s = read_s
         self._places = Places(JOB_READS_WAITING, "long job files", each=JOB_READS_PER_CALLER)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="job-reader")
-        """One for each process, which waits for it."""
+        """One thread for each process, which waits for its answer."""
         self._idle: SimpleQueue[_Reader] = SimpleQueue()
         self._is_closed = False
 
     async def read(self, subject: str, body: bytes) -> ReadSubmission | Problem:
-        """What is in a body; raises when the caller has others that are being read, or when too many wait."""
+        """Read a body. Raises when too many files of the caller, or of all callers, are being read or wait."""
         self._places.enter(subject)
         try:
             loop = asyncio.get_running_loop()
@@ -75,7 +75,7 @@ class Readers:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _asked(self, body: bytes) -> ReadSubmission | Problem:
-        """Have a process read it; whatever becomes of that process, there is an answer."""
+        """Have a process read a body. If the process fails, return a problem or raise `Unavailable`."""
         reader = self._rested() or _Reader(self._started())
         is_late = threading.Event()
 
@@ -147,5 +147,5 @@ def _end(reader: _Reader) -> None:
         if stream is not None:
             try:
                 stream.close()
-            except OSError:  # What was written and never read.
+            except OSError:  # Closing flushes bytes that the process never read.
                 continue

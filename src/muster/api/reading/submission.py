@@ -1,6 +1,6 @@
-"""The body of a submission -> the job that it asks for, or a problem document that says why it is none.
+"""The body of a submission -> its job, or a problem document that says what is wrong with it.
 
-Needs nothing of the framework and nothing of the server: it also runs in the processes of `readers`.
+Independent of the web framework and of the server, since it also runs in the processes of `readers`.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from muster.model.spec import JobSpec
 
 
 class ReadSubmission(Record, frozen=True, kw_only=True):
-    """A submission that was understood."""
+    """A submission that was read without errors."""
 
     spec: JobSpec
     held: bool
     fingerprint: str
-    """The same for two submissions that ask for the same."""
+    """A digest that is equal for two submissions with the same job and `held`."""
 
 
 def parsed_submission(body: bytes) -> Submission | Problem:
-    """The body as a submission whose job file nobody has read yet."""
+    """The body as a submission whose job file was not read yet."""
     try:
         value = json.loads(body)
     except json.JSONDecodeError as error:
@@ -45,7 +45,7 @@ def parsed_submission(body: bytes) -> Submission | Problem:
 
 
 def read_submission(body: bytes) -> ReadSubmission | Problem:
-    """The job that a body asks for. Takes as long as it takes."""
+    """The job in a body of any length. Reading it may take long."""
     submission = parsed_submission(body)
     return submission if isinstance(submission, Problem) else read_job(submission)
 
@@ -68,7 +68,7 @@ def _document(submission: Submission) -> Document:
 
 
 def read_if_short(body: bytes) -> ReadSubmission | Problem | None:
-    """The same for a body that is read in a millisecond or two; None for one that may take longer."""
+    """The job in a body that can be read in a millisecond or two; None when reading may take longer."""
     if len(body) > JOB_INLINE_BYTES:
         return None
     submission = parsed_submission(body)

@@ -1,6 +1,6 @@
-"""From model values to what is sent, one file per noun. The caller has checked who may see it.
+"""From model values to what is sent, one file per noun. The caller of these functions has checked who may see them.
 
-jobs workers explanations  jobs, their placements, and why one waits
-nodes teams events access  machines, teams, what happened, people
-times                      moments and lengths of time
+jobs workers explanations  jobs, their placements, and why a job waits
+nodes teams events access  machines, teams, events, tokens and the audit
+times                      moments and durations
 """

@@ -1,4 +1,4 @@
-"""Tokens and people as they are sent. A digest is no business of anybody's."""
+"""Tokens, identities and the audit as they are sent. Digests of tokens are never sent."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -12,7 +12,7 @@ from muster.store.base import AuditRecord, AuditVerdict
 
 
 def identity_body(principal: Principal) -> answers.Identity:
-    """Who somebody is."""
+    """The identity of a principal."""
     return answers.Identity(
         name=principal.name,
         subject=principal.name,
@@ -63,7 +63,7 @@ def audit_body(record: AuditRecord) -> answers.AuditEntry:
 
 
 def verdict_body(verdict: AuditVerdict) -> Verdict:
-    """What a walk through the audit has found."""
+    """The result of a check of the audit."""
     return Verdict(
         whole=verdict.is_whole, entries=verdict.entries, events=verdict.events, problems=list(verdict.problems)
     )

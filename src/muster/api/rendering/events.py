@@ -1,4 +1,4 @@
-"""Events as they are sent: what people and dashboards follow, without the files and rules that they carry inside."""
+"""Events as they are sent to people and dashboards, without the job files and rules that they contain in the log."""
 
 import json
 import re
@@ -45,16 +45,16 @@ from muster.model.ids import JobId, TeamPath
 
 Body = dict[str, Any]
 _TOLD = ("message", "because")
-"""What the machinery says in its own words, which may name files of the server."""
+"""Fields with free text from Muster itself, which may name files of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """One event as it goes out: once for everybody who may see it."""
+    """One event as it is sent, encoded once for all watchers that may see it."""
 
     version: int
     team: TeamPath | None
-    """Whose it is; None when it concerns everybody."""
+    """The team it belongs to; None when it concerns all teams."""
     job: JobId | None
     frame: bytes
 

@@ -1,4 +1,4 @@
-"""Reasons, estimates and trials as they are sent."""
+"""Reasons, estimates and dry runs as they are sent."""
 
 from muster.answers import jobs as answers
 from muster.api.lookups.explanations import CANDIDATE, NO_PLACE, TriedJob
@@ -29,7 +29,7 @@ def why_body(
 
 
 def dry_run_body(trial: TriedJob, price: Cost) -> answers.DryRun:
-    """What would become of a job."""
+    """What would happen to a job if it were submitted."""
     decision = trial.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
     explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
@@ -47,7 +47,7 @@ def _reason(reason: Reason) -> answers.Reason:
 
 
 def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
-    """What keeps a job from the queue that the planner does not know of."""
+    """Reasons that keep a job out of the queue and that the planner does not know."""
     if isinstance(job, ArrayRecord) or job.state.is_final or job.state.holds_resources:
         return ()
     if job.awaits_turn:
@@ -61,7 +61,7 @@ def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
 
 
 def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> answers.Estimate | None:
-    """What playing the future forward gave, or else the planner's own rough guess."""
+    """The estimate from simulated futures, or else the planner's own rough estimate."""
     if estimate is not None:
         return answers.Estimate(p50=moment_of(estimate.p50_ms), p90=moment_of(estimate.p90_ms))
     if explained is None or explained.p50_ms is None:

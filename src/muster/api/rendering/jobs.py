@@ -24,12 +24,12 @@ class _AskedFor(TypedDict):
 
 
 def job_body(record: JobRecord, now_ms: int) -> Job:
-    """A job or an array as it is now."""
+    """A job or an array in its current state."""
     return _array(record, now_ms) if isinstance(record, ArrayRecord) else _single(record, now_ms)
 
 
 def gpu_ms(job: model.Job, now_ms: int) -> int:
-    """GPU time that a job has received until now."""
+    """GPU time that a job has received so far."""
     if job.billed_ms is None or not job.state.holds_resources:
         return job.attained_gpu_ms
     return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
@@ -69,7 +69,7 @@ def _single(job: model.Job, now_ms: int) -> Job:
 
 
 def _array(array: ArrayRecord, now_ms: int) -> Job:
-    """All tasks as one: sums, the first start, and the end once there is one."""
+    """All tasks as one job: sums, the first start, and the end once all tasks have ended."""
     spec = array.spec
     return Job(
         id=array.id,

@@ -1,4 +1,4 @@
-"""Nodes as they are sent, with what is in use of each."""
+"""Nodes as they are sent, with what is in use on each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from muster.views.view import View
 
 @dataclass(slots=True)
 class Use:
-    """What is in use of one node, and by whom."""
+    """What is in use on one node, and by which jobs."""
 
     gpu_milli: int = 0
     cpu_milli: int = 0
@@ -42,7 +42,7 @@ def uses(view: View) -> dict[NodeName, Use]:
 def node_body(
     view: View, node: model.Node, use: Use | None, sees: Callable[[TeamPath], bool], conceal: Concealing
 ) -> Node:
-    """A node as somebody sees it who may see the jobs of some teams."""
+    """A node for a caller, who sees only the jobs of those teams for which `sees` is true."""
     used = use or Use()
     return Node(
         name=node.name,

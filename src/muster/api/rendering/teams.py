@@ -15,7 +15,7 @@ from muster.views.view import View
 
 
 def known_teams(view: View, census: Census) -> dict[TeamPath, model.Team]:
-    """Those that were configured, and those that jobs run or wait for, by path."""
+    """The configured teams and the teams of running or waiting jobs, by path."""
     found = {team.path: team for team in view.rules.teams}
     for path in (*census.team_running, *census.team_waiting):
         found.setdefault(path, model.Team(path=path))
@@ -23,7 +23,7 @@ def known_teams(view: View, census: Census) -> dict[TeamPath, model.Team]:
 
 
 def remembered_usage(view: View, now_ms: int) -> Counter[TeamPath]:
-    """GPU-milliseconds that fair share remembers, of each team and those below it."""
+    """Decayed GPU-milliseconds that count for fair share, of each team with the teams below it."""
     found: Counter[TeamPath] = Counter()
     for path, gpu_ms in remembered(view.usage, view.rules.policy.half_life_ms, now_ms):
         for team in ancestors(path):
@@ -32,7 +32,7 @@ def remembered_usage(view: View, now_ms: int) -> Counter[TeamPath]:
 
 
 def team_body(view: View, team: model.Team, census: Census, usage: Counter[TeamPath]) -> Team:
-    """A team as it is now."""
+    """A team in its current state."""
     used = _used(census, team.path)
     bounds = bounds_of(team.path, {each.path: each for each in view.rules.teams})
     return Team(
@@ -57,7 +57,7 @@ def _used(census: Census, path: TeamPath) -> dict[GpuType, int]:
 
 
 def _borrowed(team: model.Team, used: dict[GpuType, int]) -> dict[GpuType, int]:
-    """Above the guarantee, by the types that it names; all that is used where it names none."""
+    """Usage above the guarantee, for the types that the guarantee names; all usage when it names none."""
     guaranteed = dict(team.guaranteed)
     covered = {
         gpu_type: milli for gpu_type, milli in used.items() if gpu_type in guaranteed or ANY_TYPE not in guaranteed

@@ -1,4 +1,4 @@
-"""Moments and lengths of time as they are sent."""
+"""Moments and durations as they are sent."""
 
 from datetime import datetime, timedelta
 from typing import overload
@@ -11,7 +11,7 @@ def moment_of(moment_ms: int) -> datetime: ...
 @overload
 def moment_of(moment_ms: int | None) -> datetime | None: ...
 def moment_of(moment_ms: int | None) -> datetime | None:
-    """A moment of an answer; None stays None."""
+    """A moment for an answer; None stays None."""
     return None if moment_ms is None else EPOCH + timedelta(milliseconds=max(0, min(moment_ms, LAST_WRITABLE_MS)))
 
 
@@ -25,6 +25,6 @@ def time_of(moment_ms: int | None) -> str | None:
 
 
 def seconds(duration_ms: int) -> int | float:
-    """A length of time in seconds, whole where possible."""
+    """A duration in seconds, as a whole number where possible."""
     whole, rest = divmod(duration_ms, 1000)
     return duration_ms / 1000 if rest else whole

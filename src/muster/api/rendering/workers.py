@@ -8,7 +8,7 @@ from muster.model.job import Placement, Worker
 
 
 def worker_answers(workers: Placement) -> tuple[answers.Worker, ...]:
-    """Each worker and where it is, by rank."""
+    """Each worker and its place, by rank."""
     return tuple(
         answers.Worker(rank=each.rank, role=each.role, node=each.node, gpus=each.gpus, share=_share(each))
         for each in workers
@@ -16,12 +16,12 @@ def worker_answers(workers: Placement) -> tuple[answers.Worker, ...]:
 
 
 def worker_bodies(workers: Placement) -> list[dict[str, Any]]:
-    """The same as plain values."""
+    """The workers as plain values."""
     return [_worker_body(worker) for worker in workers]
 
 
 def gpus_milli(workers: Placement) -> int:
-    """What the workers occupy, in thousandths of a GPU."""
+    """The GPUs that the workers occupy, in thousandths."""
     return sum(_worker_milli(worker) for worker in workers)
 
 

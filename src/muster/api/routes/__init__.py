@@ -1,10 +1,10 @@
-"""Thin routes, one file per noun: who may, what is asked, what is answered.
+"""Thin routes, one file per noun: the permission, the input and the answer.
 
-submissions jobs job_changes story  submitting, looking at and changing jobs, and how one got where it is
-logs attach events                  what workers print, their terminals, and what happens
-nodes quarantine queue              machines, what they run unknown, and how busy it is
+submissions jobs job_changes story  submitting, reading and changing jobs, and their stories
+logs attach events                  output of workers, their terminals, and events
+nodes quarantine queue              machines, unknown gangs on them, and totals of the queue
 teams rules                         quotas, tiers, pools and the policy
-tokens audit                        letting others in, and who did what
-export health metrics               history as a trace, and whether all is well
+tokens audit                        tokens, and who did what
+export health metrics               past jobs as a trace, health, and metrics
 answers                             how routes describe their errors
 """

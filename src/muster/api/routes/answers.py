@@ -22,7 +22,7 @@ Answers = dict[int | str, dict[str, Any]]
 
 
 def errors(*statuses: int) -> Answers:
-    """What may go wrong with a route, besides what may go wrong with all."""
+    """The error answers of a route: these statuses, and those that every route has."""
     return {
         status: {
             "description": _MEANINGS[status],
@@ -33,10 +33,10 @@ def errors(*statuses: int) -> Answers:
 
 
 SEEN = errors(401, 403, 422)
-"""Of a route that only shows something."""
+"""Errors of a route that only shows something."""
 
 FOUND = errors(401, 403, 404, 422)
-"""Of a route that shows one thing."""
+"""Errors of a route that shows one thing."""
 
 CHANGED = errors(401, 403, 404, 409, 413, 422, 503)
-"""Of a route that changes something."""
+"""Errors of a route that changes something."""

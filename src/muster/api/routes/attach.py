@@ -1,4 +1,4 @@
-"""Sitting down at the terminal of an interactive job."""
+"""The terminal of an interactive job, over a websocket."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from muster.model.errors import Conflict, MusterError
 router = APIRouter(tags=["logs"])
 
 PROTOCOL = "muster.terminal"
-"""The subprotocol: bytes are what is typed and shown, text is `{"resize": [rows, columns]}`."""
+"""The subprotocol: bytes are input and output of the terminal, text is `{"resize": [rows, columns]}`."""
 
 LINES_MAX = 10_000
 
@@ -28,7 +28,7 @@ _MAY_CHANGE = NeedsTicket(Permission.JOBS_CHANGE)
 
 @router.websocket("/v1/jobs/{job}/attach")
 async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, Depends(_MAY_CHANGE)]) -> None:
-    """Bytes in both directions until the worker is gone or the person leaves; the job goes on without them."""
+    """Bytes in both directions until the worker ends or the user disconnects. The job continues without the user."""
     record = single(await changeable(caller, job, "jobs.attach"))
     if record.spec.interactive is None:
         raise Conflict(f"{job} is not interactive: its file has no `interactive`, so it has no terminal")
@@ -47,13 +47,13 @@ async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, D
 
 
 def _chosen(websocket: WebSocket) -> str | None:
-    """A browser that offered subprotocols wants one of them back, and never the token."""
+    """The subprotocol to confirm. A browser that offered some expects one of them back, but never the token."""
     offered: list[str] = websocket.scope.get("subprotocols", [])
     return next((each for each in offered if not each.startswith(TICKET)), None)
 
 
 class _Conversation:
-    """Somebody at a terminal."""
+    """A user at a terminal."""
 
     def __init__(self, websocket: WebSocket, terminal: Terminal, services: Services) -> None:
         self._websocket = websocket
@@ -61,7 +61,7 @@ class _Conversation:
         self._services = services
 
     async def hold(self) -> None:
-        """Until one side has nothing more to say, their token lets them in no longer, or the server stops."""
+        """Transfer bytes until one side ends, the token is no longer valid, or the server stops."""
         showing = asyncio.ensure_future(self._show())
         typing = asyncio.ensure_future(self._type())
         stopping = asyncio.ensure_future(self._services.closing.wait())
@@ -101,7 +101,7 @@ class _Conversation:
                 await self._services.at_terminal(self._terminal.resize, rows, columns)
 
     async def _within(self, sending: Awaitable[None]) -> bool:
-        """Send something; False when they do not listen any more."""
+        """Send something; False when the client does not read any more."""
         try:
             await asyncio.wait_for(sending, self._services.deps.settings.send_s)
         except TimeoutError:

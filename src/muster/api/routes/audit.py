@@ -1,4 +1,4 @@
-"""Who did what, and whether nobody has changed what is written about it."""
+"""Who did what, and whether the audit is unchanged."""
 
 import asyncio
 from typing import Annotated
@@ -23,7 +23,7 @@ MaySee = Annotated[Caller, Depends(Needs(Permission.AUDIT_SEE))]
 
 @router.get("/v1/audit", operation_id="list_audit", summary="Say who did what", responses=SEEN)
 async def list_audit(caller: MaySee, filters: Annotated[AuditFilters, Query()]) -> Page[AuditEntry]:
-    """Every change that somebody made or was refused, oldest first."""
+    """Every change that a caller made or was refused, oldest first."""
     wanted = AuditFilter(by=filters.by, action=filters.action, subject=filters.subject)
     after = number_place("audit", filters.cursor) or 0
     found = await asyncio.to_thread(caller.deps.audit.entries, after, filters.limit + 1, wanted)
@@ -33,7 +33,7 @@ async def list_audit(caller: MaySee, filters: Annotated[AuditFilters, Query()]) 
 
 @router.get("/v1/audit/head", operation_id="show_audit_head", summary="Say where the audit ends", responses=SEEN)
 async def show_audit_head(caller: MaySee) -> AuditHead:
-    """The number and the chain of the last entry. Keep it where nobody who can write the database can."""
+    """The number and the chain of the last entry. Keep them where users of the database cannot change them."""
     head = await asyncio.to_thread(caller.deps.audit.head)
     return AuditHead(seq=head.seq, chain=head.chain)
 
@@ -45,10 +45,10 @@ async def show_audit_head(caller: MaySee) -> AuditHead:
     responses=errors(401, 403, 422, 429),
 )
 async def verify_audit(caller: MaySee, noted: Annotated[NotedHead, Query()]) -> Verdict:
-    """Walk through all entries and events: is each what was written, and is none missing? One walk at a time.
+    """Check that every entry and every event is as it was written, and that none is missing. One check runs at a time.
 
-    With `seq` and `chain`, as the head was noted before: does the audit still lead there? Whoever can write the
-    database can make all of it anew so that it fits together, but not so that it ends where it was noted to end.
+    With `seq` and `chain` of a head that you noted earlier, also check that the audit still contains it. A user who can
+    write the database can forge a whole audit that is consistent, but not one that contains the head that you noted.
     """
     if (noted.seq is None) != (noted.chain is None):
         raise InvalidInput("seq and chain belong together; give both, as the head of the audit showed them, or neither")
@@ -63,7 +63,7 @@ async def verify_audit(caller: MaySee, noted: Annotated[NotedHead, Query()]) -> 
 
 
 def _against(verdict: Verdict, seq: int, noted: str, found: str | None) -> Verdict:
-    """The verdict with whether the audit leads to where it was noted to end."""
+    """The verdict, with a problem added when the audit does not contain the noted head."""
     if found == noted:
         return verdict
     what = "is not there any more" if found is None else "is not the one that was noted"

@@ -1,4 +1,4 @@
-"""Watching what happens, as server-sent events."""
+"""Events as they happen, as server-sent events."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -50,10 +50,10 @@ async def watch_events(
     filters: Annotated[EventFilters, Query()],
     last_event_id: Annotated[str, Header(max_length=20, description="Resume behind this version.")] = "",
 ) -> Response:
-    """Everything that is written to the log from now on, or after a version, as far as you may see it.
+    """All events that are written to the log from now on, or after a version, as far as you may see them.
 
-    `id` is the version, `event` the kind, `data` a `LogEvent`. A comment comes every 15 seconds. Who is too slow is
-    disconnected, and resumes with `Last-Event-ID`.
+    `id` is the version, `event` the kind, `data` a `LogEvent`. After 15 seconds without an event a comment is sent. A
+    client that is too slow is disconnected. Resume with `Last-Event-ID`.
     """
     view = Watched(
         teams=teams_with(caller.principal, Permission.JOBS_SEE),

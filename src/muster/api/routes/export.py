@@ -1,4 +1,4 @@
-"""History as a trace, to be replayed under another policy."""
+"""Ended jobs as a trace, to be replayed under another policy."""
 
 import asyncio
 import csv
@@ -38,13 +38,13 @@ ROWS_AT_ONCE = 1_000
     },
 )
 async def export_jobs(caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]) -> Response:
-    """Jobs that have run and ended, of the teams that you may see, for `muster simulate`."""
+    """Jobs with GPUs that have run and ended, of the teams that you may see, for `muster simulate`."""
     rows = csv_rows(await asyncio.to_thread(_trace, caller, caller.deps.jobs))
     return Stream(_text(rows), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
 def _trace(caller: Caller, archive: JobArchive) -> Trace:
-    """What they may see of everything that has run. On a thread: there may be a million jobs."""
+    """All jobs that have run and that the caller may see. Runs on a thread, since there may be a million jobs."""
     sees = cache(caller.sees)
     ran = [
         job
@@ -76,7 +76,7 @@ def _trace_job(job: Job, begin_ms: int) -> TraceJob:
 
 
 async def _text(rows: Iterator[list[str]]) -> AsyncGenerator[bytes, None]:
-    """Line by line, a thousand at a time, letting others go first in between."""
+    """The lines, a thousand at a time. Other requests may run in between."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for number, row in enumerate(rows, start=1):
@@ -90,5 +90,5 @@ async def _text(rows: Iterator[list[str]]) -> AsyncGenerator[bytes, None]:
 
 
 def _as_a_trace_says(gpu_milli: int) -> int:
-    """A trace has one number for a gang: parts of one GPU as they are, and more than one as whole GPUs."""
+    """A trace has one number for a gang: up to one GPU as it is, and more than one rounded up to whole GPUs."""
     return gpu_milli if gpu_milli <= GPU_MILLI else -(-gpu_milli // GPU_MILLI) * GPU_MILLI

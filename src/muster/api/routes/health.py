@@ -1,4 +1,4 @@
-"""Whether the control plane is well: for load balancers and people who wonder."""
+"""Whether the control plane works, for load balancers and people."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["operation"])
     responses={**errors(), 503: {"model": Health, "description": "The writer has stopped; people can still read."}},
 )
 async def check_health(services: Annotated[Services, Depends(Open())], response: Response) -> Health:
-    """`degraded` while nothing can be written; with 503 once only a restart helps."""
+    """`degraded` while nothing can be written. The HTTP status is 503 once only a restart of the server helps."""
     control = services.deps.control
     if control.has_stopped:
         response.status_code = 503

@@ -1,4 +1,4 @@
-"""Changing jobs: ending, holding, releasing them, and what they asked for."""
+"""Changing jobs: cancel, hold, release, and change what they asked for."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -28,7 +28,7 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.JOBS_CHANGE))]
 
 @router.post("/v1/jobs/{job}/cancel", operation_id="cancel_job", summary="End a job", responses=CHANGED)
 async def cancel_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
-    """End a job, or every task of an array. One that runs is told to leave, and killed when it does not."""
+    """End a job, or every task of an array. A running job is told to stop, and killed when it does not."""
     return await _changed(
         caller, job, "jobs.cancel", body, lambda engine, known, now_ms: engine.cancel(known, now_ms, by=caller.name)
     )
@@ -36,7 +36,7 @@ async def cancel_job(caller: MayChange, job: JobPath, body: Because | None = Non
 
 @router.post("/v1/jobs/{job}/hold", operation_id="hold_job", summary="Keep a job from starting", responses=CHANGED)
 async def hold_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
-    """Keep a job from starting until it is released. One that runs goes on running."""
+    """Keep a job from starting until it is released. A job that runs continues."""
     return await _changed(
         caller, job, "jobs.hold", body, lambda engine, known, now_ms: engine.hold(known, now_ms, by=caller.name)
     )
@@ -44,7 +44,7 @@ async def hold_job(caller: MayChange, job: JobPath, body: Because | None = None)
 
 @router.post("/v1/jobs/{job}/release", operation_id="release_job", summary="Let a held job start", responses=CHANGED)
 async def release_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
-    """Let a held job start when its time has come."""
+    """Release a held job, so that it can start when it is its turn."""
     return await _changed(
         caller, job, "jobs.release", body, lambda engine, known, now_ms: engine.release(known, now_ms, by=caller.name)
     )
@@ -52,9 +52,9 @@ async def release_job(caller: MayChange, job: JobPath, body: Because | None = No
 
 @router.patch("/v1/jobs/{job}", operation_id="update_job", summary="Change what a job asked for", responses=CHANGED)
 async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
-    """Change its priority, tier, limit or tags; what is left out stays as it is.
+    """Change its priority, tier, time limit or tags. What is left out stays as it is.
 
-    A higher priority or another tier must be one that its team may use, unless an operator asks.
+    A higher priority or another tier must be one that its team may use, unless the caller is an operator.
     """
     limit_s = body.max_duration_s
     changes = JobChanges(
@@ -81,7 +81,7 @@ async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
 
 
 def _check_bounds(engine: Engine, job: JobId, changes: JobChanges) -> None:
-    """Raise when a job would get what its team may not ask for; a tier that does not exist is told by the engine."""
+    """Raise when a job would get what its team may not ask for. The engine reports a tier that does not exist."""
     state, spec = engine.state, engine.record(job).spec
     is_known = changes.tier is None or changes.tier in state.snapshot.setting.tier_rank
     if is_known and (problem := change_beyond_bounds(spec, changes, state.snapshot.ledger.teams)) is not None:
@@ -91,7 +91,7 @@ def _check_bounds(engine: Engine, job: JobId, changes: JobChanges) -> None:
 async def _changed(
     caller: Caller, job: str, action: str, because: Because | None, act: Callable[[Engine, JobId, int], bool]
 ) -> Job:
-    """The job after somebody who may has changed it."""
+    """Check the permission, make the change, and return the job after it."""
     known = (await changeable(caller, job, action)).id
     reason = "" if because is None else because.reason
 

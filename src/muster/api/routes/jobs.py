@@ -1,4 +1,4 @@
-"""Jobs: which there are, what each is doing, and why it waits."""
+"""Jobs: lists, states, events, and why a job waits."""
 
 import asyncio
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from muster.views.view import View
 router = APIRouter(tags=["jobs"])
 
 TASKS_AT_ONCE = 500
-"""Tasks of an ended array that are looked up together; fewer where their job file is long."""
+"""How many tasks of an array are looked up together; fewer where their job file is long."""
 
 LOOKS_PER_PAGE = 16
 """How often tasks are looked up for one page. Where few of them match, the page ends early and has a `next`."""
@@ -49,9 +49,9 @@ Sees = Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]
 
 @router.get("/v1/jobs", operation_id="list_jobs", summary="List jobs, newest first", responses=FOUND)
 async def list_jobs(caller: Sees, filters: Annotated[JobFilters, Query()]) -> Page[Job]:
-    """Jobs and arrays of the teams that you may see; with `array`, its tasks.
+    """Jobs and arrays of the teams that you may see; with `array`, the tasks of that array.
 
-    A page may hold fewer jobs than asked for and still have a `next`: few of those that were looked at matched.
+    A page may hold fewer jobs than you asked for and still have a `next`, if few jobs matched or job files are long.
     """
     if filters.array is not None:
         return await _tasks(caller, filters)
@@ -78,7 +78,7 @@ async def show_job(caller: Sees, job: JobPath) -> Job:
     responses=errors(401, 403, 404, 422, 429, 503),
 )
 async def explain_job(caller: Sees, job: JobPath) -> Why:
-    """Every reason, what would help, its place in the queue, and when it may start."""
+    """All reasons why the job waits, what would help, its place in the queue, and when it may start."""
     found = await visible(caller, job)
     record = _spokesman(caller.deps.control.view, found)
     if isinstance(record, ArrayRecord) or record.state.is_final or record.state.holds_resources:
@@ -94,7 +94,7 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     "/v1/jobs/{job}/events", operation_id="list_job_events", summary="List what happened to a job", responses=FOUND
 )
 async def list_job_events(caller: Sees, job: JobPath, paging: Annotated[Paging, Query()]) -> Page[LogEvent]:
-    """The job's part of the log, oldest first. Of a task, also what was said to its array."""
+    """The events of the job, oldest first. For a task, also the events of its array."""
     record = await visible(caller, job)
     after = number_place("events", paging.cursor) or 0
     array = record.array_parent if isinstance(record, model.Job) else None
@@ -109,14 +109,14 @@ async def list_job_events(caller: Sees, job: JobPath, paging: Annotated[Paging, 
 
 
 def _is_worth_a_look(explained: Explanation | None, now_ms: int) -> bool:
-    """False for jobs that may not start, and for those that start later than playing the future forward looks."""
+    """False for jobs that may not start, and for jobs that start later than estimates look ahead."""
     if explained is None or explained.p50_ms is None:
         return False
     return explained.p50_ms <= now_ms + ESTIMATE_HORIZON_MS
 
 
 def _spokesman(view: View, record: JobRecord) -> JobRecord:
-    """The job itself; of an array that goes on, the first task that waits, or else the first that has not ended."""
+    """The job itself; for an active array, the first task that waits, or else the first task that has not ended."""
     if not isinstance(record, ArrayRecord):
         return record
     tasks = (view.jobs.get(task) for task in tasks_of(record))
@@ -144,7 +144,7 @@ async def _tasks(caller: Caller, filters: JobFilters) -> Page[Job]:
 
 
 def _wanted(caller: Caller, filters: JobFilters) -> Callable[[JobRecord], bool]:
-    """Tells which of the jobs that are alive to show."""
+    """A function that is true for active jobs that match the filters and that the caller may see."""
     seen: dict[TeamPath, bool] = {}
 
     def is_wanted(job: JobRecord) -> bool:
@@ -157,7 +157,7 @@ def _wanted(caller: Caller, filters: JobFilters) -> Callable[[JobRecord], bool]:
 
 
 def _archived(caller: Caller, filters: JobFilters) -> JobFilter:
-    """The same as a question to the archive."""
+    """The same condition as a filter for the archive."""
     return JobFilter(
         states=tuple(state for state in model.JobState if _is_in(state, filters)) if filters.state else (),
         teams=teams_with(caller.principal, Permission.JOBS_SEE),

@@ -1,4 +1,4 @@
-"""What workers printed: a part of it, or all of it as it comes."""
+"""What workers printed: a part of it, or all of it as it is printed."""
 
 import asyncio
 import time
@@ -54,9 +54,9 @@ async def read_log(
     job: JobPath,
     part: Annotated[LogRange, Query()],
 ) -> Response:
-    """A part of what one worker printed; with `follow`, all from there on until the worker is gone.
+    """A part of what one worker printed. With `follow`, everything from there on until the worker has ended.
 
-    What is followed ends after ten minutes all the same: come again with the offset that you have come to.
+    A followed log ends after ten minutes in any case. To continue, ask again with the offset that you have reached.
     """
     record = single(await visible(caller, job))
     attempt = record.attempt if part.attempt is None else part.attempt
@@ -86,7 +86,7 @@ class _Source:
         return await asyncio.to_thread(self._services.deps.backend.read_output, *self._worker, offset, limit)
 
     async def follow(self, chunk: OutputPart) -> AsyncGenerator[bytes, None]:
-        """What is printed from a chunk on, until the worker is gone, the server stops, or it is time to ask anew."""
+        """The output from a chunk on, until the worker has ended, the server stops, or the time of a stream is over."""
         settings = self._services.deps.settings
         ends_s = time.monotonic() + settings.stream_s
         yield chunk.data

@@ -1,4 +1,4 @@
-"""Figures for Prometheus."""
+"""Metrics for Prometheus."""
 
 import asyncio
 from typing import Annotated
@@ -28,7 +28,7 @@ router = APIRouter(tags=["operation"])
 async def read_metrics(
     services: Annotated[Services, Depends(NeedsUnlessLocal(Permission.METRICS_SEE))],
 ) -> Response:
-    """Every figure there is. Open to those who ask from the machine that Muster runs on."""
+    """All metrics. By default, requests from the machine that Muster runs on need no token."""
     services.deps.metrics.watchers = services.hub.places.taken
     text = await asyncio.to_thread(services.deps.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,4 +1,4 @@
-"""Nodes: what there is, and setting one aside."""
+"""Nodes: listing, draining and undraining them."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.NODES_CHANGE))]
 
 @router.get("/v1/nodes", operation_id="list_nodes", summary="List nodes", responses=SEEN)
 async def list_nodes(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Node]:
-    """All nodes, in the order they are configured in."""
+    """All nodes, in the order of the configuration."""
     view = caller.deps.control.view
     nodes = list(view.nodes.values())
     start = _start(nodes, text_place("nodes", paging.cursor))
@@ -44,13 +44,13 @@ async def list_nodes(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[N
 
 @router.get("/v1/nodes/{node}", operation_id="show_node", summary="Show a node", responses=FOUND)
 async def show_node(caller: Sees, node: NodePath) -> Node:
-    """A node, and what is in use of it."""
+    """A node, and what is in use on it."""
     return _shown(caller, NodeName(node))
 
 
 @router.post("/v1/nodes/{node}/drain", operation_id="drain_node", summary="Set a node aside", responses=CHANGED)
 async def drain_node(caller: MayChange, node: NodePath, body: Because | None = None) -> Node:
-    """Let nothing new start on a node. What runs there may end in its own time."""
+    """Start nothing new on a node. What runs there may end in its own time."""
     name = _known(caller, node)
     reason = "" if body is None else body.reason
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="nodes.drain", subject=name)
@@ -69,7 +69,7 @@ async def drain_node(caller: MayChange, node: NodePath, body: Because | None = N
 
 @router.post("/v1/nodes/{node}/undrain", operation_id="undrain_node", summary="Use a node again", responses=CHANGED)
 async def undrain_node(caller: MayChange, node: NodePath, body: Because | None = None) -> Node:
-    """Let work start on a node again that was set aside, by somebody or because it was suspect."""
+    """Use a node again that was drained by an operator or marked as suspect."""
     name = _known(caller, node)
     reason = "" if body is None else body.reason
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="nodes.undrain", subject=name)

@@ -1,4 +1,4 @@
-"""Quarantine: what nodes run that nobody here has started, and what is to be done with it."""
+"""Quarantine: gangs that run on nodes although the server has not started them, and what to do with them."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.NODES_CHANGE))]
 
 @router.get("/v1/quarantine", operation_id="list_quarantine", summary="List what is in quarantine", responses=SEEN)
 async def list_quarantine(caller: MayChange, paging: Annotated[Paging, Query()]) -> Page[QuarantinedGang]:
-    """What nodes run that nobody here has started, by job and attempt. Its GPUs are given to nobody."""
+    """Gangs that run on nodes although the server has not started them, by job and attempt. No job gets their GPUs."""
     found = sorted(_gangs(caller).items())
     after = text_place("quarantine", paging.cursor)
     rest = [each for each in found if after is None or _place(*each[0]) > after]
@@ -42,7 +42,7 @@ async def list_quarantine(caller: MayChange, paging: Annotated[Paging, Query()])
     "/v1/quarantine/{job}/adopt", operation_id="adopt_quarantined", summary="Go on with a gang", responses=CHANGED
 )
 async def adopt_quarantined(caller: MayChange, job: JobPath, body: Because | None = None) -> None:
-    """Let a job go on with its gang that is in quarantine; a job that was forgotten is known again."""
+    """Let a job continue with its gang in quarantine. A job that the server no longer knew is restored."""
     name = JobId(job)
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="quarantine.adopt", subject=name)
 
@@ -56,7 +56,7 @@ async def adopt_quarantined(caller: MayChange, job: JobPath, body: Because | Non
     "/v1/quarantine/{job}/kill", operation_id="kill_quarantined", summary="End what is in quarantine", responses=CHANGED
 )
 async def kill_quarantined(caller: MayChange, job: JobPath, body: Because | None = None) -> None:
-    """End everything that is in quarantine of a job. Its GPUs are free once the nodes say that it is gone."""
+    """End everything that a job has in quarantine. The GPUs are free once the nodes report that it has ended."""
     name = JobId(job)
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="quarantine.kill", subject=name)
 

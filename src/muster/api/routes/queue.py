@@ -1,4 +1,4 @@
-"""The queue's totals: for everybody who wonders how busy it is."""
+"""The totals of the queue: how busy the cluster is."""
 
 from typing import Annotated
 

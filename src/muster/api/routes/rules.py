@@ -33,9 +33,9 @@ async def show_tiers(caller: Sees) -> list[schemas.Tier]:
 
 @router.put("/v1/tiers", operation_id="put_tiers", summary="Replace the tiers", responses=CHANGED)
 async def put_tiers(caller: MayChange, body: schemas.NewTiers) -> list[schemas.Tier]:
-    """Put other tiers in force. One that still has jobs cannot go, nor one that a team may use by name.
+    """Replace all tiers. A tier that still has jobs, or that a team names in its `tiers`, cannot be removed.
 
-    A team that may use all tiers but the highest may so afterwards, too.
+    A team that may use all tiers but the highest may still use all but the highest afterwards.
     """
     await _put(caller, "tiers", body.root, lambda rules, read: with_tiers(rules, read.tiers))
     return await show_tiers(caller)
@@ -43,13 +43,13 @@ async def put_tiers(caller: MayChange, body: schemas.NewTiers) -> list[schemas.T
 
 @router.get("/v1/pools", operation_id="show_pools", summary="Show the pools", responses=SEEN)
 async def show_pools(caller: Sees) -> dict[str, schemas.Pool]:
-    """The pools by name. Without any, all nodes are in pools that admit everybody."""
+    """The pools by name. If there are none, every node admits every job."""
     return {name: schemas.Pool(**each) for name, each in pools_document(_rules(caller).pools).items()}
 
 
 @router.put("/v1/pools", operation_id="put_pools", summary="Replace the pools", responses=CHANGED)
 async def put_pools(caller: MayChange, body: schemas.NewPools) -> dict[str, schemas.Pool]:
-    """Put other pools in force. What runs goes on where it is."""
+    """Replace all pools. Running jobs stay where they are."""
     await _put(caller, "pools", body.root, lambda rules, read: evolve(rules, pools=read.pools))
     return await show_pools(caller)
 
@@ -62,7 +62,7 @@ async def show_policy(caller: Sees) -> schemas.Policy:
 
 @router.put("/v1/policy", operation_id="put_policy", summary="Replace the policy", responses=CHANGED)
 async def put_policy(caller: MayChange, body: schemas.NewPolicy) -> schemas.Policy:
-    """Put another policy in force from the next cycle on."""
+    """Replace the policy, from the next scheduling cycle on."""
     await _put(caller, "policy", body.root, lambda rules, read: evolve(rules, policy=read.policy))
     return await show_policy(caller)
 
@@ -72,7 +72,7 @@ def _rules(caller: Caller) -> Rules:
 
 
 async def _put(caller: Caller, part: str, value: object, merged: Callable[[Rules, Rules], Rules]) -> None:
-    """Read one part against the others as they stand, and put it in force."""
+    """Check one part against the other current rules, and put it in force."""
     action = f"{part}.put"
     await require(caller, Permission.POLICY_CHANGE, EVERY_TEAM, action=action, subject=part)
 

@@ -1,4 +1,4 @@
-"""How a job got where it is, in words."""
+"""How a job got into its state, in words."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ Sees = Annotated[Caller, Depends(Needs(Permission.JOBS_SEE))]
 async def tell_job(caller: Sees, job: JobPath) -> Story:
     """Everything that happened to a job or a task, in sentences.
 
-    Of an array it is what was said to all tasks, the first start, those that failed, and the end of the last.
+    For an array: the events that concern all tasks, the first start, the failed tasks, and the end of the last task.
     """
     record = await visible(caller, job)
     events = caller.deps.events
@@ -51,7 +51,7 @@ async def tell_job(caller: Sees, job: JobPath) -> Story:
 
 
 async def _tasks(caller: Caller, array: ArrayRecord) -> list[Job]:
-    """The records of all tasks, some at a time."""
+    """The records of all tasks, read in batches."""
     tasks, found = tasks_of(array), list[Job]()
     for begin in range(0, len(tasks), TASKS_AT_ONCE):
         records = await caller.services.records.find_all(tasks[begin : begin + TASKS_AT_ONCE])
@@ -60,10 +60,10 @@ async def _tasks(caller: Caller, array: ArrayRecord) -> list[Job]:
 
 
 def _of_job(events: EventPages, job: Job, version: int) -> tuple[sentences.Sentence, ...]:
-    """Read the job's part of the log, and what became of nodes meanwhile, and tell it."""
+    """The story from the job's events and the events of nodes in the same time."""
     named = [events.events_after(0, STORY_EVENTS, each) for each in (job.id, job.array_parent) if each is not None]
     own = list(merge(*named, key=_version))
-    # What came behind its own last event matters only where that left it alive: with its node it may be lost.
+    # Node events after the job's own last event matter only if the job had not ended: it may be lost with its node.
     lived = _lived(own, events.node_events_between(own[0][0], own[-1][0], STORY_EVENTS), job.id)
     if not lived[-1].after.state.is_final:
         lived = _lived(own, events.node_events_between(own[0][0], version, STORY_EVENTS), job.id)

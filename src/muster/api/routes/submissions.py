@@ -1,4 +1,4 @@
-"""Submitting jobs, also once more, and trying what would become of one."""
+"""Submitting jobs, submitting them again, and dry runs."""
 
 from typing import Annotated
 
@@ -57,7 +57,7 @@ async def submit_job(
     key: Key = "",
     dry_run: Annotated[bool, Query(description="Decide, and change nothing.")] = False,
 ) -> Job | DryRun:
-    """Let a job in. It is in the log when this is answered."""
+    """Submit a job. When the answer comes, the job is durable in the log."""
     read = await _read(caller, request)
     spec = read.spec
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
@@ -85,7 +85,7 @@ async def submit_job(
     responses=CHANGED,
 )
 async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) -> Job:
-    """The tasks of an array that failed, or a job that has ended, as a new job."""
+    """Submit a job that has ended, or the failed tasks of an array, as a new job."""
     record = await visible(caller, job)
     known, team = record.id, record.spec.team
     await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
@@ -98,7 +98,7 @@ async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) 
 
 
 async def _read(caller: Caller, request: Request) -> ReadSubmission:
-    """What was sent. Not left to the framework, which would read it where everybody waits for it."""
+    """The submission in the body. The framework would read long ones on the event loop, where all requests wait."""
     if not _is_json(request.headers.get("content-type", "")):
         raise InvalidInput(f"a submission is sent as {JSON}; say so in Content-Type")
     try:
@@ -119,14 +119,14 @@ def _is_json(content_type: str) -> bool:
 
 
 async def _shown(caller: Caller, job: JobId) -> Job:
-    """A job that was submitted just now."""
+    """A job that was just submitted."""
     record = await caller.services.records.find(job)
     assert record is not None  # It is durable, so it is there.
     return job_body(record, caller.deps.clock.now_ms())
 
 
 async def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
-    """A job that they may not see does not exist, as far as they can tell."""
+    """Raise when a dependency does not exist, or when the caller may not see it."""
     known = await caller.services.records.find_all([each.job for each in spec.depends_on])
     for dependency in spec.depends_on:
         record = known.get(dependency.job)

@@ -1,4 +1,4 @@
-"""Teams: what each was given and uses, and giving it more or less."""
+"""Teams: their quotas, what they use, and changing quotas."""
 
 from typing import Annotated
 
@@ -55,15 +55,15 @@ async def show_team(caller: Sees, path: PathOfTeam) -> Team:
 
 @router.put("/v1/teams/{path:path}", operation_id="put_team", summary="Give a team its quota", responses=CHANGED)
 async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
-    """Make a team, or give one another quota and weight. All of it is replaced.
+    """Make a team, or replace its quota and weight.
 
-    But what its jobs may ask for stays as it is where nothing is said about it. A new team may use all tiers but the
-    highest, and no jobs that are not preemptible. Nobody may give a team more than those above it have.
+    `tiers`, `max_priority` and `allow_unpreemptible` stay as they are when they are left out. A new team may use all
+    tiers but the highest, and all its jobs are preemptible. A team cannot get more than the teams above it have.
     """
     team = TeamPath(path)
     await require(caller, Permission.QUOTA_CHANGE, _parent(team), action="teams.put", subject=team)
     if not caller.deps.control.view.rules.teams:
-        # Without any, every team exists: the first one shuts all others out, which is for those to decide who may.
+        # Without configured teams every team exists. The first one shuts out all others: that needs cluster permission.
         await require(caller, Permission.QUOTA_CHANGE, EVERY_TEAM, action="teams.put", subject=team)
     bounds = {"tiers": body.tiers, "max_priority": body.max_priority, "allow_unpreemptible": body.allow_unpreemptible}
     wanted: dict[str, object] = {"guaranteed": body.guaranteed, "limit": body.limit, "weight": body.weight}
@@ -112,7 +112,7 @@ def _parent(team: TeamPath) -> TeamPath:
 
 
 def _read(rules: Rules, teams: list[model.Team], team: TeamPath, wanted: dict[str, object]) -> tuple[model.Team, ...]:
-    """The whole tree with the team in it, checked as one that is read from a file."""
+    """The whole tree with the new team, checked like a tree that is read from a file."""
     tree = teams_document(teams)
     level, entry = tree, tree
     for name in team.split("/"):

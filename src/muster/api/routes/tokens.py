@@ -1,4 +1,4 @@
-"""Tokens: who you are, and letting others in."""
+"""Tokens: identity, listing, making and revoking them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.TOKENS_CHANGE))]
 
 @router.get("/v1/whoami", operation_id="show_me", summary="Say who you are", responses=errors(401))
 async def show_me(caller: Annotated[Caller, Depends(Needs(None))]) -> Identity:
-    """The name, roles and expiry of the token that you have shown."""
+    """The name, roles and expiry of the token that you sent."""
     return identity_body(caller.principal)
 
 
@@ -51,10 +51,10 @@ async def list_tokens(caller: MayChange, paging: Annotated[Paging, Query()]) -> 
 
 @router.post("/v1/tokens", operation_id="create_token", summary="Make a token", status_code=201, responses=CHANGED)
 async def create_token(caller: MayChange, body: NewToken, response: Response) -> FreshToken:
-    """Let somebody in, with no more than you have yourself. The secret is in this answer and nowhere else.
+    """Make a token that allows no more than you may do yourself. Its secret is only in this answer.
 
-    A token that is made with one that expires does so no later, and one that is made with one that is revoked is
-    revoked with it. Who acts with it is not what it is called: only admins make tokens for people.
+    The new token expires no later than the token with which you make it, and is revoked together with it. The name of a
+    token is not the subject that acts with it. Only admins make tokens for people.
     """
     secret, now_ms = new_secret(), caller.deps.clock.now_ms()
     token = _wanted(caller, body, secret, now_ms)
@@ -80,7 +80,7 @@ async def create_token(caller: MayChange, body: NewToken, response: Response) ->
 async def revoke_token(
     caller: MayChange, token: Annotated[str, Path(min_length=1, max_length=100, description="Its id.")]
 ) -> Response:
-    """Let a token no longer in, nor any that was made with it, from now on."""
+    """Revoke a token and all tokens that were made with it."""
     known = next((each for each in await _all(caller) if each.id == token), None)
     if known is None or not may_revoke(caller.principal, known):
         if known is not None:
@@ -96,7 +96,7 @@ async def revoke_token(
 
 
 def _revoked(caller: Caller, token: Token, named: TokenId, now_ms: int) -> AuditEntry:
-    """That a token was revoked: because it was named, or with the one that was."""
+    """The audit entry of a revoked token: it was named in the request, or was made with the named one."""
     made = {} if token.id == named else {"made_with": named}
     return entry(caller.principal, now_ms, "tokens.revoke", token.id, for_name=token.acts_as, **made)
 
@@ -126,7 +126,10 @@ def _wanted(caller: Caller, body: NewToken, secret: NewSecret, now_ms: int) -> T
 
 
 def _subject(principal: Principal, body: NewToken, bindings: tuple[Binding, ...]) -> str:
-    """Who acts with a new token: whom its maker names, or else a service of the team; an admin names by the name."""
+    """The subject of a new token.
+
+    It is the one in the request. Without one it is a service of the first team, or for an admin the token's name.
+    """
     names_people = may(principal, Permission.PEOPLE_NAME)
     subject = body.subject or (body.name if names_people else f"{bindings[0].team}/{body.name}")
     if is_reserved(subject):
@@ -135,7 +138,7 @@ def _subject(principal: Principal, body: NewToken, bindings: tuple[Binding, ...]
 
 
 def _refusal(principal: Principal, token: Token, body: NewToken) -> str | None:
-    """Why somebody may not make a token; None when they may."""
+    """Why the principal may not make this token; None when it may."""
     if not may_grant(principal, token.bindings, token.scopes):
         return "it would allow more than you have yourself"
     if not may_act_as(principal, token.subject, token.bindings):

@@ -1,8 +1,8 @@
 """What is sent and received, one file per noun. Times are RFC 3339 in UTC, durations seconds, memory bytes.
 
 base                  what all schemas have in common
-jobs job_file logs    jobs, the job file as JSON Schema, and which part of a log
+jobs job_file logs    jobs, the job file as JSON Schema, and parts of a log
 teams rules queue     quotas, rules and totals
-events access health  what happens, people, and whether all is well
+events access health  events, tokens and the audit, and the health of the server
 problems              problem documents
 """

@@ -1,4 +1,4 @@
-"""Who somebody is, their tokens, and who did what."""
+"""Tokens to be made, and queries of the audit."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from muster.model.access import Role
 from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS, TOKEN_SECONDS_MAX
 
 SUBJECT = r"^([^\x00-\x20\x7f-\x9f]+/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
-"""A person, or a team and one of its services."""
+"""The name of a person, or of a service of a team, such as `nlp/ci`."""
 
 TOKEN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
 
@@ -53,7 +53,7 @@ class NewToken(Schema):
 
 
 class AuditFilters(Paging):
-    """Which entries of the audit: those that agree with everything given."""
+    """Which entries of the audit to list: those that match all given filters."""
 
     by: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
     action: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
@@ -61,21 +61,21 @@ class AuditFilters(Paging):
 
 
 class AuditHead(Schema):
-    """Where the audit ends: kept elsewhere, it tells later whether anything before it was changed."""
+    """The end of the audit. Keep it elsewhere: with it you can check later whether anything before it was changed."""
 
     seq: int = Field(description="The number of the last entry; 0 when there is none.")
     chain: str = Field(description="The digest over that entry and all before it.")
 
 
 class NotedHead(Schema):
-    """Where the audit was noted to end."""
+    """The end of the audit as you noted it earlier."""
 
     seq: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
     chain: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 class Verdict(Schema):
-    """Whether everything that is kept is what was written."""
+    """Whether all entries and events are still as they were written."""
 
     whole: bool
     entries: int = Field(description="Entries that are whole, from the first on.")

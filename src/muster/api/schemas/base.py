@@ -12,11 +12,11 @@ CURSOR_CHARS = 300
 REASON_CHARS = 1000
 
 STORABLE = r"^[^\u0000]*$"
-"""Free text that a database takes. Half a character, which it does not take either, is refused with every pattern."""
+"""Free text that a database can store. Half a surrogate pair, which it cannot store, fails every pattern."""
 
 
 class Schema(BaseModel):
-    """A body: no unknown fields, and nothing changes once it is made."""
+    """Base of all schemas: unknown fields are refused, and values cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,6 +48,6 @@ class Paging(Schema):
 
 
 class Because(Schema):
-    """Why somebody does something; it goes into the audit."""
+    """The reason for a change; it is written to the audit."""
 
     reason: str = Field(default="", max_length=REASON_CHARS, pattern=STORABLE, examples=["the learning rate was wrong"])

@@ -9,7 +9,7 @@ from muster.formats.parts.wire import ID_CHARS
 
 
 class LogEvent(Schema):
-    """One fact of the log. What else there is to say depends on the kind."""
+    """One event of the log. Further fields depend on the kind."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, Any] = Field(init=False)

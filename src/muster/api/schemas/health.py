@@ -1,4 +1,4 @@
-"""Whether the control plane is well."""
+"""The health of the control plane."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from muster.api.schemas.base import Schema
 
 
 class Health(Schema):
-    """How the control plane is."""
+    """Whether the control plane works."""
 
     status: Literal["ok", "degraded"]
     version: str = Field(description="Of Muster.", examples=["0.1.0"])

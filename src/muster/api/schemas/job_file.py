@@ -1,4 +1,4 @@
-"""The job file as JSON Schema, for the OpenAPI document: generated from what reads job files."""
+"""The job file as JSON Schema for the OpenAPI document, generated from the code that reads job files."""
 
 from functools import cache
 from typing import Any
@@ -9,10 +9,10 @@ from muster.formats.parts.schema import part_schema
 
 NAME = "JobFile"
 PLACE: dict[str, Any] = {"x-job-file": True}
-"""Stands where the document is to refer to this."""
+"""A placeholder that the OpenAPI document replaces by a reference to this schema."""
 
 
 @cache
 def job_file_schema() -> dict[str, Any]:
-    """What a job file may hold, in the common spelling."""
+    """The schema of a job file, with the common spelling of each value."""
     return {**part_schema(JobWire), "examples": [EXAMPLE]}

@@ -1,4 +1,4 @@
-"""Jobs as they are sent, and what may be asked of them."""
+"""Submissions, changes of jobs, and filters for lists of jobs."""
 
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ Tags = Annotated[dict[Tag, Tag], Field(max_length=ENTRIES_MAX)]
 
 
 class Submission(Schema):
-    """A job file, as an object or as it is written."""
+    """A job file, as an object or as text."""
 
     job: JobFile | None = Field(default=None, description="The job file as an object.", examples=[EXAMPLE])
     text: str | None = Field(
@@ -38,7 +38,7 @@ class Submission(Schema):
 
 
 class Changes(Schema):
-    """What is to be different about a job from now on; what is left out stays as it is."""
+    """Changes to a job. What is left out stays as it is."""
 
     priority: int | None = Field(default=None, ge=0, le=PRIORITY_MAX)
     tier: str | None = Field(default=None, min_length=1, max_length=ID_CHARS, pattern=STORABLE)
@@ -50,7 +50,7 @@ class Changes(Schema):
 
 
 class JobFilters(Paging):
-    """Which jobs to list: those that agree with everything given."""
+    """Which jobs to list: those that match all given filters."""
 
     state: list[JobState | Literal["active", "ended"]] = Field(
         default_factory=list, max_length=20, description="Any of these; `active` has not ended."

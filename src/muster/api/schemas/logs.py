@@ -1,4 +1,4 @@
-"""Which part of a log."""
+"""A part of a log."""
 
 from pydantic import Field
 

@@ -6,7 +6,7 @@ from muster.api.schemas.base import Schema
 
 
 class FieldError(Schema):
-    """One thing that is wrong as written."""
+    """One mistake in the input."""
 
     field: str = Field(description="Where in the body, the query or the file.", examples=["resources.gpus"])
     problem: str = Field(examples=["must be a number of GPUs such as 8 or 0.25, not 'eight'"])

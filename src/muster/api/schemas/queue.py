@@ -6,14 +6,14 @@ from muster.api.schemas.base import Schema, Time
 
 
 class Crowd(Schema):
-    """How many run and wait."""
+    """How many jobs run and wait."""
 
     running: int
     waiting: int
 
 
 class TierCrowd(Crowd):
-    """How many of one tier run and wait."""
+    """How many jobs of one tier run and wait."""
 
     oldest: Time | None = Field(description="When the job was submitted that has waited longest.")
 
@@ -26,7 +26,7 @@ class GpuCount(Schema):
 
 
 class Queue(Schema):
-    """What runs and waits, as totals."""
+    """Totals of running and waiting jobs and of GPUs."""
 
     running: int
     waiting: int

@@ -1,7 +1,6 @@
 """Tiers, pools and the policy: written as in a scenario file, and read by the same code.
 
-The fields are spelled out for the OpenAPI document; what they mean, and what is wrong with them, says
-`formats.rules.rules`.
+The fields are listed here for the OpenAPI document. `formats.rules.rules` defines what they mean and checks them.
 """
 
 from typing import Annotated, Any
@@ -24,7 +23,7 @@ class Tier(Schema):
 
 
 class Pool(Schema):
-    """A part of the cluster with its own rules of entry."""
+    """A part of the cluster with its own rules for which jobs it admits."""
 
     tiers: list[str]
     teams: list[str]
@@ -68,6 +67,6 @@ class NewPools(RootModel[dict[str, dict[str, Any] | None]]):
 
 
 class NewPolicy(RootModel[dict[str, Any]]):
-    """The policy, as in a scenario file; what is left out is as usual."""
+    """The policy, as in a scenario file. Settings that are left out get their defaults."""
 
     root: dict[str, Any] = Field(examples=[{"order": "fair", "min_runtime": "10m"}])

@@ -1,4 +1,4 @@
-"""Teams as they are sent, and their quotas."""
+"""The quota of a team, as it is received."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ TierText = Annotated[str, Field(min_length=1, max_length=ID_CHARS, pattern=STORA
 
 
 class Quota(Schema):
-    """What a team is given."""
+    """The quota of a team, and what its jobs may ask for."""
 
     guaranteed: Amounts = Field(default_factory=dict)
     limit: Amounts = Field(default_factory=dict)

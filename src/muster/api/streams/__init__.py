@@ -1,6 +1,6 @@
-"""Answers that go on.
+"""Streamed answers.
 
-hub     who watches, and how what was written gets to them
-stream  a response that goes on until it is over or the client has gone
-places  a bounded number of them
+hub     the watchers, and how new events get to them
+stream  a response that is sent in chunks until it ends or the client disconnects
+places  limits the number of streams
 """

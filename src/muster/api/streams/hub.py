@@ -1,7 +1,7 @@
-"""Who watches, and how what was written gets to them.
+"""The watchers, and how new events get to them.
 
-Each event is encoded once, and joined up once for all who see the same. Lives on the event loop; the writer only wakes
-it.
+Each event is encoded once, and joined into chunks once for all watchers with the same view. The hub runs on the event
+loop, and the writer only wakes it.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from muster.model.limits import WATCHER_CHUNKS, WATCHER_PAGE_EVENTS, WATCHERS_PE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What somebody wants to see, of what they may."""
+    """The events that a watcher wants to see and may see."""
 
     teams: tuple[TeamPath, ...]
-    """Those whose events they may see, each with all below it."""
+    """The teams whose events the watcher may see, each with all teams below it."""
     team: TeamPath | None = None
     job: JobId | None = None
 
     def shows(self, event: Sent) -> bool:
-        """True when the event is one of theirs."""
+        """True when the event belongs to this view."""
         if self.job is not None and (event.job is None or not _is_part(event.job, self.job)):
             return False
         if event.team is None:
@@ -43,23 +43,23 @@ class Watched:
         return EVERY_TEAM in self.teams or any(covers(team, event.team) for team in self.teams)
 
     def frames(self, events: Iterable[Sent]) -> bytes:
-        """Theirs among some events, joined up."""
+        """The frames of those events that belong to this view, joined."""
         return b"".join(event.frame for event in events if self.shows(event))
 
 
 @dataclass(eq=False, slots=True)
 class Watcher:
-    """Somebody who watches."""
+    """One open event stream."""
 
     view: Watched
     chunks: deque[bytes] = field(default_factory=deque)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
-    """Nothing more comes: they were too slow, or the server stops."""
+    """True when nothing more is sent: the watcher or the hub fell too far behind, or the server stops."""
 
 
 class Hub:
-    """Subscribes to the feed once, for everybody who watches."""
+    """Subscribes to the feed once for all watchers."""
 
     def __init__(self, deps: Deps, records: Records) -> None:
         self._deps = deps
@@ -67,23 +67,23 @@ class Hub:
         self._views: dict[Watched, dict[Watcher, None]] = {}
         self.places = Places(deps.settings.watchers, "streams", each=WATCHERS_PER_CALLER)
         self._version = 0
-        """Of the newest event that was handed to the watchers."""
+        """The version of the newest event that was given to the watchers."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
         self._is_woken = False
         self._is_closed = False
 
     def close(self) -> None:
-        """Let everybody go."""
+        """End all streams."""
         self._is_closed = True
         self._unsubscribe()
         for watcher in [each for group in self._views.values() for each in group]:
             _end(watcher)
 
     async def watch(self, view: Watched, after: int | None) -> AsyncGenerator[bytes, None]:
-        """What the view shows of everything written after a version, for ever; nothing comes as an empty heartbeat.
+        """The events of the view after a version, as they are written. An empty chunk is a heartbeat.
 
-        Ends after a while, when the server stops, and when whoever reads this is so slow that too much waits for them.
+        The stream ends after a time, when the server stops, or when the watcher is so slow that too much waits for it.
         """
         self._begin()
         version = self._version if after is None else after
@@ -114,12 +114,12 @@ class Hub:
                 yield b""
 
     async def _read(self, version: int) -> tuple[int, list[Sent]]:
-        """The next part of what was written after a version, from memory or else from the store."""
+        """The next events after a version, from memory or else from the store."""
         events: Sequence[tuple[int, Published]] | None = self._deps.control.feed.after(version, WATCHER_PAGE_EVENTS)
         if events is None:
             kept = await asyncio.to_thread(self._deps.events.events_after, version, WATCHER_PAGE_EVENTS)
             events = await with_owners(kept, self._records)
-        # What is newer comes to them live.
+        # Newer events come to the watcher live.
         events = [each for each in events if each[0] <= self._version]
         last = events[-1][0] if events else self._version
         return last, self._sent(events)
@@ -128,7 +128,7 @@ class Hub:
         return [sent(number, published, self._deps.settings.conceal) for number, published in events]
 
     def _begin(self) -> None:
-        """Subscribe, the first time that somebody watches."""
+        """Subscribe to the feed for the first watcher."""
         loop = asyncio.get_running_loop()
         if self._loop is loop:
             return
@@ -139,17 +139,17 @@ class Hub:
         self._wake()
 
     def _wake(self) -> None:
-        """Called by the writer. Many writes before the loop comes round are one visit."""
+        """Called by the writer. Many writes before the event loop runs cause only one call of `_spread`."""
         if self._loop is not None and not self._is_woken:
             self._is_woken = True
-            with suppress(RuntimeError):  # the loop is closed: nobody watches any more
+            with suppress(RuntimeError):  # the loop is closed: there are no watchers any more
                 self._loop.call_soon_threadsafe(self._spread)
 
     def _spread(self) -> None:
-        """Hand what is new to everybody who sees it."""
+        """Give new events to all watchers that may see them."""
         self._is_woken = False
         while (events := self._deps.control.feed.after(self._version, WATCHER_PAGE_EVENTS)) != ():
-            if events is None:  # more was written at once than is kept: they read it from the store when they resume
+            if events is None:  # more was written than the feed keeps: watchers read it from the store when they resume
                 self._version = self._deps.control.feed.version
                 for watcher in [each for group in self._views.values() for each in group]:
                     _end(watcher)
@@ -172,7 +172,7 @@ class Hub:
 
 
 async def with_owners(events: Sequence[tuple[int, Event]], records: Records) -> list[tuple[int, Published]]:
-    """Events from the store, with whose jobs they are about."""
+    """Events from the store, each with the team and user of its job."""
     named = [job for _, event in events if (job := getattr(event, "job", None)) is not None]
     known = await records.find_all(list(dict.fromkeys(named)))
     return [(version, _published(event, known)) for version, event in events]

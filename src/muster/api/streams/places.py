@@ -1,4 +1,4 @@
-"""A bounded number of places, such as for streams that are open at once."""
+"""A limited number of places, such as for streams that are open at once."""
 
 from collections import Counter
 
@@ -6,10 +6,10 @@ from muster.model.errors import TooMany
 
 
 class Places:
-    """Counts who is in."""
+    """Counts the places that are taken."""
 
     def __init__(self, most: int, what: str, *, each: int | None = None) -> None:
-        """So many in all; and so many for each subject, so that one of them does not take the places of all."""
+        """`most` places in all, and `each` for one subject, so that one subject does not take all places."""
         self._most = most
         self._each = most if each is None else each
         self._what = what
@@ -17,11 +17,11 @@ class Places:
 
     @property
     def taken(self) -> int:
-        """How many are in."""
+        """How many places are taken."""
         return self._taken.total()
 
     def enter(self, subject: str) -> None:
-        """Take a place; raises when there is none."""
+        """Take a place. Raises when none is free."""
         if self.taken >= self._most:
             raise TooMany(f"{self.taken} {self._what} are open already; close one, or try again later")
         if self._taken[subject] >= self._each:
@@ -29,7 +29,7 @@ class Places:
         self._taken[subject] += 1
 
     def leave(self, subject: str) -> None:
-        """Give it back."""
+        """Give a place back."""
         self._taken[subject] -= 1
         if not self._taken[subject]:
             del self._taken[subject]

@@ -1,4 +1,4 @@
-"""A response that goes on until there is nothing more to say, the client has gone, or it no longer listens."""
+"""A response in chunks, until there are no more chunks, or the client disconnects or stops reading."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -27,7 +27,7 @@ class Stream(Response):
         self._on_end = on_end
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until it is over, listening for the client's leaving at the same time."""
+        """Send all chunks, and stop when the client disconnects."""
         sending = asyncio.ensure_future(self._send_all(send))
         leaving = asyncio.ensure_future(_left(receive))
         try:
@@ -50,7 +50,7 @@ class Stream(Response):
                         send({"type": "http.response.body", "body": chunk, "more_body": True}), SEND_S
                     )
                 except TimeoutError:
-                    return  # it does not listen any more; the server hangs up on an answer without an end
+                    return  # the client does not read any more; the server closes a connection whose answer has no end
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
