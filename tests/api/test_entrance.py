@@ -233,7 +233,10 @@ def test_what_is_no_job_file_may_not_be_as_long() -> None:
         body = {"job": job_file(run="#" * (JOB_BODY_BYTES - 5_000))}
         assert (await client.post("/v1/jobs", json=body)).status_code == 201
         body = {"job": job_file(run="#" * JOB_BODY_BYTES)}
-        assert (await client.post("/v1/jobs", json=body)).status_code == 413
+        refused = await client.post("/v1/jobs", json=body)
+        assert (refused.status_code, refused.headers["connection"]) == (413, "close")
+        refused = await client.post("/v1/jobs", json=body, headers={"Authorization": "Bearer wrong"})
+        assert (refused.status_code, refused.headers["connection"]) == (401, "close")
 
     played(scenario)
 

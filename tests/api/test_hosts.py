@@ -34,6 +34,7 @@ def test_a_name_that_was_bent_to_it_gets_nothing(host: str, path: str) -> None:
         answer = await client.get(path, headers={"Host": host})
         assert answer.status_code == 421
         assert answer.json()["code"] == "unknown_host"
+        assert answer.headers["connection"] == "close"
 
     played(scenario, who="admin")
 

@@ -1,4 +1,4 @@
-"""Letting a job go on with a gang of its own that is in quarantine."""
+"""Lets a job continue with its own gang that is in quarantine."""
 
 from muster.core.cluster.footprint import demand_of_running
 from muster.core.lifecycle import occupied
@@ -17,7 +17,7 @@ OTHERWISE = "kill it with `muster quarantine kill`"
 
 
 def adoption(state: State, job: JobId, now_ms: int, *, by: str) -> tuple[Event, ...]:
-    """What lets a job go on with its gang; one that is not known here is submitted with it."""
+    """The events that let a job continue with its gang. A job that is not known here is submitted as well."""
     gang, known = _whole_gang(state, job), state.jobs.get(job)
     spec = gang.spec if known is None else known.spec
     if spec is None:
@@ -47,7 +47,7 @@ def _parts(state: State, job: JobId) -> list[FoundGang]:
 
 
 def _whole_gang(state: State, job: JobId) -> FoundGang:
-    """A job's gang, put together from its nodes."""
+    """A job's gang, put together from what its nodes reported."""
     parts = _parts(state, job)
     if len({part.attempt for part in parts}) > 1:
         raise Conflict(f"several attempts of {job} are in quarantine; {OTHERWISE}")
@@ -66,7 +66,7 @@ def _check_job(job: JobId, known: Job | None) -> None:
 
 
 def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> None:
-    """Raise `Conflict` where a gang cannot be gone on with."""
+    """Raise `Conflict` when the job cannot continue with this gang."""
     for role in spec.roles:
         there = sum(worker.role == role.name for worker in gang.workers)
         if not role.workers_min <= there <= role.workers_max:
@@ -84,7 +84,7 @@ def _check_gang(state: State, job: JobId, spec: JobSpec, gang: FoundGang) -> Non
 
 
 def _holder(state: State, job: JobId, gang: FoundGang) -> JobId | None:
-    """Another job that leaves the gang too little of a GPU, as the records say."""
+    """Another job that, by its record, occupies so much of a GPU that too little is left for the gang."""
     wanted = {(worker.node, gpu): worker.device_milli for worker in gang.workers for gpu in worker.gpus}
     for other in state.occupying:
         for worker in occupied(state.jobs[other]) if other != job else ():

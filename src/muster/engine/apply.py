@@ -1,4 +1,4 @@
-"""From a plan to events: it is checked against the present and applied whole, or dropped whole."""
+"""From a plan to events: the plan is checked against the present state, and then applied or dropped as a whole."""
 
 from muster.core.lifecycle import transition
 from muster.engine.folding.state import State
@@ -9,7 +9,7 @@ from muster.model.records import Record
 
 
 class Applied(Record, frozen=True, kw_only=True):
-    """The plan holds; these events carry it out."""
+    """The plan is valid. These events carry it out."""
 
     events: tuple[Event, ...]
 
@@ -19,11 +19,15 @@ class Dropped(Record, frozen=True, kw_only=True):
 
     reasons: tuple[str, ...]
     is_stale: bool = False
-    """True when the world has moved on since it was made: a new one is worth making."""
+    """True when the state has changed since the plan was made. Then a new plan is worth making."""
 
 
 def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Dropped:
-    """What carries the plan out, if it was made from the state as it is, lint found nothing, and its jobs agree."""
+    """The events that carry the plan out, or why it is dropped.
+
+    A plan is applied if it was made from the present version of the state, lint found no problem, and its jobs are in
+    the states that it expects.
+    """
     if plan.version != state.snapshot.version:
         reason = f"made from version {plan.version}, and the state is at {state.snapshot.version}"
         return Dropped(reasons=(reason,), is_stale=True)
@@ -41,7 +45,7 @@ def apply(plan: Plan, problems: tuple[str, ...], state: State) -> Applied | Drop
 
 
 def _contradictions(plan: Plan, state: State) -> tuple[str, ...]:
-    """Where the plan takes a job to be in another state than it is."""
+    """Where the plan expects a job in another state than the one it is in."""
     changing = [each.job for each in plan.evictions] + [each.job for each in plan.resizes]
     return (
         *[
@@ -70,7 +74,7 @@ def _eviction(plan: Plan, eviction: Eviction, job: Job) -> EvictionOrdered:
 
 
 def _resizes(plan: Plan, state: State) -> tuple[ResizeOrdered, ...]:
-    """Only those that change something now: a job whose last change is still under way is planned for again later."""
+    """Only the resizes that change something now. A job whose last resize is still under way is planned again later."""
     if not plan.resizes:
         return ()
     orders = ((state.jobs[resize.job], _resize(plan, resize, state.jobs[resize.job])) for resize in plan.resizes)
@@ -97,7 +101,10 @@ def _start(plan: Plan, start: Start, state: State) -> JobStarted:
 
 
 def _promises(plan: Plan, state: State) -> tuple[HoldsSet, ...]:
-    """The promises, if they are not the ones that stand once the starts have used up theirs."""
+    """The promises of the plan, if they differ from the present ones.
+
+    A job that starts uses up its promise, so the present promise of such a job does not count.
+    """
     if not plan.promises and not state.snapshot.promises:
         return ()
     started = frozenset(start.job for start in plan.starts)

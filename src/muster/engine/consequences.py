@@ -1,7 +1,7 @@
-"""What follows from an event for others. Each is an event of its own, written to the log together with its cause.
+"""What follows from an event for other jobs and nodes.
 
-Dependents are released or doomed, the next task of an array gets its turn, and a draining node that is empty is
-drained.
+Each consequence is an event of its own and is written to the log together with its cause. Dependent jobs are released
+or can never run, the next task of an array gets its turn, and a draining node that is empty becomes drained.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from muster.model.records import evolve
 
 
 def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:
-    """What must be recorded next, given what an event has just done to the state."""
-    # By its type itself, which is asked for at every event: `isinstance` says no to a record in ten times the time.
+    """The events to record next, after an event has just changed the state."""
+    # Compares the type itself, because this runs for every event: a negative `isinstance` takes ten times as long.
     if type(event) is not NodeChanged and not _concerns_others(state, outcome):
         return ()
     return (
@@ -29,9 +29,10 @@ def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, .
 
 
 def _concerns_others(state: State, outcome: Outcome) -> bool:
-    """True when a task or a job that others wait for ended, or GPUs were left on nodes of which some are draining.
+    """True when the event may concern other jobs or a draining node.
 
-    Nothing else that happens to a job concerns others, and most events end here.
+    That is so when a task has ended, or a job that other jobs depend on, or when the workers of a job changed while
+    some node is draining. Nothing else that happens to a job concerns others, and most events end here.
     """
     for move in outcome.moves:
         before, after = move.before, move.after
@@ -56,7 +57,7 @@ def _settled_event(settled: Settled, at_ms: int) -> DependencyMet | DependencyFa
 
 
 def _endings(state: State, outcome: Outcome) -> Iterator[tuple[JobId, JobState]]:
-    """The jobs that ended, and after them the arrays that ended with their last task."""
+    """The jobs that ended, followed by the arrays that ended with their last task."""
     for move in outcome.moves:
         if move.has_ended:
             yield move.after.id, move.after.state
@@ -73,7 +74,7 @@ def _for_arrays(state: State, event: Event, outcome: Outcome) -> Iterator[Event]
 
 
 def _arrays(outcome: Outcome) -> tuple[JobId, ...]:
-    """The arrays of which a task ended, each once."""
+    """The arrays that had a task end, each once."""
     parents = (move.after.array_parent for move in outcome.moves if move.has_ended)
     return tuple(dict.fromkeys(parent for parent in parents if parent is not None))
 

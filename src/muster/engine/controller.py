@@ -1,8 +1,8 @@
 """Event -> transition -> log -> instructions.
 
-An event is folded at once, with everything that follows from it, and waits to be written. `commit` writes all that
-waits in one go and hands out the commands that came of it: nothing is sent before it is durable. When writing fails
-the state is ahead of the log and nothing more can be recorded; a new controller starts from the log again.
+An event is folded at once, together with its consequences, and waits to be written. `commit` writes all waiting events
+in one go and returns the commands that follow from them: nothing is sent before it is durable. When writing fails, the
+state is ahead of the log and nothing more can be recorded. Then a new controller has to start from the log.
 """
 
 from muster.core.lifecycle import due_ms
@@ -24,7 +24,7 @@ from muster.store.base import EventLog
 
 
 class Controller:
-    """Records events and everything that follows from them."""
+    """Records events and their consequences."""
 
     def __init__(self, state: State, log: EventLog) -> None:
         self.state = state
@@ -32,7 +32,7 @@ class Controller:
         self._log = log
         self._unwritten: list[Event] = []
         self._touched: dict[JobId, Job] = {}
-        """Jobs that unwritten events changed, as they are now."""
+        """The present records of the jobs that unwritten events changed."""
         self._ended: list[JobId] = []
         self._unaudited: list[AuditEntry] = []
         self._unsent: list[Command] = []
@@ -42,12 +42,12 @@ class Controller:
             self._set_timer(job.id)
 
     def record(self, event: Event) -> bool:
-        """Take an event in, with its consequences; False when it was stale or said nothing new."""
+        """Fold an event and its consequences. False when it was stale or said nothing new."""
         if self._stopped:
             raise InvariantViolated(f"the writer has stopped: {self._stopped}")
         to_fold = [self._in_order(event)]
         changes = 0
-        # The list grows while it is walked: an event that follows from another is appended behind it.
+        # The list grows while the loop runs: consequences of an event are appended to it.
         for next_event in to_fold:
             outcome = self._fold(next_event)
             if outcome.is_change:
@@ -60,11 +60,11 @@ class Controller:
         return changes > 0
 
     def audit(self, entry: AuditEntry) -> None:
-        """Have it written who did this, together with what was recorded."""
+        """Write at the next commit who did this, together with what was recorded."""
         self._unaudited.append(entry)
 
     def commit(self) -> tuple[Command, ...]:
-        """Write what was recorded, all of it or nothing, and return what must be sent now: nothing once stopped."""
+        """Write all that was recorded, or nothing, and return the commands to send now. Once stopped, do nothing."""
         if self._stopped:
             return ()
         if self._unwritten or self._unaudited:
@@ -84,21 +84,21 @@ class Controller:
         return commands
 
     def _records(self) -> tuple[JobRecord, ...]:
-        """Jobs and tasks that unwritten events changed, and behind them their arrays."""
+        """The jobs and tasks that unwritten events changed, followed by the arrays of those tasks."""
         parents = dict.fromkeys(job.array_parent for job in self._touched.values() if job.array_parent is not None)
         return (*self._touched.values(), *map(self.state.array_record, parents))
 
     def take_ended(self) -> tuple[JobId, ...]:
-        """Jobs whose end is durable, each told once."""
+        """The jobs that have ended since the last call. Call it after `commit`, when their ends are durable."""
         ended, self._ended = tuple(self._ended), []
         return ended
 
     def story(self, job: JobId) -> str:
-        """How a job got where it is, with what is not written yet."""
+        """How a job got where it is, including events that are not written yet."""
         return story((*self._log.read(), *self._unwritten), job)
 
     def _in_order(self, event: Event) -> Event:
-        """Clocks of others may be behind; the log's times never go back."""
+        """The event, not earlier than the last one: other clocks may be behind, but times in the log never go back."""
         if event.at_ms >= self.state.now_ms:
             return event
         if isinstance(event, CheckpointSaved) and event.saved_ms is None:
@@ -116,7 +116,7 @@ class Controller:
         return outcome
 
     def _violation(self, problem: str, event: Event, job: JobId | None = None) -> InvariantViolated:
-        """Stop the writer, and tell how it came to this."""
+        """Stop the writer, and put the job's story into the error."""
         self._stopped = f"{type(event).__name__}: {problem}"
         subject = job or getattr(event, "job", None)
         told = "" if subject is None else "\n" + story((*self._log.read(), *self._unwritten, event), subject)
@@ -141,7 +141,7 @@ class Controller:
 
 
 def broken_invariant(move: Move) -> str:
-    """What can never be true of a job and is; empty when all is well."""
+    """The invariant that a job breaks, in words; empty when it breaks none."""
     before, after = move.before, move.after
     if after.state.holds_resources != bool(after.workers or after.leaving):
         return f"{after.state} with {len(after.workers)} workers"

@@ -1,4 +1,4 @@
-"""The pure decisions that the engine carries out, as one value: a test or a simulated policy can bring its own."""
+"""The pure decision functions of the engine as one value, so that a test or a simulated policy can bring its own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Linter = Callable[[Plan, Snapshot], tuple[str, ...]]
 
 
 class Gatekeeper:
-    """Admission that keeps its gate while the cluster keeps its shape: making one costs a look at every node."""
+    """Admission that reuses its gate until the setting of the cluster changes: a new gate has to look at every node."""
 
     def __init__(self) -> None:
         self._setting: Setting | None = None
@@ -32,7 +32,7 @@ class Gatekeeper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """Who is let in, who goes next, and whether that plan is sound."""
+    """Which jobs are admitted, what is planned, and whether the plan is sound."""
 
     admit: Admission = field(default_factory=Gatekeeper)
     plan: Planner = plan

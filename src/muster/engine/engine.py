@@ -1,7 +1,7 @@
-"""The door to the engine: submit jobs, tell it what was observed, let it tick.
+"""The door to the engine: submit jobs, report what was observed, call `tick`.
 
-Whoever drives it, a live shell or a simulation, calls it from one place at a time. What a call has changed is in the
-log when it returns; inside `batch` several calls are written together when the batch ends.
+The program that drives it, a live server or a simulation, makes one call at a time. What a call changed is in the log
+when it returns. Inside `batch`, several calls are written together when the batch ends.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog, JobArchive
 
 FORGOTTEN_EVERY = 10_000
-"""After so many events of a log that is folded, what has ended is let go of."""
+"""While a log is folded, jobs that have ended are dropped from the state each time this many events were read."""
 
 __all__ = ["Engine", "Submitted"]
 
@@ -69,10 +69,10 @@ class Engine:
         numbers_from: int = 0,
         archive: JobArchive | None = None,
     ) -> None:
-        """Take up the log where it ends; `saved` is the state at some version of it, to fold only what came after.
+        """Fold the log up to its end. `saved` is the state at some version of it, so that only later events are folded.
 
-        New jobs get numbers above `numbers_from`: those below may be known to others from a log that is lost. With an
-        archive, what has ended leaves the state.
+        New jobs get numbers above `numbers_from`, because nodes may know lower numbers from a log that was lost. With
+        an archive, jobs that have ended leave the state.
         """
         self._past = Past(archive)
         self.state = state = State(scenario) if saved is None else saved
@@ -81,15 +81,15 @@ class Engine:
             if number % FORGOTTEN_EVERY == 0:
                 self._forget(ended_jobs(state))
         self._ended = self._forget(ended_jobs(state))
-        """Jobs that have ended and cannot be let go of yet."""
+        """Jobs that have ended and cannot leave the state yet."""
         self._controller = Controller(state, log)
         self._backend = backend
         self._decisions = decisions or Decisions()
         self._planned_news: int | None = None
-        """The news for which there is nothing left to plan until time passes."""
+        """The snapshot's news counter at the last plan. While it is the same, only time can give more to plan."""
         self._wake_ms: int | None = None
         self.last_plan: Plan | None = None
-        """What the last cycle decided and had done; None before the first."""
+        """The last plan that was applied; None before the first."""
         self._batches = 0
         self._batch = _Batch(self)
         self._submissions = Submissions(
@@ -107,21 +107,21 @@ class Engine:
         key: str = "",
         fingerprint: str = "",
     ) -> Submitted | Rejected:
-        """Let a job in, or say why not. Admission looks at the file, this at the jobs it depends on.
+        """Accept a job, or say why not. Admission checks the job file. The jobs it depends on are checked here.
 
-        Who asks again under the same key is told what became of it the first time, and who asks for something else
-        under it, by the fingerprint, is refused with `KeyReused`.
+        A repeated request with the same key gets the job of the first one. A request with the same key and another
+        fingerprint asks for something else, and is refused with `KeyReused`.
         """
         return self._submissions.submit(spec, now_ms, job=job, held=held, by=by, key=key, fingerprint=fingerprint)
 
     def submit_all(
         self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str = ""
     ) -> tuple[Submitted, ...] | Rejected:
-        """Let a whole pipeline in, whose jobs may depend on each other in any order, or nothing of it."""
+        """Accept a whole pipeline or nothing of it. Its jobs may depend on each other, and come in any order."""
         return self._submissions.submit_all(specs, now_ms, by=by)
 
     def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
-        """End a job, or every task of an array. False when there is nothing left to end."""
+        """Cancel a job, or every task of an array. False when there is nothing left to cancel."""
         self._check_known(job)
         return self._record(JobCancelRequested(at_ms=now_ms, job=job, by=by))
 
@@ -154,10 +154,10 @@ class Engine:
         return self._record(RulesChanged(at_ms=now_ms, rules=rules, by=by))
 
     def change_cluster(self, cluster: ClusterSpec, now_ms: int, *, by: str = "") -> bool:
-        """Put other nodes under the scheduler. False when they are the same.
+        """Give the scheduler another set of nodes. False when they are the same.
 
         What an operator or the health monitor found out about a node is kept. A node that is gone is lost with what it
-        ran; it stays in the cluster, down, while a job still has to be told.
+        ran. It stays in the cluster, in state down, while a job still has workers recorded there.
         """
         known = self.state.nodes
         staying = tuple(with_findings(node, known.get(node.name)) for node in cluster.nodes)
@@ -173,11 +173,11 @@ class Engine:
 
     @property
     def rules(self) -> Rules:
-        """What an operator may change while everything runs, as it stands."""
+        """The rules in force: what an operator may change while everything runs."""
         return self.state.snapshot.rules
 
     def retry_failed(self, array: JobId, now_ms: int, *, by: str = "") -> Submitted | Rejected | None:
-        """Submit those tasks of an array again that failed, as a new array; None when none did."""
+        """Submit the failed tasks of an array again, as a new array; None when no task failed."""
         record = self.record(array)
         if not isinstance(record, ArrayRecord):
             raise NotFound(f"there is no array {array}")
@@ -187,13 +187,13 @@ class Engine:
         return None if spec is None else self.submit(spec, now_ms, by=by)
 
     def audit(self, entry: AuditEntry) -> None:
-        """Have it written who did something, in one transaction with what it changed when called inside a batch."""
+        """Write who did something. Inside a batch, it is in one transaction with what that changed."""
         self._controller.audit(entry)
         if not self._batches:
             self._write_and_send()
 
     def observe(self, *events: ObservedEvent) -> int:
-        """Take in what a backend or an operator reports; how many of the reports were news."""
+        """Record what a backend or an operator reports; returns how many of the reports were news."""
         record, news = self._controller.record, 0
         with self._batch:
             for event in events:
@@ -201,7 +201,7 @@ class Engine:
         return news
 
     def adopt(self, job: JobId, now_ms: int, *, by: str = "") -> None:
-        """Let a job go on with its gang that is in quarantine; one that is not known here is submitted with it."""
+        """Let a job continue with its gang that is in quarantine. A job that is not known here is submitted as well."""
         if job not in self.state.jobs and (ended := self._past.find(job)) is not None:
             raise Conflict(f"{job} is {ended.state} here; {OTHERWISE}")
         events = adoption(self.state, job, now_ms, by=by)
@@ -210,13 +210,13 @@ class Engine:
                 self._record(event)
 
     def kill_quarantined(self, job: JobId, now_ms: int, *, by: str = "") -> None:
-        """Have everything ended that is in quarantine of a job; its GPUs are free when the nodes say so."""
+        """Kill everything of a job that is in quarantine. Its GPUs are free once the nodes report the end."""
         if not any(True for _ in self.state.quarantine.of(job)):
             raise NotFound(f"nothing of {job} is in quarantine; `muster quarantine ls` shows what is")
         self._record(GangKillOrdered(at_ms=now_ms, job=job, by=by))
 
     def tick(self, now_ms: int) -> CycleReport | None:
-        """Wake the jobs whose time has come, and run a cycle if anything changed since the last one."""
+        """Wake the jobs that are due, and run a cycle if there is news since the last one or its plan asked for it."""
         due_ms = self._controller.timers.next_ms
         if due_ms is not None and due_ms <= now_ms:
             with self.batch():
@@ -229,7 +229,7 @@ class Engine:
         return report
 
     def reconnect(self, now_ms: int) -> None:
-        """Tell the backend again what it should be doing, and so have it report again: after a restart of either."""
+        """Tell the backend again what it should be doing, after a restart of either. It then reports again."""
         state = self.state
         strays = (gang.job for gangs in state.quarantine.gangs.values() for gang in gangs if gang.job in state.jobs)
         for job in sorted({*state.occupying, *strays}):
@@ -241,7 +241,7 @@ class Engine:
 
     @property
     def next_ms(self) -> int | None:
-        """When to tick again if nothing happens before; None when only an event can change anything."""
+        """When to tick again if nothing happens before that; None when only an event can change anything."""
         if self._has_news:
             return self.state.now_ms
         self._controller.timers.forget(self._is_unwanted)
@@ -258,7 +258,7 @@ class Engine:
         return self.state.jobs[job]
 
     def record(self, job: JobId) -> JobRecord:
-        """What is known of a job, a task or an array, also of one that has ended and left the state."""
+        """The record of a job, a task or an array, even if it has ended and left the state."""
         state = self.state
         found = state.array_record(job) if job in state.arrays else state.jobs.get(job) or self._past.find(job)
         if found is None:
@@ -266,7 +266,7 @@ class Engine:
         return found
 
     def progress(self, array: JobId) -> ArrayProgress:
-        """Where an array stands."""
+        """How far an array has come."""
         if array not in self.state.arrays:
             raise NotFound(f"there is no array {array}")
         return self.state.arrays[array].progress()
@@ -276,15 +276,15 @@ class Engine:
         return self._controller.story(job)
 
     def batch(self) -> "_Batch":
-        """Write everything recorded inside in one go at the end; nothing is sent or safe before that."""
+        """Write everything recorded inside in one go at the end. Nothing is sent or durable before that."""
         return self._batch
 
     def open_batch(self) -> None:
-        """Keep what is recorded from now on until the batch is closed; better use `batch`."""
+        """Collect what is recorded from now on until the batch is closed. Prefer `batch`."""
         self._batches += 1
 
     def close_batch(self) -> None:
-        """Write what was kept, if no batch around this one is still open."""
+        """Write what was collected, if no batch around this one is still open."""
         self._batches -= 1
         if not self._batches:
             self._write_and_send()
@@ -296,7 +296,7 @@ class Engine:
             self._ended = self._forget((*self._ended, *self._controller.take_ended()))
 
     def _forget(self, ended: tuple[JobId, ...]) -> tuple[JobId, ...]:
-        """Let go of what the archive has; the rest is returned."""
+        """Drop jobs that have ended from the state if there is an archive; returns the jobs that have to stay."""
         return forget(self.state, ended) if self._past.is_kept else ()
 
     def _record(self, event: Event) -> bool:
@@ -320,12 +320,12 @@ class Engine:
         return None if record is None else due_ms(record)
 
     def _note_starved(self, now_ms: int) -> None:
-        """Write down who has waited too long after giving way."""
+        """Record which jobs have run before and waited too long since."""
         starvation = self.state.starvation
         while starvation is not None and (job := starvation.timers.pop_due(now_ms)) is not None:
             record = self.state.jobs.get(job)
             if record is None:
-                continue  # it has ended
+                continue  # the job has ended
             if starvation.is_spent(record, now_ms):
                 self._record(JobStarved(at_ms=now_ms, job=job))
             else:
@@ -341,7 +341,7 @@ class Engine:
         return self._planned_news != snapshot.news and not snapshot.is_idle
 
     def _remember_cycle(self, report: CycleReport, now_ms: int) -> None:
-        """Note what there is no need to plan again, and when that need comes back by itself."""
+        """Note what need not be planned again, and at what time it has to be after all."""
         self._planned_news, self._wake_ms = self.state.snapshot.news, report.plan.wake_ms
         match report.outcome:
             case Applied():
@@ -359,9 +359,9 @@ class Engine:
 
 
 class _Batch:
-    """What `Engine.batch` gives; batches may lie inside each other.
+    """What `Engine.batch` returns. Batches may be nested.
 
-    A class of its own because every report opens one, and a generator costs several times as much.
+    It is a class because every report opens one, and a generator costs several times as much.
     """
 
     __slots__ = ("_engine",)
@@ -373,5 +373,5 @@ class _Batch:
         self._engine.open_batch()
 
     def __exit__(self, *_: object) -> None:
-        # Also after an error: what was recorded before it is part of the state and must not be missing in the log.
+        # Also after an error: what was recorded before it is part of the state, so it must be in the log too.
         self._engine.close_batch()

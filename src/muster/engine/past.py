@@ -1,4 +1,4 @@
-"""What the engine may ask about jobs that have ended and left its state: the archive has them."""
+"""What the engine can look up about jobs that have ended and left its state: they are in the archive."""
 
 from muster.core.lifecycle.arrays import tasks_of
 from muster.model.array import ArrayRecord, JobRecord
@@ -8,14 +8,14 @@ from muster.store.base import JobArchive, KeyedRequest
 
 
 class Past:
-    """Ended jobs. Without an archive nothing ever leaves the state, and there is nothing here."""
+    """Ended jobs. Without an archive no job ever leaves the state, and nothing is found here."""
 
     def __init__(self, archive: JobArchive | None = None) -> None:
         self._archive = archive
 
     @property
     def is_kept(self) -> bool:
-        """True when what has ended may leave the state."""
+        """True when jobs that have ended may leave the state."""
         return self._archive is not None
 
     def find(self, job: JobId) -> JobRecord | None:

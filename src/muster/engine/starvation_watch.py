@@ -1,11 +1,12 @@
-"""How long jobs that gave way have waited beyond what is fair.
+"""Watches jobs that have run before and wait again, and finds those that have waited longer than is fair.
 
-Where teams were declared, a job may be kept from running as long as its share of the cluster would have made it take;
-where none were, until it would have been served in the order of submission. Patience begins there.
+A job starves when it has waited `PATIENCE_MS` beyond its fair time. If teams were declared, the fair time is how long
+the work done so far would have taken on the job's share of the cluster. If none were, the fair time ends when the job
+would have been served in the order of submission; time in which it ran after that does not count as waiting.
 
-Folded with the state, so that the same log gives the same line. When to look at a job again is no part of that: shares
-change while it waits, and one whose patience ends sooner than was thought is found at the next look. Only jobs that
-have run before are watched: one that never ran makes those give way whose turn is over.
+The watch is folded with the state, so that the same log gives the same order of service. When a job is checked next is
+only an estimate: shares change while it waits, and if it starves earlier than expected, the next check finds that. Only
+jobs that have run before are watched. A job that never ran can preempt jobs whose turn is over anyway.
 """
 
 from typing import NamedTuple
@@ -28,19 +29,19 @@ class _Due(NamedTuple):
 
 
 class StarvationWatch:
-    """The line of all jobs that have not ended, and when those that wait will have waited too long."""
+    """Fair service of all jobs that have not ended, and when each waiting job will have waited too long."""
 
     def __init__(self, capacity_milli: int, entitlements: Entitlements) -> None:
         self._line = FairService(capacity_milli)
         self._entitlements = entitlements
         self._due: dict[JobId, _Due] = {}
         self._looks_ms: dict[JobId, int] = {}
-        """When each job is looked at next; earlier moments that were asked for are of no use any more."""
+        """When each job is checked next. Timers left over from before only cause an extra check."""
         self.timers = Timers()
 
     @classmethod
     def of(cls, record: StarvationRecord, entitlements: Entitlements) -> "StarvationWatch":
-        """The patience that was recorded, with what jobs are due beside it."""
+        """The watch that was recorded, with the entitlements, which are recorded elsewhere."""
         made = cls(record.line.capacity_milli, entitlements)
         made._line = FairService.of(record.line)
         made._due = {job: _Due(since_ms, ran_ms) for job, since_ms, ran_ms in record.due}
@@ -49,7 +50,7 @@ class StarvationWatch:
         return made
 
     def record(self) -> StarvationRecord:
-        """Everything that is kept here, as values."""
+        """The whole watch without its entitlements, as values."""
         return StarvationRecord(
             line=self._line.record(),
             due=tuple((job, due.since_ms, due.ran_ms) for job, due in self._due.items()),
@@ -58,12 +59,12 @@ class StarvationWatch:
         )
 
     def resize(self, capacity_milli: int, at_ms: int) -> None:
-        """The cluster has so many GPUs from now on."""
+        """Set how many GPUs the cluster has from now on."""
         self._line.capacity_milli = capacity_milli
         self._entitlements.resize(capacity_milli, at_ms)
 
     def follow(self, before: Job | None, after: Job, at_ms: int) -> list[JobId]:
-        """Take a change of a job into account; returns the jobs that became due by it, to be noted."""
+        """Take a change of a job into account; returns the jobs that became due by it, for the caller to `note`."""
         if before is None:
             self._line.join(after.id, after.submitted_ms, after.spec.gang_gpu_milli)
             self._entitlements.join(after.id, after.spec.team, at_ms)
@@ -90,23 +91,23 @@ class StarvationWatch:
         return spent_ms is not None and spent_ms <= at_ms
 
     def watch(self, job: Job, at_ms: int) -> None:
-        """Have a job looked at when it will have waited too long, as things are, if it waits after running before."""
+        """Set a timer for when a job that ran before and waits again will have waited too long, at present shares."""
         spent_ms = self._spent_ms(job, at_ms)
         if spent_ms is not None and self._looks_ms.get(job.id) != spent_ms:
             self._looks_ms[job.id] = spent_ms
             self.timers.set(job.id, spent_ms)
 
     def look_again(self, job: Job, at_ms: int) -> None:
-        """A job has patience left that was looked at: it is looked at once more, unless that is to come anyway."""
+        """Set another timer for a job that was checked and does not starve yet, unless one is set for later."""
         spent_ms = self._spent_ms(job, at_ms)
         if spent_ms is not None and self._looks_ms.get(job.id, 0) <= at_ms:
             self._looks_ms[job.id] = max(spent_ms, at_ms + STARVATION_LOOK_MS)
             self.timers.set(job.id, self._looks_ms[job.id])
 
     def _spent_ms(self, job: Job, at_ms: int) -> int | None:
-        """When a job will have waited too long if it goes on waiting, as things are: running does not count.
+        """When a job will have waited too long if it goes on waiting at present shares. Running does not count.
 
-        None for one that does not wait after it has run, or has starved already.
+        None for a job that is not waiting, has never run, or has starved already.
         """
         if job.state is not JobState.QUEUED or not job.attained_gpu_ms or job.starved:
             return None

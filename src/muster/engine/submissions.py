@@ -1,4 +1,4 @@
-"""How jobs come in: what a request must satisfy, the id it gets, and what it still waits for."""
+"""How jobs come in: what a request must satisfy, the id the job gets, and which dependencies it still waits for."""
 
 from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
@@ -19,15 +19,15 @@ from muster.model.spec import JobSpec
 
 
 class Submitted(Record, frozen=True, kw_only=True):
-    """The job is in the log and will be looked at in the next cycle."""
+    """The job is in the log, and the next cycle considers it."""
 
     job: JobId
     is_new: bool = True
-    """False when this very request was made before."""
+    """False when the same request was made before."""
 
 
 class Submissions:
-    """Lets jobs in."""
+    """Checks new jobs and records them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Submissions:
         key: str,
         fingerprint: str,
     ) -> Submitted | Rejected:
-        """Let a job in, or say why not."""
+        """Accept a job, or say why not."""
         if key and (known := self._keyed(by, key)) is not None:
             if known[1] != fingerprint:
                 raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
@@ -73,7 +73,7 @@ class Submissions:
         )
 
     def submit_all(self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str) -> tuple[Submitted, ...] | Rejected:
-        """Let a whole pipeline in, or nothing of it."""
+        """Accept a whole pipeline, or nothing of it."""
         depends_on = {job: tuple(each.job for each in spec.depends_on) for job, spec in specs.items()}
         if ring := find_cycle(depends_on):
             message = f"these jobs wait for each other: {' -> '.join(ring)}; leave one of the dependencies out"
@@ -92,14 +92,14 @@ class Submissions:
             )
 
     def _keyed(self, by: str, key: str) -> tuple[JobId, str] | None:
-        """What was asked for under a key, and its fingerprint."""
+        """The job that was submitted under a key, and the fingerprint of that request."""
         if (alive := self._state.keys.get((by, key))) is not None:
             return alive
         ended = self._past.keyed(by, key)
         return None if ended is None else (ended.job, ended.fingerprint)
 
     def _new_id(self) -> JobId:
-        """The next free number; whoever brings ids of their own may have taken some."""
+        """The id with the next free number. Callers that bring their own ids may have taken some."""
         number = max(self._state.submissions, self._numbers_from) + 1
         while self._is_taken(JobId(f"job-{number}")):
             number += 1
@@ -116,7 +116,7 @@ class Submissions:
         return None if ended is None else ended.state
 
     def _admit(self, spec: JobSpec, *, together_with: Container[JobId] = ()) -> Admitted | Rejected:
-        """What admission says to the file, unless it depends on jobs that do not exist."""
+        """What admission says about the job file; rejected if it depends on jobs that do not exist."""
         if spec.array is not None and not 0 < len(spec.array.indices) <= ARRAY_TASKS:
             raise InvalidInput(f"an array has between 1 and {ARRAY_TASKS} tasks, not {len(spec.array.indices)}")
         for dependency in spec.depends_on:
@@ -126,7 +126,7 @@ class Submissions:
         return self._decisions.admit(spec, self._state.snapshot)
 
     def _enter(self, submission: JobSubmitted) -> Submitted:
-        """Write the job down with what it still waits for, which may already be in vain."""
+        """Record the job with the dependencies it still waits for. If one of them can never be met, record that too."""
         fates: dict[JobId, Fate] = {}
         for dependency in submission.spec.depends_on:
             state = self._state_of(dependency.job)

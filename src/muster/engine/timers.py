@@ -1,4 +1,8 @@
-"""Who wants to be woken when. Forgotten at a restart and made again from the jobs' records, so nothing is stored."""
+"""Which job asked to be woken at which time.
+
+The timers of the lifecycle are not stored: after a restart they follow from the jobs' records. Those of the starvation
+watch are stored with the state.
+"""
 
 import heapq
 from collections.abc import Callable
@@ -7,7 +11,7 @@ from muster.model.ids import JobId
 
 
 class Timers:
-    """Moments at which jobs asked to be woken. A moment that is no longer wanted is harmless."""
+    """Moments at which jobs asked to be woken. A moment that is no longer wanted does no harm."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, JobId]] = []
@@ -20,7 +24,7 @@ class Timers:
         return made
 
     def record(self) -> tuple[tuple[int, JobId], ...]:
-        """All moments, those that nobody wants any more too."""
+        """All moments, including those that are no longer wanted."""
         return tuple(self._heap)
 
     def set(self, job: JobId, at_ms: int) -> None:
@@ -29,16 +33,16 @@ class Timers:
 
     @property
     def next_ms(self) -> int | None:
-        """The earliest moment anybody asked for."""
+        """The earliest moment that a job asked for."""
         return self._heap[0][0] if self._heap else None
 
     def forget(self, is_unwanted: Callable[[JobId, int], bool]) -> None:
-        """Drop moments that nobody waits for any more from the front, so that nobody is woken for them."""
+        """Drop unwanted moments from the front, so that the caller does not wake for them."""
         while self._heap and is_unwanted(self._heap[0][1], self._heap[0][0]):
             heapq.heappop(self._heap)
 
     def pop_due(self, now_ms: int) -> JobId | None:
-        """The next job whose moment has come, and forget that moment; None when there is none."""
+        """Remove the earliest moment if it has come and return its job; None when no job is due."""
         if not self._heap or self._heap[0][0] > now_ms:
             return None
         return heapq.heappop(self._heap)[1]

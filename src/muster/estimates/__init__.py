@@ -1,8 +1,8 @@
-"""When waiting jobs may start: the future is played many times, and the answers are corrected by what came true.
+"""When waiting jobs may start: many futures are simulated, and the estimates are corrected by how earlier ones did.
 
-training     how fast a job makes progress on its GPUs, and what a stop costs it
-sampling     how long jobs may run and what may arrive, drawn from what was learnt
+training     how fast a job makes progress on its GPUs, and what stopping costs it
+sampling     how long jobs may run and what may arrive, sampled from what was learnt
 forward      one future: plans are made and carried out until the jobs in question have started
-starts       many futures, summed up to a start that is likely and one that is nearly certain
+starts       many futures, summed up to a median start and a start that is nearly certain
 calibration  how wrong earlier estimates were, to correct the next
 """

@@ -1,10 +1,10 @@
 """Corrects start estimates by how good earlier ones turned out to be.
 
-A future that is played forward knows nothing of what it leaves out, so its quantiles are too early or too late by some
-factor. That factor is learnt from the cluster's own history: among recent starts, as many as should have been covered
-were covered by the estimate times the factor (split conformal prediction, over a moving window). Queues of different
-depth are kept apart, and of a rush in which everybody waits for the same thing one start counts. The same history gives
-the same corrections, and no correction exceeds its bounds.
+A simulated future leaves things out, so its quantiles are too early or too late by some factor. That factor is learnt
+from the cluster's own history. It is chosen so that among recent starts, the estimate times the factor covers as many
+as it should (split conformal prediction, over a moving window). Queues of different depth are kept apart. In a rush,
+many jobs wait for the same thing, so only one start of it counts. The same history gives the same corrections, and no
+correction exceeds its bounds.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -14,21 +14,21 @@ from muster.estimates.starts import StartEstimate
 from muster.model.policy import MINUTE_MS
 
 DEPTHS = (10, 100, 1_000)
-"""Waiting jobs from which on a queue counts as one step deeper."""
+"""A queue is one step deeper from each of these numbers of waiting jobs on."""
 WINDOW = 200
-"""Starts that are remembered of each depth: enough for a ninth decile, few enough to follow the weather."""
+"""Starts remembered for each depth: enough for a 90th percentile, few enough to follow changes in the cluster."""
 ENOUGH = 20
-"""Starts of one depth before it is corrected by its own history."""
+"""Starts that a depth needs before it is corrected by its own history."""
 APART_MS = 5 * MINUTE_MS
-"""Estimates of one depth that were made closer together than this come true or not together: one of them counts."""
+"""Estimates of one depth made within this time of each other are right or wrong together, so only one counts."""
 SHORTEST_MS = MINUTE_MS
-"""Waits below this are taken to be so long: nobody cares by which factor a second was wrong."""
+"""Estimated waits below this count as this long: by which factor a second was wrong does not matter."""
 MILLI_MIN, MILLI_MAX = 100, 20_000
-"""The bounds of a correction: a tenth and twenty times."""
+"""The bounds of a correction in thousandths: from a tenth to twenty times."""
 
 
 def depth_step(waiting: int) -> int:
-    """Which step of depth a queue of this length is on, from 0."""
+    """The depth step of a queue of this length, from 0."""
     return bisect_right(DEPTHS, waiting)
 
 
@@ -39,10 +39,10 @@ class Calibration:
         self._p50 = _Factors(50)
         self._p90 = _Factors(90)
         self._learnt_ms: dict[int, int] = {}
-        """When the last estimate of each depth was made that was learnt from."""
+        """For each depth, when the last estimate was made that counted."""
 
     def learn(self, raw: StartEstimate, *, waiting: int, made_ms: int, started_ms: int) -> None:
-        """A job has started for which this estimate was made, before any correction, when so many were waiting."""
+        """Learn from a job that has started: `raw` is its uncorrected estimate, made when `waiting` jobs waited."""
         step, wait_ms = depth_step(waiting), max(started_ms - made_ms, 0)
         if abs(made_ms - self._learnt_ms.get(step, made_ms - APART_MS)) < APART_MS:
             return
@@ -51,7 +51,7 @@ class Calibration:
         self._p90.learn(step, raw.p90_ms, made_ms, wait_ms)
 
     def correct(self, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
-        """The estimate as it should have been made; a start at once stays one, and p50 is never after p90."""
+        """The corrected estimate. A start at once stays a start at once, and p50 is never after p90."""
         step = depth_step(waiting)
         p50_ms = self._p50.corrected(step, raw.p50_ms, now_ms)
         p90_ms = self._p90.corrected(step, raw.p90_ms, now_ms)
@@ -61,7 +61,7 @@ class Calibration:
 
 
 class _Factors:
-    """By how much one quantile has to be stretched at each depth."""
+    """The factors that correct one quantile, by depth."""
 
     def __init__(self, percent: int) -> None:
         self._percent = percent
@@ -84,7 +84,7 @@ class _Factors:
         return now_ms + max(estimate_ms - now_ms, SHORTEST_MS) * factor_milli // 1000
 
     def _factor_milli(self, step: int) -> int | None:
-        """What covers the asked share of recent starts, at this depth or, while too few are known, at any."""
+        """The factor that covers the asked share of recent starts: at this depth, or at all if this one has too few."""
         own = self._steps[step]
         scores = own if len(own) >= ENOUGH else self._all
         if len(scores) < ENOUGH:
@@ -93,7 +93,7 @@ class _Factors:
 
 
 class _Scores:
-    """The latest ratios of true to estimated waits, in thousandths, in the order they came and sorted."""
+    """The latest ratios of true to estimated waits, in thousandths, both in the order of arrival and sorted."""
 
     def __init__(self) -> None:
         self._latest: deque[int] = deque()
@@ -109,6 +109,6 @@ class _Scores:
         insort(self._sorted, score_milli)
 
     def quantile(self, percent: int) -> int:
-        """The conformal quantile: one more score, not seen yet, is below it so often."""
+        """The conformal quantile: the next score is not above it with this probability."""
         rank = -(-(len(self._sorted) + 1) * percent // 100)
         return self._sorted[min(rank, len(self._sorted)) - 1]

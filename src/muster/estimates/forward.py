@@ -1,7 +1,7 @@
 """One possible future of a situation: the planner of the live system under a virtual clock, without a log.
 
-It starts in the middle, with jobs that run and wait, and goes from moment to moment: jobs end and submit as luck has
-it, plans are made when the engine would make them, and carried out as they stand. Nothing here decides who runs.
+It starts with the jobs that run and wait now, and goes from moment to moment. Jobs end and arrive as sampled. Plans are
+made when the engine would make them, and are carried out unchanged. Only the planner decides which jobs run.
 """
 
 import heapq
@@ -20,18 +20,18 @@ from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 
 GRAIN_PARTS = 100
-"""Moments are no closer together than this part of the time since the present: who waits for hours is not told the
-second. It bounds what a look far ahead costs."""
+"""Two moments are apart by at least the time since the present divided by this: a start in some hours need not be exact
+to the second. It bounds the cost of looking far ahead."""
 GRAIN_MAX_MS = 60_000
 """That distance never exceeds this, so that short jobs stay short."""
 MOMENTS = 50_000
-"""How many moments one future may have: whoever has not started by then starts too late to be told when."""
+"""How many moments one future may have. A job that has not started by then starts too late for an estimate."""
 
 
 class Future:
     """A situation that unfolds; `first_starts` is called once.
 
-    `entitlements` are what jobs were due until now, and go on from there; without them nobody keeps any.
+    `entitlements` are what jobs were due until now, and are continued here. Without them, none are kept.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Future:
         self._planner = planner
         self._habits = habits
         self._left_ms: dict[JobId, int] = {}
-        """How much longer those run that were stopped."""
+        """How much longer each job that was stopped has to run."""
         self._due_ms: dict[JobId, int] = {}
-        """When each running job is done, or gone if it was told to leave."""
+        """When each running job is done, or is gone if it was told to leave."""
         self._agenda: list[tuple[int, JobId]] = []
-        """The same as a heap; entries that no longer agree are void."""
+        """The same as a heap. Entries that no longer agree with `_due_ms` are ignored."""
         self._planned_news: int | None = None
         self._wake_ms: int | None = None
         for job in scenario.running:
@@ -66,7 +66,7 @@ class Future:
             self._entitle(waiting)
 
     def first_starts(self, jobs: Mapping[JobId, None], until_ms: int) -> dict[JobId, int]:
-        """When each of these jobs starts that does so until then."""
+        """When each of these jobs starts, for those that start until then."""
         found: dict[JobId, int] = {}
         for _ in range(MOMENTS):
             for job in self._decide():
@@ -93,7 +93,7 @@ class Future:
         return max(soonest, self._now_ms + grain_ms)
 
     def _go_to(self, now_ms: int) -> None:
-        """Let jobs end, leave and come until then."""
+        """Let jobs end, leave and arrive until then."""
         self._now_ms = max(now_ms, self._now_ms)
         while self._agenda and self._agenda[0][0] <= now_ms:
             at_ms, job = heapq.heappop(self._agenda)
@@ -105,13 +105,13 @@ class Future:
             self._newcomer = next(self._newcomers, None)
 
     def _entitle(self, job: WaitingJob) -> None:
-        """Let a job be due its part from now on, if it was not before."""
+        """Entitle a job to its share from now on, if it was not before."""
         entitlements = self._snapshot.entitlements
         if self._is_entitling and not entitlements.knows(job.id):
             entitlements.join(job.id, job.spec.team, self._now_ms)
 
     def _expect(self, job: RunningJob) -> None:
-        """Draw when a job ends that runs at the beginning; one that was told to leave is gone by its deadline."""
+        """Sample when a job that runs at the beginning ends. A job that was told to leave is gone by its deadline."""
         now_ms = self._now_ms
         attempt_ms = max(now_ms - job.started_ms, 0)
         left_ms = self._sample.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms) + attempt_ms)
@@ -130,7 +130,7 @@ class Future:
         heapq.heappush(self._agenda, (self._due_ms[job], job))
 
     def _end(self, job_id: JobId) -> None:
-        """A job is done, or has made room and wants to go on later."""
+        """End a job that is done, or requeue a job that was preempted."""
         del self._due_ms[job_id]
         job = self._snapshot.finish(job_id)
         gpu_ms = seats_milli(job.workers) * (self._now_ms - job.started_ms) // GPU_MILLI
@@ -151,7 +151,7 @@ class Future:
             self._snapshot.entitlements.leave(job_id, self._now_ms)
 
     def _decide(self) -> list[JobId]:
-        """Plan if the engine would, and say who starts."""
+        """Plan if the engine would, and return the jobs that start."""
         snapshot = self._snapshot
         is_woken = self._wake_ms is not None and self._wake_ms <= self._now_ms
         if not is_woken and (snapshot.is_idle or snapshot.news == self._planned_news):
@@ -199,12 +199,12 @@ class Future:
         self._finish_at(job_id, self._now_ms + self._habits.leave_ms)
 
     def _resize(self, resize: Resize) -> None:
-        """The rest of the work takes as much longer as there are fewer workers; usage is charged by the new size."""
+        """Change a job's size. Its remaining time scales with the workers; all its usage is charged by the new size."""
         left_ms = (self._due_ms[resize.job] - self._now_ms) * resize.from_workers // max(resize.to_workers, 1)
         self._snapshot.resize(resize.job, resize.workers)
         self._finish_at(resize.job, self._now_ms + left_ms)
 
 
 def _is_part(job: RunningJob) -> bool:
-    """True when what leaves may be workers that an elastic job gave up, who do not come back as a job."""
+    """True when the leaving job may be workers that an elastic job gave up, which are not requeued."""
     return job.spec.elastic_role is not None

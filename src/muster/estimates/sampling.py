@@ -1,6 +1,6 @@
-"""What is left to chance in one possible future: how long jobs still run, and who else submits.
+"""What is random in one possible future: how long jobs still run, and which jobs arrive.
 
-Both are drawn from what the cluster has seen. The same seed draws the same.
+Both are sampled from what the cluster has seen. The same seed gives the same samples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,26 +16,26 @@ from muster.model.policy import HOUR_MS
 from muster.model.spec import JobSpec
 
 NEWCOMER = "~"
-"""How the ids of jobs begin that nobody has submitted yet; among equals they come last."""
+"""Prefix of the ids of sampled arrivals. Among equal jobs it sorts them last."""
 
 CLUSTER_SHARE, KIN_SHARE, OWN_SHARE = 0.1, 0.4, 0.5
-"""What a job's luck is made of: everybody's, that of all jobs of its team, name and size, and its own. Sweeps end
-together and bad days are bad for all; if every job had luck of its own, a long queue would average it away and every
-future would be the same."""
+"""The parts of a job's sampled run time: one shared by the whole cluster, one by all jobs of its team, name and size,
+and one of its own. Jobs of a sweep end together, and bad days are bad for all jobs. If all samples were independent, a
+long queue would average them away and every future would be the same."""
 
 _BELL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """Somebody submitted this then."""
+    """A job that was submitted at a time."""
 
     submitted_ms: int
     spec: JobSpec
 
 
 class FutureSample:
-    """One sequence of draws."""
+    """One sequence of samples."""
 
     def __init__(self, run_times: RunTimes, seed: str) -> None:
         self._run_times = run_times
@@ -44,10 +44,11 @@ class FutureSample:
         self._kin: dict[tuple[object, ...], float] = {}
 
     def left_ms(self, spec: JobSpec, ran_ms: int) -> int:
-        """How much longer a job runs that has run so long already.
+        """How much longer a job runs that has run for `ran_ms`.
 
-        Where too little was learnt the user's hint is taken; without one, a job runs half of the time as long again as
-        it has run so far, and nine times in ten not more than nine times as long.
+        If too little was learnt, the user's hint is taken. Without a hint, or once the hint is exceeded, the median is
+        as long again as the job has run so far, and the 90th percentile is nine times as long. A job that has run for
+        less than an hour counts as having run for an hour.
         """
         permille = self._permille(spec)
         learnt_ms = self._run_times.quantile_ms(spec, permille + 1, ran_ms=ran_ms)
@@ -58,7 +59,7 @@ class FutureSample:
         return 1 + max(ran_ms, HOUR_MS) * permille // (1000 - permille)
 
     def _permille(self, spec: JobSpec) -> int:
-        """A thousandth drawn evenly, close to those of its kin."""
+        """A uniform sample in thousandths, correlated with those of similar jobs."""
         kin = (spec.team, spec.name, spec.gang_gpu_milli)
         if kin not in self._kin:
             self._kin[kin] = self._chance.normalvariate()
@@ -70,9 +71,9 @@ class FutureSample:
         return min(int(_BELL.cdf(sample) * 1000), 999)
 
     def newcomers(self, recent: Sequence[Arrival], now_ms: int) -> Iterator[WaitingJob]:
-        """Who will submit from now on: what came recently comes again, from some moment on and round and round.
+        """The jobs that arrive from now on: recent arrivals repeat in a loop, from a random moment on.
 
-        Bursts stay bursts, and who submits many small jobs goes on to. `recent` is in the order of time.
+        So bursts stay bursts, and a user who submits many small jobs continues to. `recent` is in the order of time.
         """
         if not recent or recent[0].submitted_ms >= now_ms:
             return

@@ -1,7 +1,7 @@
 """When waiting jobs will start: half of the time by `p50`, nine times in ten by `p90`.
 
-The present situation is played forward a few times, each time with other luck, and the starts are counted. Never used
-for promises: those rest on limits alone.
+The present situation is simulated several times with different samples, and the starts are counted. Estimates are never
+used for promises, which rest on limits alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ from muster.model.ids import JobId
 from muster.model.scenario import Scenario
 
 RECENT_ARRIVALS = 1_000
-"""Submissions from which the coming ones are drawn: a day of a busy cluster, so that nights are among them."""
+"""Submissions from which arrivals are sampled: a day of a busy cluster, so that nights are included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartEstimate:
-    """Two quantiles of one job's start; None is later than anybody looked."""
+    """Two quantiles of one job's start; None means beyond the horizon."""
 
     p50_ms: int | None
     p90_ms: int | None
@@ -45,9 +45,9 @@ def estimate_starts(
 ) -> dict[JobId, StartEstimate]:
     """Estimate when these waiting jobs start, looking `horizon_ms` ahead in `runs` possible futures.
 
-    `recent` is who submitted lately, in the order of time; without it nobody else comes. `entitlements` are what jobs
-    were due until now; without them turns go by GPU time alone. Jobs that do not wait in the scenario, or may not
-    start, are estimated to start later than anybody looked.
+    `recent` are the latest submissions, in the order of time. Without them no other job arrives. `entitlements` are
+    what jobs were due until now. Without them turns go by GPU time alone. Jobs that do not wait in the scenario, or may
+    not start, get estimates beyond the horizon.
     """
     asked = tuple(dict.fromkeys(jobs))
     played = possible_starts(
@@ -76,9 +76,9 @@ def possible_starts(
     habits: Habits | None = None,
     entitlements: Entitlements | None = None,
 ) -> Iterator[dict[JobId, int]]:
-    """When these jobs start in one possible future after another, without end; those that start too late are missing.
+    """When these jobs start in one possible future after another, without end; jobs that start too late are missing.
 
-    For whoever stops when time is up: what was played until then is still an estimate.
+    A caller can stop when its time is up: the futures simulated until then still give an estimate.
     """
     asked = dict.fromkeys(jobs)
     until_ms = scenario.now_ms + horizon_ms
@@ -102,6 +102,6 @@ def summed_up(jobs: Iterable[JobId], futures: Sequence[Mapping[JobId, int]]) -> 
 
 
 def _quantile(found: list[int], percent: int, runs: int) -> int | None:
-    """The nearest-rank quantile over all futures, in some of which the job did not start."""
+    """The nearest-rank quantile over all futures, including those in which the job did not start."""
     rank = max(-(-runs * percent // 100) - 1, 0)
     return sorted(found)[rank] if rank < len(found) else None

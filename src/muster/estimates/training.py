@@ -1,10 +1,10 @@
 """One job as the simulated world sees it: the work it has to do, how far it has come, and what its GPUs were used for.
 
 Work is counted in parts: a gang at its nominal size and speed does `PARTS` of it in a millisecond. Regular saves need
-no events: how often a job has saved follows from how long it has run, so a job costs the same whether it runs for a
-minute or a month.
+no events, because how often a job has saved follows from how long it has run. So simulating a job costs the same
+whether it runs for a minute or a month.
 
-This is the hot structure of a replay, one object for each job of the trace, so it is a plain object with slots.
+A replay has one such object for each job of the trace and uses it all the time, so it is a plain object with slots.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from muster.model.policy import MINUTE_MS
 from muster.model.resources import GPU_MILLI
 
 PARTS = 1_000_000
-"""Of work in a millisecond at nominal speed: speeds of GPU types are exact to a millionth."""
+"""Parts of work done in a millisecond at nominal speed. So the speeds of GPU types are exact to a millionth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +27,19 @@ class Habits:
     start_ms: int = 0
     """From the command until the workers are up."""
     restart_cost_ms: int = 0
-    """What every attempt after the first spends on all its GPUs before it gets on."""
+    """How long every attempt after the first occupies all its GPUs before it makes progress."""
     save_every_ms: int = 30 * MINUTE_MS
     """A job that can resume saves itself this often, by its own clock; 0 means never."""
     save_cost_ms: int = 0
-    """How long training stands still for it, and for a save on leaving."""
+    """How long training stops for a regular save, and for a save on leaving."""
     leave_ms: int = 0
-    """From being told to leave until it is gone, beside the save that it makes."""
+    """From being told to leave until it is gone, without the time for the save."""
     reports_saves: bool = True
-    """False where nobody can lose work: regular saves are counted and not reported, which is much faster."""
+    """False where no job can lose work: regular saves are counted but not reported, which is much faster."""
 
 
 class Training:
-    """A job's work and its accounts. GPU time is in GPU-thousandths times milliseconds until it is asked for."""
+    """A job's work and its accounts. Inside, GPU time is in GPU thousandths times milliseconds."""
 
     __slots__ = (
         "attempt",
@@ -90,56 +90,56 @@ class Training:
         self.left = work_ms * PARTS
         """Work that remained when the accounts were last brought up to date."""
         self.kept = self.left
-        """Work that will remain after a loss: what the last save says."""
+        """Work that remained at the last save, and remains again after a loss."""
         self.size = size
-        """Workers at which it runs at nominal speed."""
+        """Number of workers at which it runs at nominal speed."""
         self.speeds = speeds
-        """Parts of work in a millisecond by GPU type; others run at nominal speed."""
+        """Parts of work in a millisecond by GPU type; other types run at nominal speed."""
         self.can_resume = can_resume
         self.crash_left = -1 if crash_at is None else int(self.left * (1 - crash_at))
-        """How much work remains when it crashes, once; negative when it does not."""
+        """How much work remains when it crashes, which it does once; negative when it never does."""
         self.attempt = 0
         self.generation = 0
         self.stamp = 0
-        """Changes whenever what was planned for the job no longer holds."""
+        """Changes whenever simulation events scheduled for the job become invalid."""
         self.is_up = self.is_told = False
         self.is_whole = True
         """False once a worker is gone: what is left of the gang neither trains nor saves."""
         self.workers: Placement = ()
-        """Those that have a process, or are about to."""
+        """Workers that have a process, or are about to."""
         self.seats: Placement = ()
-        """Those whose GPUs are not free yet: a broken gang keeps them until its last worker is gone."""
+        """Workers whose GPUs are not free yet: a broken gang keeps its GPUs until its last worker is gone."""
         self.milli = 0
         """GPU thousandths of the seats."""
         self.pace = 0
         """Parts of work in a millisecond, now."""
         self.speed = PARTS
-        """What stragglers leave of the speed of these GPUs, now, in millionths."""
+        """The present speed of these GPUs with stragglers, in millionths of the speed without them."""
         self.since_ms = 0
-        """When it began, or will begin, to get on with its work; regular saves are counted from here."""
+        """When it began, or will begin, to make progress; regular saves are counted from here."""
         self.opened_ms = 0
-        """Up to when the accounts are kept."""
+        """Up to when the accounts are complete."""
         self.end_ms = 0
-        """When it will be done, if nothing comes in between."""
+        """When it will be done if nothing interrupts it."""
         self.stint_ms = 0
         self.stints: list[tuple[int, int, int, Placement]] = []
         """Start, end, GPU thousandths and seats of every stretch of time in which it occupied GPUs."""
         self.unsaved = self.useful = self.lost = self.saving = 0
         self.slowed = 0
-        """What stragglers took, as if the job had stood still for a part of the time."""
+        """GPU time lost to stragglers, as if the job had stood still for a part of the time."""
         self.faults = 0
         self.exit_report: WorkersExited | None = None
         """How the present attempt ended."""
         self.partings: tuple[WorkersExited, ...] = ()
-        """How those ended that left the present attempt before."""
+        """How the workers ended that left the present attempt earlier."""
         self.seen: Placement = ()
-        """Everybody whom the present attempt has had."""
+        """All workers that the present attempt has had."""
 
     def settle(self, now_ms: int, habits: Habits) -> None:
-        """Bring the accounts up to now; the clock of regular saves begins anew."""
+        """Bring the accounts up to now. The interval of regular saves starts again."""
         since_ms = self.since_ms
         if not self.is_whole or (self.is_told and self.is_up and not self.pace):
-            # What is left of a gang keeps its seats for nothing, and a save on leaving that did not end was in vain.
+            # The rest of a broken gang wastes its GPUs, and a save on leaving that did not finish is wasted too.
             self.lost += self.milli * (now_ms - self.opened_ms)
         elif self.opened_ms < since_ms and self.attempt > 1:
             self.lost += self.milli * (min(since_ms, now_ms) - self.opened_ms)
@@ -169,7 +169,7 @@ class Training:
         self.unsaved += self._at_speed((trained_ms - saved_ms) * self.milli)
 
     def _at_speed(self, gpu_time: int) -> int:
-        """What GPU time was worth if stragglers held the job up; the rest is noted."""
+        """The part of GPU time that counts when stragglers slow the job down. The rest is added to `slowed`."""
         if self.speed == PARTS:
             return gpu_time
         worth = gpu_time * self.speed // PARTS
@@ -183,7 +183,7 @@ class Training:
         self.unsaved = 0
 
     def lose(self) -> None:
-        """Back to the last save; what was done since then was in vain."""
+        """Go back to the last save. What was done since then is lost."""
         self.left = self.kept
         self.lost += self.unsaved
         self.unsaved = 0
@@ -209,7 +209,7 @@ class Training:
         self.stint_ms = now_ms
 
     def gpu_ms(self) -> tuple[int, int, int]:
-        """Useful, lost and saving GPU time in whole GPUs; `slowed` is what is missing."""
+        """Useful, lost and saving time in GPU milliseconds; `slowed` is not included."""
         return self.useful // GPU_MILLI, self.lost // GPU_MILLI, self.saving // GPU_MILLI
 
 

@@ -1,4 +1,4 @@
-"""Says in a file where the server is, for as long as it is there: also on a disk that has no room for it at first."""
+"""Writes a file that says where the server is, while it runs. A full disk only delays that."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ _log = logging.getLogger("muster.live")
 
 @contextmanager
 def announced(path: Path, text: str) -> Iterator[None]:
-    """Have the text in the file until this ends."""
+    """Keep the text in the file until the context ends."""
     is_over = Event()
     if not _is_written(path, text):
         _log.warning("where the server is could not be written down; it is tried again until there is room")
@@ -43,12 +43,12 @@ def _is_written(path: Path, text: str) -> bool:
 
 
 def _last(path: Path) -> Path:
-    """What is left of the server before, for the room that it takes: a full disk has no other."""
+    """Where the file of the last server is kept: on a full disk, its space is all there is for the next."""
     return path.with_name(f".{path.name}.last")
 
 
 def _is_written_over(path: Path, text: str) -> bool:
-    """Put the text where that of the server before was, which was killed or has ended: it needs no room of its own."""
+    """Write the text over the file of the last server, which has ended or was killed. That needs no free space."""
     for there in (_last(path), path):
         with suppress(OSError):
             descriptor = os.open(there, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,8 +1,8 @@
-"""What became of attempts: how much GPU time each had, how much of it was of use, and whether the job goes on.
+"""How attempts ended: how much GPU time each had, how much of it was useful, and whether the job goes on.
 
-A job that ends while it waits ends like one whose attempt had no time.
+A job that ends while it waits counts as an attempt without GPU time.
 
-Useful is what need not be done again: all of it when the job succeeded, else what was done before the last save.
+Useful is what need not be done again: all of it when the job succeeded, otherwise what was done before the last save.
 """
 
 from collections.abc import Iterator
@@ -16,27 +16,27 @@ from muster.model.job import Cause, Job, JobState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An attempt that is over, or a wait that was in vain."""
+    """An attempt that is over, or a job that ended while it waited."""
 
     job: JobId
     cause: Cause
     state: JobState
-    """What the job is now."""
+    """The present state of the job."""
     allocated_gpu_ms: int
     useful_gpu_ms: int
 
 
 class Attempts:
-    """Follows attempts from their start to their end; told of everything on the writer's thread, as it is written."""
+    """Follows attempts from start to end. It gets every event on the writer's thread, as soon as it is written."""
 
     def __init__(self, state: State) -> None:
         self._started: dict[JobId, Job] = {job: state.jobs[job] for job in list(state.occupying)}
         self._waiting = {job.id for job in state.jobs.values() if not job.state.is_final} - self._started.keys()
 
     def follow(self, event: Event, state: State) -> Iterator[Ended]:
-        """Take an event in; what it ended. The state is as the event and those with it left it."""
+        """Take an event in; returns what it ended. The state is the one after all events of the same write."""
         if isinstance(event, NodeLost | GangsFound):
-            # What a node no longer runs may be all that a cancelled job still waited for.
+            # A cancelled job may have waited only for workers that the node no longer runs.
             for job in (*self._started, *self._waiting):
                 yield from self._look_at(job, state)
             return
@@ -55,7 +55,7 @@ class Attempts:
     def _look_at(self, job: JobId, state: State) -> Iterator[Ended]:
         started, now = self._started.get(job), state.jobs.get(job)
         if now is None:
-            return  # it ended long ago
+            return  # it has ended and left the state
         if started is not None and not now.state.holds_resources:
             del self._started[job]
             if not now.state.is_final:

@@ -1,6 +1,6 @@
-"""What time it is: the only place that asks the operating system.
+"""What time it is: the only place where the control plane asks the operating system for it.
 
-Time passes at the pace of the kernel's own clock, which counts sleep, and is drawn gently towards the wall clock:
+Time passes at the pace of the kernel's own clock, which counts sleep, and slowly approaches the wall clock.
 `engine/paced_clock.py` says how, and why.
 """
 
@@ -19,16 +19,16 @@ class Clock(Protocol):
         ...
 
     def not_before(self, at_ms: int) -> None:
-        """Go on from this moment if it is still to come: something is known to have happened then."""
+        """Continue from this moment if it is in the future: something is known to have happened then."""
         ...
 
     def from_wall(self, at_ms: int) -> int:
-        """What a moment that was read from this machine's wall clock is here; never after the present."""
+        """Convert a moment that was read from this machine's wall clock; the result is never after the present."""
         ...
 
 
 class SystemClock(PacedClock):
-    """The time of this machine, whatever is done to its wall clock."""
+    """The time of this machine, even when its wall clock is set."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """The writer's thread: the only one that calls the engine.
 
-Each turn does all that was asked for since the last one and all that was observed, writes it in one transaction,
-answers, and lets the engine plan. It turns when somebody asks, when the backend has news, and when a moment comes that
-the engine wants to be woken at. When writing fails it starts again from the log; when an invariant is broken it stops,
-and reads go on. When another process has become the writer, it steps down.
+Each round takes all requests and all reports since the last one, writes the changes in one transaction, answers, and
+lets the engine plan. A round begins when a request arrives, when the backend has news, and when the engine asked to be
+woken. When writing fails, the writer starts again from the log. When an invariant is broken, it stops, and reads go on.
+When another process has become the writer, it steps down.
 """
 
 import logging
@@ -45,33 +45,33 @@ _log = logging.getLogger("muster.live")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Everything that ran on the nodes so far has been ended, and the log does not say so yet."""
+    """Everything that ran on the former nodes has been ended, but the log does not say so yet."""
 
     last_words: tuple[ObservedEvent, ...] = ()
-    """What those nodes had to say and nobody has recorded."""
+    """The last reports of those nodes, which are not recorded yet."""
     on_recorded: Callable[[], None] = lambda: None
-    """Called once it is in the log, before anything is sent to the nodes that have their names now."""
+    """Called once that is in the log, before anything is sent to the nodes that now have their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """What an operator has Muster look after, and by which rules at first."""
+    """The cluster that Muster manages, and the rules to begin with."""
 
     cluster: ClusterSpec
     rules: Rules | None = None
-    """Put in force when it is different from what was configured last; None leaves the rules as they are."""
+    """Put in force when they differ from what was configured last; None leaves the rules as they are."""
     fence: Fence | None = None
-    """Set when other machines have the names of the nodes now."""
+    """Set when other machines now have the names of the nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterRound:
-    """What one turn of the writer did, for those who measure."""
+    """What one round of the writer did, for metrics."""
 
     requests: int
     reports: int
     write_s: float
-    """Until everything was durable."""
+    """Time until everything was durable."""
     plan_s: float
     has_planned: bool
 
@@ -81,7 +81,7 @@ def _fenced(node: NodeName, now_ms: int) -> NodeLost:
 
 
 def _warn_of_strangers(reports: Sequence[ObservedEvent], state: State) -> None:
-    """Say loudly what nodes run that the database does not know."""
+    """Log a warning about what nodes run and the database does not know."""
     for node in [event.node for event in reports if isinstance(event, GangsFound)]:
         if gangs := state.quarantine.on(node):
             jobs = [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]
@@ -89,7 +89,7 @@ def _warn_of_strangers(reports: Sequence[ObservedEvent], state: State) -> None:
 
 
 def _recovered(now_ms: int, error: MusterError) -> AuditEntry:
-    """Written first after trouble: that it could be is what shows that the trouble is over."""
+    """The entry that is written after trouble: if it can be written, the trouble is over."""
     return AuditEntry(at_ms=now_ms, by=ENGINE, action="store.recover", subject="log", reason=str(error))
 
 
@@ -122,41 +122,41 @@ class ControlPlane:
         self._numbers_from = numbers_from
         self._inbox = Inbox()
         self._looks_s = 0.0
-        """When the store is looked at next, by the clock that never jumps."""
+        """When the store is checked next, by the monotonic clock."""
         self._decides_s = 0.0
-        """From when on it decides also without having heard from every node, by the same clock."""
+        """From when on it decides even if some nodes have not reported yet, by the same clock."""
         self._thread: Thread | None = None
         self._is_stopping = False
         self._unrecorded: list[ObservedEvent] = []
-        """What the backend reported and no transaction holds yet: if one fails it goes into the next."""
+        """Reports of the backend that no transaction holds yet. If one fails, they go into the next."""
         self.feed = Feed(log.version)
         self._publisher = Publisher(self.feed)
         self._trouble: MusterError | None = None
         self.has_stopped = False
-        """True once the writer has given up: only a restart helps."""
+        """True once the writer has stopped for good: only a restart helps."""
         self.led_by_another: Refused | None = None
-        """Says who writes now, once another process does for good: this one has to end."""
+        """Set once another process is the writer for good, and says which: this process has to end."""
         self._engine: Engine
         self._fold()
         self._configure_at_start()
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be changed at present; empty when all is well."""
+        """Why nothing can be changed at present; empty when changes are possible."""
         error = self._trouble or self.silence
         return "" if error is None else str(error)
 
     @property
     def brief_trouble(self) -> str:
-        """The same in a few words that anybody may read."""
+        """The same in a few words that are safe to show to anyone."""
         error = self._trouble or self.silence
         return (isinstance(error, Unavailable) and error.brief) or "nothing can be written at present"
 
     @property
     def silence(self) -> Unavailable | None:
-        """What to say while the store does not answer; None when it does.
+        """The error to return while the store does not answer; None when it does.
 
-        Told from outside of the writer's thread, which waits itself and cannot tell.
+        Other threads ask for it: the writer's thread itself waits for the store.
         """
         waited_ms = self._waiting.waited_ms
         if waited_ms < STORE_SILENCE_MS:
@@ -166,23 +166,23 @@ class ControlPlane:
 
     @property
     def view(self) -> View:
-        """What is durable at present. Any thread may read it for as long as it likes: nobody changes it."""
+        """What is durable at present. Any thread may keep and read it, because it never changes."""
         return self._publisher.view
 
     @property
     def state(self) -> State:
-        """What the engine works on. Only for the writer's thread, and for tests."""
+        """The state of the engine. Only for the writer's thread and for tests."""
         return self._engine.state
 
     def start(self) -> None:
-        """Begin to turn, with a look at what the backend has reported since it was told again what to do."""
+        """Start the writer's thread. Its first round takes what the backend reported since it was told what to do."""
         self.nudge()
         self._decides_s = time.monotonic() + CATCH_UP_MS / 1000
         self._thread = Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is being written, keep the state, and turn no more. What runs goes on running."""
+        """Finish the present round, save the state, and stop. Jobs go on running."""
         self._inbox.refuse("Muster is being stopped; try again when it is back")
         self._is_stopping = True
         self.nudge()
@@ -192,22 +192,22 @@ class ControlPlane:
             self._housekeeping.keep(self._engine.state)
 
     def ask(self, action: Action[T]) -> Future[T]:
-        """Have a function called with the engine and the present time; answered once what it did is durable."""
+        """Have a function called with the engine and the present time; answered once its changes are durable."""
         if (silence := self.silence) is not None:
             raise silence
         return self._inbox.put(action)
 
     def nudge(self) -> None:
-        """Let the writer look at the backend: it has news."""
+        """Wake the writer because the backend has news."""
         self._inbox.nudge()
 
     def _take_up(self) -> None:
-        """Go on where the log ends, for the nodes and rules that are configured."""
+        """Continue where the log ends, with the configured nodes and rules."""
         self._fold()
         self._configure()
 
     def _fold(self) -> None:
-        """Have an engine that knows what the log says. Nothing is written for it."""
+        """Make an engine from the log. Nothing is written."""
         saved = saved_states.load(self._states)
         self._housekeeping.took_up(0 if saved is None else saved.version)
         engine = Engine(
@@ -226,7 +226,7 @@ class ControlPlane:
         self._publisher.publish(self._engine.state, events, records)
 
     def _configure_at_start(self) -> None:
-        """Take up what is configured; where that cannot be written now, people can read until it can."""
+        """Apply the configuration. If it cannot be written now, only reads are possible until it can."""
         try:
             self._configure()
         except Unavailable as error:
@@ -235,7 +235,7 @@ class ControlPlane:
             self._fold()
 
     def _configure(self) -> None:
-        """Give the engine the nodes and rules that are configured, and have its workers told again what to do."""
+        """Give the engine the configured nodes and rules, and tell the backend again what to do."""
         engine = self._engine
         now_ms, rules, fence = self._clock.now_ms(), self._configuration.rules, self._configuration.fence
         with engine.batch():
@@ -246,7 +246,7 @@ class ControlPlane:
             configured = engine.state.configured
             if rules is not None and (configured is None or closed(rules) != closed(configured)):
                 engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
-            # Rules that were kept before teams had bounds leave open what a server denies.
+            # Rules that were saved before teams had bounds leave open what a server denies.
             engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
         if fence is not None:
             failpoint("fence.recorded")
@@ -255,7 +255,7 @@ class ControlPlane:
         engine.reconnect(now_ms)
 
     def _run(self) -> None:
-        """Turn until told to stop. Whatever else goes wrong stops the writer and not the readers."""
+        """Run rounds until told to stop. An unexpected error stops the writer but not the readers."""
         requests: Sequence[WriterRequest[Any]] = ()
         try:
             if self._trouble is not None:
@@ -275,7 +275,7 @@ class ControlPlane:
 
     def _wait_s(self) -> float | None:
         if self._hearing_s:
-            return min(self._hearing_s, STORE_LOOK_MS / 1000)  # whatever comes in nudges
+            return min(self._hearing_s, STORE_LOOK_MS / 1000)  # a report wakes the writer earlier
         now_ms, next_ms = self._clock.now_ms(), self._engine.next_ms
         quiet_ms = QUIET_MS if self._housekeeping.is_wanted(self._engine.state) else STORE_LOOK_MS
         wait_ms = quiet_ms if next_ms is None else min(next_ms - now_ms, quiet_ms)
@@ -283,11 +283,11 @@ class ControlPlane:
 
     @property
     def _hearing_s(self) -> float:
-        """How much longer to listen before anything is decided: a job whose limit has passed may have ended before."""
+        """How much longer to wait for reports before deciding: a job past its limit may have ended before."""
         return 0.0 if self._backend.has_caught_up else max(self._decides_s - time.monotonic(), 0.0)
 
     def _look_at_store(self) -> None:
-        """See now and then that the log is still there and still ours, also while nothing is written."""
+        """Check from time to time that the log is still there and still ours, even while nothing is written."""
         if time.monotonic() >= self._looks_s:
             self._looks_s = time.monotonic() + STORE_LOOK_MS / 1000
             with self._waiting.answer():
@@ -296,7 +296,7 @@ class ControlPlane:
     def _run_round(self, requests: Sequence[WriterRequest[Any]]) -> None:
         engine, now_ms = self._engine, self._clock.now_ms()
         began_s = time.perf_counter()
-        may_decide = not self._hearing_s  # asked before the last look at what has come
+        may_decide = not self._hearing_s  # read before the last poll of the backend
         with engine.batch():
             for request in requests:
                 request.open(engine, now_ms)
@@ -325,12 +325,12 @@ class ControlPlane:
         self._housekeeping.after_round(engine.state, is_idle=not requests and not reports and not has_planned)
 
     def _placed(self, event: ObservedEvent) -> ObservedEvent:
-        """A report at its time on our clock. It was made by the wall clock, which may have been set meanwhile."""
+        """The report with its time on our clock. It has wall clock time, and the wall clock may have been set since."""
         at_ms = self._clock.from_wall(event.at_ms)
         return event if at_ms == event.at_ms else evolve(event, at_ms=at_ms)
 
     def _start_again(self, requests: Sequence[WriterRequest[Any]], error: MusterError) -> None:
-        """The state is ahead of the log: nothing of this turn happened. Go on from the log as soon as it lets us."""
+        """Drop the state, which may be ahead of the log, and continue from the log as soon as that is possible."""
         _log.error("writing failed; starting again from the log", extra={"cause": str(error)})
         for request in requests:
             request.reply(_not_now(error))
@@ -353,14 +353,14 @@ class ControlPlane:
                 return
 
     def _step_down(self, error: Refused) -> None:
-        """Another process is the writer: change nothing more, and end. What runs goes on, led by the other one."""
+        """Another process is the writer: change nothing more, and end. Jobs go on running under the other process."""
         _log.error("another process writes to the store; this one ends", extra={"cause": str(error)})
         self.led_by_another = error
         self._give_up((), error)
         raise _SteppedDown
 
     def _refuse_for_a_while(self, error: MusterError) -> None:
-        """Answer whoever comes with what went wrong, so that a full disk is not tried again without a pause."""
+        """Answer requests with the error for a while, so that a full disk is not tried again without a pause."""
         self._trouble = error
         until_s = time.monotonic() + WRITE_RETRY_MS / 1000
         while not self._is_stopping and (left_s := until_s - time.monotonic()) > 0:
@@ -368,7 +368,7 @@ class ControlPlane:
                 request.reply(error)
 
     def _give_up(self, requests: Sequence[WriterRequest[Any]], error: Exception) -> None:
-        """A bug: change nothing more, so that nothing gets worse, and let people read."""
+        """Change nothing more, and let users read: after a bug, so that nothing gets worse, or when stepping down."""
         stopped = Unavailable(
             f"the writer has stopped: {error}", brief="the writer has stopped; nothing can be changed"
         )
@@ -380,11 +380,11 @@ class ControlPlane:
 
 
 class _SteppedDown(Exception):
-    """The writer's thread has nothing more to do."""
+    """Ends the writer's thread after it has stepped down."""
 
 
 def _not_now(error: MusterError) -> MusterError:
-    """What whoever asks is told: that another process may write is no fault of theirs, and may be over soon."""
+    """The error for requests. That another process writes is not the caller's fault, and may be over soon."""
     if not isinstance(error, Refused):
         return error
     return Unavailable(f"{error}; nothing was written", brief="another process has become the writer")

@@ -1,6 +1,6 @@
-"""What people ask of the engine: checked, done, and written down with who asked, all in one transaction.
+"""Requests of users to the engine: checked, done, and audited with the user's name, all in one transaction.
 
-Every front end comes through here, so that none can forget a rule. On the writer's thread, inside a batch.
+Every front end calls these functions, so that no rule is forgotten. They run on the writer's thread, inside a batch.
 """
 
 from collections.abc import Iterable
@@ -27,20 +27,20 @@ def submit(
     key: str = "",
     fingerprint: str = "",
 ) -> Submitted:
-    """Let a job in. Raises `InvalidInput` or `NeverRuns` when it may not or cannot be."""
+    """Accept a job. Raises `InvalidInput` or `NeverRuns` when it is not allowed or cannot run."""
     check_team(spec, engine.rules)
     answer = engine.submit(spec, now_ms, held=held, by=who.name, key=key, fingerprint=fingerprint)
     return _entered(engine, now_ms, who, answer, "jobs.submit")
 
 
 def submit_again(engine: Engine, now_ms: int, who: Principal, job: JobId, *, reason: str = "") -> Submitted:
-    """Let a job in once more that has ended, or those tasks of an array that failed."""
+    """Submit a job again that has ended, or the failed tasks of an array."""
     answer = _again(engine, now_ms, who, job)
     return _entered(engine, now_ms, who, answer, "jobs.retry", reason=reason, of=job)
 
 
 def check_team(spec: JobSpec, rules: Rules) -> None:
-    """Raise unless the job's team exists; without any that was declared, every team does."""
+    """Raise unless the job's team exists. The default team always exists; if no team was declared, all do."""
     known: Iterable[TeamPath] = [team.path for team in rules.teams]
     if known and spec.team not in known and spec.team != DEFAULT_TEAM:
         hint = closest(spec.team, known)
@@ -63,7 +63,7 @@ def _again(engine: Engine, now_ms: int, who: Principal, job: JobId) -> Submitted
 def _entered(
     engine: Engine, now_ms: int, who: Principal, answer: Submitted | Rejected, action: str, **more: str
 ) -> Submitted:
-    """What became of it, written down; raises when the job was not let in."""
+    """Audit a new submission and return it; raises when the job was rejected."""
     if isinstance(answer, Rejected):
         raise NeverRuns(answer.code, answer.message)
     if answer.is_new:

@@ -1,4 +1,4 @@
-"""What was written lately, for watchers. The writer publishes, any thread reads; nobody makes the writer wait."""
+"""The latest events, for watchers. The writer publishes and any thread reads; no watcher makes the writer wait."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ Wake = Callable[[], None]
 
 
 class Published(NamedTuple):
-    """An event that is durable, with whose job it is about, if it is about one."""
+    """A durable event, with the team and the user of its job, if it has one."""
 
     event: Event
     team: TeamPath | None = None
@@ -38,7 +38,7 @@ class Feed:
         return self._version
 
     def publish(self, events: Sequence[Published]) -> None:
-        """Say that these were written, and wake whoever watches."""
+        """Add events that were written, and wake the watchers."""
         with self._lock:
             self._recent.extend(events)
             self._version += len(events)
@@ -47,14 +47,14 @@ class Feed:
             wake()
 
     def catch_up(self, version: int) -> None:
-        """The log is at this version, whoever wrote there: what was missed is read from the store."""
+        """Move to this version of the log. Events in between, from any writer, have to be read from the store."""
         with self._lock:
             if version != self._version:
                 self._recent.clear()
                 self._version = version
 
     def after(self, version: int, limit: int) -> tuple[tuple[int, Published], ...] | None:
-        """The events after a version, oldest first, at most so many; None when that is too long ago to be here."""
+        """Up to `limit` events after a version, oldest first; None when some of them are no longer kept here."""
         with self._lock:
             oldest = self._version - len(self._recent)
             if version < oldest:
@@ -64,7 +64,7 @@ class Feed:
             return tuple((version + place, event) for place, event in enumerate(found, start=1))
 
     def subscribe(self, wake: Wake) -> Callable[[], None]:
-        """Be woken after each write; call what is returned to be left alone again."""
+        """Call `wake` after each write; returns a function that ends this."""
         with self._lock:
             self._subscribed += 1
             number = self._subscribed

@@ -1,8 +1,8 @@
-"""What the writer does when nobody waits, or when it can be put off no longer: keep the state, look for garbage.
+"""What the writer does when it is idle, or when it cannot wait any longer: save the state, collect garbage.
 
-Python would look through everything in memory whenever a quarter as much has come to it, for a third of a second with
-twenty thousand jobs, and so in the middle of the busiest minutes. Here it looks at what is young as usual, and at
-everything only when there is time.
+By default Python runs a full collection whenever the objects in memory have grown by a quarter. With twenty thousand
+jobs it takes a third of a second, and it happens in the busiest minutes. Here young objects are collected as usual, and
+all objects only when the writer is idle, or under load after every `STATES_BETWEEN_LOOKS` saved states.
 """
 
 import gc
@@ -27,7 +27,7 @@ _log = logging.getLogger("muster.live")
 
 
 class Housekeeping:
-    """Knows what was kept last."""
+    """Knows at which version the state was saved last."""
 
     def __init__(self, states: StateStore, waiting: Waiting) -> None:
         self._states = states
@@ -37,18 +37,18 @@ class Housekeeping:
         gc.set_threshold(YOUNG_OBJECTS, 20, _NEVER)
 
     def took_up(self, version: int) -> None:
-        """The engine goes on from a state that was kept at this version."""
+        """Note that the engine continues from a state that was saved at this version."""
         self._kept_version = version
 
     def is_wanted(self, state: State) -> bool:
-        """True when there is enough to do that a quiet second should be used for it."""
+        """True when there is enough to do to use an idle second for it."""
         return self._is_due(state, IDLE_STATE_EVENTS)
 
     def _is_due(self, state: State, events: int) -> bool:
         return state.version - self._kept_version >= max(events, len(state.jobs) // JOBS_PER_STATE_EVENT)
 
     def after_round(self, state: State, *, is_idle: bool) -> None:
-        """Do what there is time for, or what must be done although there is none."""
+        """Do what there is time for, and what cannot wait any longer."""
         if self._is_due(state, IDLE_STATE_EVENTS if is_idle else STATE_EVERY_EVENTS):
             self.keep(state)
             self._kept_since_a_look += 1
@@ -57,7 +57,7 @@ class Housekeeping:
                 gc.collect()
 
     def keep(self, state: State) -> None:
-        """Keep the state. A restart without it is slow and not wrong, so that it fails is no reason to stop."""
+        """Save the state. A restart without it is slow but not wrong, so a failure is no reason to stop."""
         self._kept_version = state.version
         try:
             with self._waiting.answer():

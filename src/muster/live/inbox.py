@@ -1,4 +1,4 @@
-"""What others want done: functions that the writer's thread calls with the engine, and the answers they wait for."""
+"""Requests to the writer: functions that its thread calls with the engine, and the answers that callers wait for."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,7 +17,7 @@ Action = Callable[[Engine, int], T]
 
 @dataclass(slots=True)
 class WriterRequest(Generic[T]):
-    """One wish, and where its answer goes once it is durable."""
+    """One request, and the future that gets its answer once it is durable."""
 
     action: Action[T]
     answer: Future[T]
@@ -25,7 +25,7 @@ class WriterRequest(Generic[T]):
     error: MusterError | None = None
 
     def open(self, engine: Engine, now_ms: int) -> None:
-        """Do what it asks for. An error that is raised on purpose is the answer; any other is a bug and goes on."""
+        """Do what it asks for. An expected error becomes the answer; any other error is a bug and is raised."""
         try:
             self.outcome = self.action(engine, now_ms)
         except InvariantViolated:
@@ -34,7 +34,7 @@ class WriterRequest(Generic[T]):
             self.error = error
 
     def reply(self, failure: MusterError | None = None) -> None:
-        """Let whoever waits know, unless they have gone away."""
+        """Answer the caller, unless it has cancelled or was answered before."""
         if self.answer.done() or not self.answer.set_running_or_notify_cancel():
             return
         error = failure or self.error
@@ -45,7 +45,7 @@ class WriterRequest(Generic[T]):
 
 
 class Inbox:
-    """A bounded list of letters that one thread empties and many fill."""
+    """A bounded list of requests that many threads fill and one empties."""
 
     def __init__(self) -> None:
         self._requests: list[WriterRequest[Any]] = []
@@ -54,7 +54,7 @@ class Inbox:
         self._refusal = ""
 
     def put(self, action: Action[T]) -> Future[T]:
-        """Leave a wish; the future is resolved when it was done and written down."""
+        """Add a request; the future is resolved when it was done and is durable."""
         request = WriterRequest(action, Future[T]())
         with self._changed:
             if self._refusal:
@@ -66,13 +66,13 @@ class Inbox:
         return request.answer
 
     def nudge(self) -> None:
-        """Wake the writer: there is something to look at elsewhere."""
+        """Wake the writer, because there is news outside of the inbox."""
         with self._changed:
             self._has_news = True
             self._changed.notify()
 
     def take(self, wait_s: float | None) -> list[WriterRequest[Any]]:
-        """Everything that was left, waiting at most so long for something; None waits for ever."""
+        """All requests, after waiting at most this long for one or for a nudge; None waits for ever."""
         with self._changed:
             if not self._requests and not self._has_news:
                 self._changed.wait(wait_s)
@@ -80,7 +80,7 @@ class Inbox:
             return requests
 
     def refuse(self, reason: str) -> None:
-        """Take nothing more, and answer those who wait with the reason."""
+        """Accept no more requests, and answer those that wait with the reason."""
         with self._changed:
             self._refusal = reason
             requests, self._requests = self._requests, []

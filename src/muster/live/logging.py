@@ -1,4 +1,4 @@
-"""The server's own log: one JSON object to a line, in a file that only its owner can read, and never a secret."""
+"""The server's own log: one JSON object per line, without secrets, in a file that only its owner can read."""
 
 import json
 import logging
@@ -17,10 +17,10 @@ HIDDEN = "(hidden)"
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON: when, how bad, who says it, what, and what it is about (job, attempt, cause, …)."""
+    """A record as one line of JSON: time, level, logger, message, and what it is about (job, attempt, cause, …)."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, with everything that looks like a token taken out."""
+        """The line, with everything that looks like a token hidden."""
         moment = datetime.fromtimestamp(record.created, UTC)
         said: dict[str, object] = {
             "at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -35,7 +35,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to(path: Path, *, level: int = logging.INFO) -> logging.Handler:
-    """Have everything logged to a file from now on; a full one is put aside, and the oldest is dropped."""
+    """Log everything to a file from now on. A full file is rotated, and the oldest one is deleted."""
     handler = _PrivateFile(path, maxBytes=SERVER_LOG_BYTES, backupCount=SERVER_LOGS, encoding="utf-8")
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
@@ -45,10 +45,10 @@ def log_to(path: Path, *, level: int = logging.INFO) -> logging.Handler:
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A rotating file that nobody else may read."""
+    """A rotating file that only its owner may read."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it so
-        """A full disk costs lines of the log, and does not print a trace for each of them."""
+        """Ignore the error: on a full disk lines are lost, without a traceback for each of them."""
 
     def _open(self):  # type: ignore[no-untyped-def]
         return os.fdopen(open_private(self.baseFilename, os.O_APPEND), self.mode, encoding=self.encoding)

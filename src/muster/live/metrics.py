@@ -1,6 +1,6 @@
-"""Figures for Prometheus, in a registry of their own.
+"""Metrics for Prometheus, in a registry of their own.
 
-What is counted is told here as it happens; what stands is worked out when somebody asks.
+Counters and histograms are updated as things happen. Gauges are computed when a scraper asks.
 """
 
 import logging
@@ -22,14 +22,14 @@ from muster.views.census import Census, Counting
 _log = logging.getLogger("muster.live")
 
 OTHERS = "(others)"
-"""The label of teams that are too many to be told apart."""
+"""The common label of all teams beyond the `METRIC_TEAMS` largest."""
 
 _WAITS_S = (1, 5, 15, 60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 86_400, 3 * 86_400, 7 * 86_400)
 _MOMENTS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics:
-    """All figures of one control plane."""
+    """All metrics of one control plane."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -49,13 +49,13 @@ class Metrics:
         self._requests = self._counter("muster_http_requests", "Requests answered.", "method", "route", "status")
         self._answers = self._histogram("muster_http_answer_seconds", "Until an answer began.", _MOMENTS_S, "route")
         self.watchers: float = 0
-        """Event streams that are open."""
+        """Open event streams."""
         self._control: ControlPlane | None = None
         self._attempts: Attempts | None = None
         self._version = 0
 
     def watch(self, control: ControlPlane) -> None:
-        """Follow a control plane from now on. Called once, before it starts to turn."""
+        """Follow a control plane from now on. Called once, before its writer starts."""
         self._control = control
         self._attempts = Attempts(control.state)
         self._version = control.feed.version
@@ -63,7 +63,7 @@ class Metrics:
         control.feed.subscribe(self._follow)
 
     def on_round(self, turn: WriterRound) -> None:
-        """The writer has done something."""
+        """The writer has finished a round."""
         if turn.requests or turn.reports:
             self._commits.observe(turn.write_s)
         if turn.has_planned:
@@ -75,11 +75,11 @@ class Metrics:
         self._answers.labels(route).observe(after_s)
 
     def text(self) -> bytes:
-        """All figures as Prometheus reads them."""
+        """All metrics as Prometheus reads them."""
         return generate_latest(self.registry)
 
     def _follow(self) -> None:
-        """Count what was written. On the writer's thread, which no fault of these figures may stop."""
+        """Count what was written. Runs on the writer's thread, which an error in the metrics must not stop."""
         control = self._control
         assert control is not None  # It is subscribed by `watch`.
         while (events := control.feed.after(self._version, WATCHER_PAGE_EVENTS)) != ():
@@ -90,7 +90,7 @@ class Metrics:
             try:
                 for _, published in events:
                     self._count(published.event, control)
-            except Exception:  # noqa: BLE001 - a figure is not worth the writer
+            except Exception:  # noqa: BLE001 - metrics must not stop the writer
                 _log.exception("events could not be counted")
 
     def _count(self, event: Event, control: ControlPlane) -> None:
@@ -123,7 +123,7 @@ class Metrics:
 
 
 class _Standing(Collector):
-    """What is so at the moment somebody asks."""
+    """Gauges, computed when a scraper asks."""
 
     def __init__(self, metrics: Metrics, control: ControlPlane) -> None:
         self._metrics = metrics
@@ -167,7 +167,7 @@ def _gpus(census: Census) -> Iterator[GaugeMetricFamily]:
 
 
 def _crowd(name: str, meaning: str, counts: Mapping[tuple[TierName, TeamPath], int]) -> GaugeMetricFamily:
-    """Jobs by tier and team; of many teams, the largest by name and the rest together."""
+    """Jobs by tier and team. The largest teams have their own label; all others share one."""
     by_team: dict[str, int] = {}
     for (_, team), count in counts.items():
         by_team[team] = by_team.get(team, 0) + count

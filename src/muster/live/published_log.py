@@ -1,4 +1,4 @@
-"""An event log that tells watchers what was written, once it is, and for how long an answer has been waited for."""
+"""An event log that tells watchers what was written once it is durable, and how long the store has not answered."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,18 +10,18 @@ from muster.model.events import Event
 from muster.store.base import DurableLog
 
 Written = Callable[[Sequence[Event], Sequence[JobRecord]], None]
-"""Told of events and records as soon as they are durable."""
+"""Called with events and records as soon as they are durable."""
 
 
 class Waiting:
-    """Since when the writer's thread waits for the store; any thread may ask, because that one cannot."""
+    """How long the writer's thread has been waiting for the store. Any thread may ask; the waiting one cannot."""
 
     def __init__(self) -> None:
         self._since_s: float | None = None
 
     @contextmanager
     def answer(self) -> Iterator[None]:
-        """Count the time until this ends."""
+        """Measure the time until the context ends."""
         self._since_s = time.monotonic()
         try:
             yield
@@ -30,13 +30,13 @@ class Waiting:
 
     @property
     def waited_ms(self) -> int:
-        """How long the present answer has been waited for; 0 when none is."""
+        """How long the present call has been waiting for an answer; 0 when there is none."""
         since_s = self._since_s
         return 0 if since_s is None else round((time.monotonic() - since_s) * 1000)
 
 
 class PublishedLog:
-    """Passes everything on to the real log, and what was written to those who tell others."""
+    """Passes everything on to the real log, and what was written to a callback."""
 
     def __init__(self, log: DurableLog, waiting: Waiting, written: Written) -> None:
         self._log = log
@@ -56,7 +56,7 @@ class PublishedLog:
         jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
-        """Write, then tell."""
+        """Write, then call back."""
         with self._waiting.answer():
             version = self._log.append(events, expected_version, jobs=jobs, audit=audit)
         self._written(events, jobs)

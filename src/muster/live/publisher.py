@@ -1,4 +1,4 @@
-"""From what a write changed to the view that readers see. On the writer's thread."""
+"""Turns what a write changed into the view that readers see. Runs on the writer's thread."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -47,20 +47,20 @@ _OF_NODES = (ClusterChanged, NodeChanged, NodeLost, NodeReturned, NodeUnreachabl
 
 
 class Publisher:
-    """Makes each view from the one before: what a write left as it was is shared."""
+    """Makes each view from the one before. Views share what a write did not change."""
 
     def __init__(self, feed: Feed) -> None:
         self.view = NOTHING
         self._feed = feed
 
     def begin(self, state: State) -> None:
-        """Publish a state whole, that was folded from the log."""
+        """Publish a whole state that was folded from the log."""
         records: list[JobRecord] = [*state.jobs.values(), *map(state.array_record, state.arrays)]
         self.view = _next(NOTHING, state, records, nodes=True, rules=True)
         self._feed.catch_up(state.version)
 
     def publish(self, state: State, events: Sequence[Event], records: Sequence[JobRecord]) -> None:
-        """Show what these events, which are durable now, have made of the state; then tell who watches."""
+        """Publish the state after these events, which are durable now; then wake the watchers."""
         nodes = any(isinstance(event, _OF_NODES) for event in events)
         rules = any(isinstance(event, RulesChanged) for event in events)
         self.view = _next(self.view, state, records, nodes=nodes, rules=rules)
@@ -68,7 +68,7 @@ class Publisher:
 
 
 def _next(before: View, state: State, records: Sequence[JobRecord], *, nodes: bool, rules: bool) -> View:
-    """The view after these records changed; nodes and rules are taken over where they did."""
+    """The view after these records changed. `nodes` and `rules` say whether those changed too."""
     jobs, running, arrays = before.jobs.mutate(), before.running.mutate(), before.arrays.mutate()
     for record in records:
         if isinstance(record, ArrayRecord):
@@ -103,12 +103,12 @@ def _put(records: "MapMutation[JobId, T]", job: JobId, record: T | None) -> None
 
 
 def _is_shown(job: Job) -> bool:
-    """True for what has not ended; a task stays as long as its array, whose record comes behind those of its tasks."""
+    """True for a job that has not ended, and for any task: tasks leave with their array, whose record comes last."""
     return job.array_parent is not None or not job.state.is_final
 
 
 def _published(event: Event, state: State) -> Published:
-    """An event with whose it is, while that is known at once."""
+    """The event with the team and the user of its job, if the job is in the state."""
     job: JobId | None = getattr(event, "job", None)
     if isinstance(event, JobSubmitted):
         return Published(event, event.spec.team, event.by)

@@ -1,8 +1,8 @@
-"""The engine's state, kept so that a restart folds only what came after.
+"""The engine's state, saved so that a restart folds only what came after.
 
-It is kept as plain values and never as code or objects: whoever can write to the store can change what Muster knows,
-and cannot have it run anything by being read. The log alone is the truth; a saved state is never needed, only fast. One
-that is of another layout, cannot be decoded or contradicts itself is passed over.
+It is saved as plain values and never as code or objects. So an attacker who can write to the store can change what
+Muster knows, but cannot make it run code when it reads a state. The log alone is the truth; a saved state only makes a
+start faster. A state that has another layout, cannot be decoded or contradicts itself is ignored.
 """
 
 import logging
@@ -14,23 +14,23 @@ from muster.store.base import StateStore
 from muster.store.codec import decode_state, encode_state
 
 RULES = 3
-"""Count up whenever the same log folds to another state than before, or a field of a state is new, gone or means
-something else: what was saved by other rules is then folded anew. A test knows the fields."""
+"""Increase this whenever the same log folds to another state than before, or a field of a state is added, removed or
+changes its meaning. States that were saved under other rules are then ignored. A test knows the fields."""
 
 _log = logging.getLogger("muster.live")
 
 
 LAYOUT = f"rules-{RULES}"
-"""What a state must have been saved by to be loaded."""
+"""The layout that a saved state must have to be loaded."""
 
 
 def save(store: StateStore, state: State) -> None:
-    """Keep the state as it is now."""
+    """Save the present state."""
     store.save_state(state.version, LAYOUT, encode_state(recorded(state)))
 
 
 def load(store: StateStore) -> State | None:
-    """The newest state that can be gone on from; None when there is none."""
+    """The newest saved state, if it can be used; None otherwise."""
     found = store.load_state(LAYOUT)
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""The ports to what Muster keeps: the event log, and what is kept beside it.
+"""The ports to what Muster stores: the event log, and what is stored beside it.
 
-A log is a list of events that only grows; its version is how many there are. There is one writer at a time, and the
-expected version is what makes sure of it: who writes on a version that has moved on is told so and writes nothing.
-What is read back is what was written, or `Corrupted` is raised.
+A log is a list of events that only grows. Its version is the number of events. There is one writer at a time, and the
+expected version enforces that: a writer that expects an older version gets an error and writes nothing. What is read is
+what was written, or `Corrupted` is raised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,12 +33,12 @@ class EventLog(Protocol):
         jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
-        """Add all of the events or none, and return the new version. They are durable when this returns.
+        """Add all of the events or none, and return the new version. They are durable when it returns.
 
-        `jobs` are the records as the events left them, with those of whole arrays, and `audit` says who caused them:
-        both are kept in the same transaction. There may be no events when there is only something to audit.
-        Raises `Conflict` when the log is not at `expected_version`: somebody else has written in between.
-        Raises `Unavailable` when it cannot be written now; the log is then as it was before.
+        `jobs` are the records after the events, including those of whole arrays. `audit` says who caused the events.
+        Both are stored in the same transaction. There may be no events when there is only something to audit.
+        Raises `Conflict` when the log is not at `expected_version`: another writer has written in between.
+        Raises `Unavailable` when the log cannot be written now. Then nothing has changed.
         """
         ...
 
@@ -51,29 +51,29 @@ class EventLog(Protocol):
 
 
 class DurableLog(EventLog, Protocol):
-    """A log that others can take away, because it is kept outside of this process."""
+    """A log outside of this process, which can be moved away or get another writer."""
 
     def check(self) -> None:
-        """See that what is written is kept where it was opened: for when nobody writes, who would notice.
+        """Check that the log is still where it was opened, for times without a write that would notice.
 
-        Raises `Unavailable` when it is not and may be again, `Refused` when another process has become the writer, and
-        `Corrupted` when something of it is gone.
+        Raises `Unavailable` when it is not but may come back, `Refused` when another process has become the writer, and
+        `Corrupted` when a part of it is gone.
         """
         ...
 
 
 class EventPages(Protocol):
-    """The log a page at a time: for whoever watches it, and for what happened to one job."""
+    """The log a page at a time: for watchers, and for what happened to one job."""
 
     def events_after(self, version: int, limit: int, job: JobId | None = None) -> Sequence[tuple[int, Event]]:
-        """Up to `limit` events behind `version`, each with its own version; only those that name `job` if given.
+        """Up to `limit` events after `version`, each with its own version; only those that name `job` if given.
 
         An event's version is that of the log once it was appended: the first event has version 1.
         """
         ...
 
     def node_events_between(self, version: int, until: int, limit: int) -> Sequence[tuple[int, Event]]:
-        """Up to `limit` events about nodes behind `version` and up to `until`: what may have happened to jobs there."""
+        """Up to `limit` events about nodes after `version` and up to `until`: they may concern jobs on these nodes."""
         ...
 
 
@@ -86,13 +86,13 @@ class SavedState:
 
 
 class StateStore(Protocol):
-    """Saved engine states, so that a restart need not fold the whole log. They can always be made again."""
+    """Saved engine states, so that a restart need not fold the whole log. They can always be made again from it."""
 
     def save_state(self, version: int, layout: str, body: bytes) -> None:
-        """Keep the state that the first `version` events fold to, and of older ones only the newest.
+        """Save the state that the first `version` events fold to, and drop all but the newest states.
 
-        `layout` names the form that the state is in: only a reader of the same form loads it. Raises `Conflict` when
-        the log is shorter.
+        `layout` names the form of the state: only a reader of the same form loads it. Raises `Conflict` when the log is
+        shorter.
         """
         ...
 
@@ -103,20 +103,20 @@ class StateStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
-    """An entry as it was written."""
+    """An audit entry as it was written."""
 
     seq: int
-    """The first entry is 1; none is ever left out."""
+    """The number of the entry, from 1 without gaps."""
     entry: AuditEntry
     version: int
-    """Of the log, once what the entry tells of was written."""
+    """The version of the log after the change that the entry is about."""
     chain: str
-    """In hexadecimal. Whoever notes the last one elsewhere can later tell that nothing before it was changed."""
+    """In hexadecimal. A copy of the last one, noted elsewhere, shows later whether anything before it was changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which entries to list: those that agree with everything given."""
+    """Which entries to list: those that match everything given."""
 
     by: str | None = None
     action: str | None = None
@@ -125,7 +125,7 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditVerdict:
-    """What a walk through everything that is kept has found."""
+    """What a check of everything that is stored has found."""
 
     entries: int
     """Audit entries that are whole, from the first on."""
@@ -136,17 +136,17 @@ class AuditVerdict:
     broken_version: int | None = None
     """The first event that is missing or is not what was written."""
     problems: tuple[str, ...] = ()
-    """Everything that is wrong, in words."""
+    """All problems, in words."""
 
     @property
     def is_whole(self) -> bool:
-        """True when nothing was found."""
+        """True when no problem was found."""
         return not self.problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditHead:
-    """Where the audit ends. Noted elsewhere, it tells later whether anything before it was changed or dropped."""
+    """The end of the audit. A copy noted elsewhere shows later whether anything before it was changed or dropped."""
 
     seq: int
     """The number of the last entry; 0 when there is none."""
@@ -158,10 +158,10 @@ EVERYTHING = AuditFilter()
 
 
 class AuditTrail(Protocol):
-    """Who did what. Entries are written by `EventLog.append`, never changed, and chained like the events."""
+    """Who did what. Entries are written with events and with token changes, never changed, and chained like events."""
 
     def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
-        """Up to `limit` entries behind `after_seq`, oldest first."""
+        """Up to `limit` entries after `after_seq`, oldest first."""
         ...
 
     def head(self) -> AuditHead:
@@ -169,17 +169,17 @@ class AuditTrail(Protocol):
         ...
 
     def chain_at(self, seq: int) -> str | None:
-        """The chain of an entry in hexadecimal, as it is kept; None when there is no such entry."""
+        """The chain of an entry in hexadecimal, as it is stored; None when there is no such entry."""
         ...
 
     def verify(self) -> AuditVerdict:
-        """Walk through all entries, all events and all that is kept beside them. May take a while."""
+        """Check all entries, all events, and the records, keys, tokens and states beside them. May take a while."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRequest:
-    """What became of a request that was given a key."""
+    """The job of a request that had a key."""
 
     job: JobId
     fingerprint: str
@@ -187,7 +187,7 @@ class KeyedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs and arrays to list: those that agree with everything given. Tasks are listed by their array only."""
+    """Which jobs and arrays to list: those that match everything given. Tasks are not listed, only their array."""
 
     states: tuple[JobState, ...] = ()
     """Any of these; empty means all."""
@@ -206,22 +206,22 @@ class JobPage:
 
     jobs: tuple[JobRecord, ...]
     next: int | None
-    """The next page goes on with the submissions before this number; None when there are none."""
+    """The next page continues with the submissions before this number; None when there are no more."""
 
 
 class JobArchive(Protocol):
-    """Every job, task and array there ever was, as the log left it."""
+    """The newest record of every job, task and array there ever was."""
 
     def page(self, filters: JobFilter, *, limit: int, before: int | None = None) -> JobPage:
-        """Jobs and arrays that the filter lets through, the newest first, out of the submissions before a number.
+        """Jobs and arrays that match the filter, the newest first, optionally only submissions before a number.
 
-        Looks at `JOBS_SCANNED` submissions at most, and reads `PAGE_RECORD_BYTES` of records and one more: there may be
-        fewer than `limit`, and still a next page.
+        At most `JOBS_SCANNED` submissions are looked at, and reading stops after `PAGE_RECORD_BYTES` of records. So a
+        page may have fewer than `limit` and still a next page.
         """
         ...
 
     def find(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
-        """The records of these jobs, tasks and arrays, as far as there are any."""
+        """The records of these jobs, tasks and arrays, as far as they exist."""
         ...
 
     def ended(self) -> Iterator[Job]:
@@ -229,5 +229,5 @@ class JobArchive(Protocol):
         ...
 
     def keyed(self, by: str, key: str) -> KeyedRequest | None:
-        """The job that was submitted under a key by somebody; None when there is none."""
+        """The job that a user submitted under a key; None when there is none."""
         ...

@@ -1,4 +1,4 @@
-"""A log in memory: for simulation, for tests, and for trying things out. Gone when the process is."""
+"""A log in memory, for simulation, tests and trying things out. It is gone when the process ends."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,7 +14,7 @@ from muster.store.base import JobFilter, JobPage, KeyedRequest, SavedState
 
 
 class MemoryLog:
-    """An event log that lives as long as the process, with the records of jobs. Audit entries are not kept."""
+    """An event log that lives as long as the process, with the records of jobs. Audit entries are not stored."""
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self._events = list(events)
@@ -46,20 +46,20 @@ class MemoryLog:
         return self.version
 
     def check(self) -> None:
-        """Nothing can be lost that is in memory."""
+        """Do nothing: a log in memory cannot be moved away."""
 
     def read(self, from_version: int = 0) -> Iterator[Event]:
         """The events after the first `from_version`."""
         return iter(self._events[from_version:])
 
     def events_after(self, version: int, limit: int, job: JobId | None = None) -> Sequence[tuple[int, Event]]:
-        """Up to `limit` events behind `version`, each with its own."""
+        """Up to `limit` events after `version`, each with its own version."""
         numbered = enumerate(self._events[version:], start=version + 1)
         asked_for = (each for each in numbered if job is None or getattr(each[1], "job", None) == job)
         return list(islice(asked_for, limit))
 
     def node_events_between(self, version: int, until: int, limit: int) -> Sequence[tuple[int, Event]]:
-        """Up to `limit` events about nodes behind `version` and up to `until`."""
+        """Up to `limit` events about nodes after `version` and up to `until`."""
         numbered = enumerate(self._events[version:until], start=version + 1)
         return list(islice((each for each in numbered if isinstance(each[1], NodeEvent)), limit))
 
@@ -71,7 +71,7 @@ class MemoryLog:
         return JobPage(jobs=tuple(newest[:limit]), next=newest[limit - 1].number if len(newest) > limit else None)
 
     def find(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
-        """The records of these, as far as there are any."""
+        """The records of these jobs, tasks and arrays, as far as they exist."""
         return {job: self._jobs[job] for job in jobs if job in self._jobs}
 
     def ended(self) -> Iterator[Job]:
@@ -80,7 +80,7 @@ class MemoryLog:
         return iter(sorted(single, key=lambda job: job.number))
 
     def keyed(self, by: str, key: str) -> KeyedRequest | None:
-        """What became of a request with a key."""
+        """The job of a request with a key."""
         return self._keys.get((by, key))
 
 
@@ -97,13 +97,13 @@ def _agrees(job: JobRecord, filters: JobFilter) -> bool:
 
 
 class MemoryStates:
-    """The newest saved state, for as long as the process lives."""
+    """The newest saved state of each layout, for as long as the process lives."""
 
     def __init__(self) -> None:
         self._states: dict[str, SavedState] = {}
 
     def save_state(self, version: int, layout: str, body: bytes) -> None:
-        """Keep a state in the place of the one before."""
+        """Save a state in the place of the last one of its layout."""
         self._states[layout] = SavedState(version=version, body=body)
 
     def load_state(self, layout: str) -> SavedState | None:

@@ -1,6 +1,6 @@
-"""What readers see. It can always be made again from the log.
+"""What readers see. It can always be built again from the log.
 
-view         everything that is so at one version of the log
-active_jobs  jobs and arrays that have not ended, by submission
-census       how many run and wait, by tier and team
+view         everything that readers see at one version of the log
+active_jobs  jobs and arrays that have not ended, in the order of submission
+census       how many jobs run and wait, by tier and team
 """

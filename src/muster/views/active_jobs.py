@@ -1,6 +1,6 @@
-"""Which jobs and arrays have not ended, by submission: what a listing walks, newest first, without sorting anything.
+"""The jobs and arrays that have not ended, in the order of submission, so that a listing need not sort.
 
-Tasks are not in it; their array is. What has ended is dropped when a walk comes across it.
+Tasks are not listed; their array is. Entries of jobs that have ended are skipped, and removed once there are many.
 """
 
 from bisect import bisect_left, insort
@@ -12,22 +12,22 @@ from muster.model.ids import JobId
 from muster.views.view import View
 
 STALE_MAX = 100
-"""Ended jobs that may stay before they are cleared away."""
+"""If a walk skips more entries of ended jobs than this, the next walk removes all of them first."""
 
 
 class ActiveJobs:
-    """Submissions that may be active, in order."""
+    """Submissions that may be active, in the order of submission."""
 
     def __init__(self, view: View) -> None:
         self.version = view.version
-        """Of the newest event that was noted."""
+        """The version of the newest event that was noted."""
         listed = (record for record in (*view.jobs.values(), *view.arrays.values()) if _is_listed(record))
         self._listed: list[tuple[int, JobId]] = sorted((record.number, record.id) for record in listed)
         self._passed_over = 0
-        """Jobs that the last walk found to have ended."""
+        """How many entries of ended jobs the last walk skipped."""
 
     def note(self, events: Sequence[tuple[int, Event]], view: View) -> None:
-        """Take in what was written since; the view is as new as the newest of it."""
+        """Take in events that were written since. The view is as new as the newest of them."""
         for version, event in events:
             self.version = version
             record = view.record(event.job) if isinstance(event, JobSubmitted) else None
@@ -35,7 +35,7 @@ class ActiveJobs:
                 insort(self._listed, (record.number, record.id))
 
     def newest(self, view: View, before: int | None = None) -> Iterator[JobRecord]:
-        """What has not ended, from the newest on, or from the newest before a number."""
+        """Jobs and arrays that have not ended, newest first, optionally only those submitted before a number."""
         if self._passed_over > STALE_MAX:
             self._listed = [each for each in self._listed if view.record(each[1]) is not None]
         self._passed_over = 0

@@ -1,4 +1,4 @@
-"""How many run and wait, by tier and team: counted once for everybody who asks about the same version."""
+"""How many jobs run and wait, by tier and team. They are counted once for all readers of the same version."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,35 +14,35 @@ from muster.views.view import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """Everybody who runs or waits, at one version."""
+    """Counts of running and waiting jobs, GPUs and nodes at one version."""
 
     version: int
     running: Counter[tuple[TierName, TeamPath]] = field(default_factory=Counter)
     waiting: Counter[tuple[TierName, TeamPath]] = field(default_factory=Counter)
     oldest_ms: dict[TierName, int] = field(default_factory=dict)
-    """When the job was submitted that waits for longest in each tier."""
+    """The earliest submission of all waiting jobs in each tier."""
     gpus: Counter[GpuType] = field(default_factory=Counter)
     gpus_used_milli: Counter[GpuType] = field(default_factory=Counter)
     nodes: Counter[NodeState] = field(default_factory=Counter)
     team_running: Counter[TeamPath] = field(default_factory=Counter)
-    """With the teams below each."""
+    """Including the teams below each."""
     team_waiting: Counter[TeamPath] = field(default_factory=Counter)
     team_gpus_milli: Counter[tuple[TeamPath, GpuType]] = field(default_factory=Counter)
-    """What each team with those below it uses of each type, and of all together."""
+    """GPU thousandths that each team, including the teams below it, uses of each type and of all types together."""
     partial_gangs: int = 0
-    """Gangs that are being stopped, of which some workers have exited and others have not."""
+    """Gangs that are being stopped and have some workers that exited and some that have not."""
     quarantined: int = 0
-    """Gangs that run on a node and are not known."""
+    """Gangs that run on a node and that the log does not know."""
 
 
 class Counting:
-    """Takes the census anew when something has changed."""
+    """Takes a new census when something has changed."""
 
     def __init__(self) -> None:
         self._taken: Census | None = None
 
     def census(self, view: View) -> Census:
-        """Everybody, as of this view."""
+        """The census of this view."""
         if self._taken is None or self._taken.version != view.version:
             self._taken = _taken(view)
         return self._taken

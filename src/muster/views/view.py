@@ -1,7 +1,7 @@
-"""What readers see: everything that is so at one version of the log, as values that nobody changes.
+"""What readers see: everything at one version of the log, as values that never change.
 
-The writer publishes a new view after each write. A reader takes the newest and keeps it for as long as it answers one
-question; it sees nothing that is not durable, and nothing that comes after.
+The writer publishes a new view after each write. A reader takes the newest view and keeps it while it answers one
+request. It sees only what is durable, and nothing that is written later.
 """
 
 from collections.abc import Mapping
@@ -21,22 +21,22 @@ from muster.model.scenario import Rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is alive at one version. What has ended is in the archive."""
+    """What is alive at one version. Jobs that have ended are in the archive."""
 
     version: int
     now_ms: int
     """When the last event happened."""
     jobs: Map[JobId, Job]
-    """Jobs that have not ended, and all tasks of arrays that have not."""
+    """Jobs that have not ended, and all tasks of arrays that have not ended."""
     running: Map[JobId, Job]
-    """Those of them that have GPUs."""
+    """The jobs that have GPUs."""
     arrays: Map[JobId, ArrayRecord]
     nodes: Mapping[NodeName, Node]
     """In the order in which they are configured."""
     node_notes: Mapping[NodeName, str]
-    """Why each node is in the state that it is in, as far as somebody said."""
+    """Why each node is in its state, as far as a reason was given."""
     levels: tuple[LevelName, ...]
-    """Of the topology, the widest first."""
+    """The levels of the topology, the widest first."""
     quarantine: Mapping[NodeName, tuple[FoundGang, ...]]
     rules: Rules
     promises: Mapping[JobId, Promise]

@@ -37,7 +37,7 @@ class BodyLimit:
         if UNANNOUNCED > announced > limit_bytes:
             if not _is_asking_first(scope):
                 await _pour_away(receive, limit_bytes)
-            refusal = ProblemResponse(problem(413, "too_large", _message(limit_bytes)), {"ClientConnection": "close"})
+            refusal = ProblemResponse(problem(413, "too_large", _message(limit_bytes)), {"Connection": "close"})
             await refusal(scope, receive, send)
             return
         await self._app(scope, self._counted(receive, limit_bytes), send)
@@ -53,7 +53,7 @@ class BodyLimit:
                 if message.get("more_body", False):
                     await _pour_away(receive, limit_bytes)
                 # The framework passes this exception on, and turns every other one into an error about JSON.
-                raise HTTPException(413, _message(limit_bytes), {"ClientConnection": "close"})
+                raise HTTPException(413, _message(limit_bytes), {"Connection": "close"})
             return message
 
         return counting

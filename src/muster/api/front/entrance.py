@@ -64,7 +64,7 @@ class Entrance:
         response = response_to(error, self._services.deps.settings.conceal)
         if announced_bytes(scope) > body_limit(scope, self._services.deps.settings):
             # The server reads and discards an unread body before the next request, but not one that is too long.
-            response.headers["ClientConnection"] = "close"
+            response.headers["Connection"] = "close"
         await response(scope, receive, send)
 
 

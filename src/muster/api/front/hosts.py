@@ -82,7 +82,7 @@ class Hosts:
 
 
 def _refused(status: HTTPStatus, code: str, detail: str) -> ProblemResponse:
-    return ProblemResponse(problem(status, code, detail), {"ClientConnection": "close"})
+    return ProblemResponse(problem(status, code, detail), {"Connection": "close"})
 
 
 def _name(url: str) -> str:

@@ -1,4 +1,8 @@
-"""From an event to the state: the only thing that changes a `State`. The same log always folds to the same state."""
+"""From an event to the state. The same log always folds to the same state.
+
+Events change a `State` only here. Besides, `forgetting` drops jobs that have ended, and the engine notes which jobs are
+stuck and when the starvation watch checks a job again.
+"""
 
 from muster.core.lifecycle import created
 from muster.core.lifecycle.arrays import ArrayTally
@@ -42,10 +46,10 @@ from muster.model.records import evolve
 
 
 def fold(state: State, event: Event) -> Outcome:
-    """Take an event into the state."""
+    """Apply an event to the state."""
     if event.at_ms > state.now_ms:
         state.now_ms = event.at_ms
-    # What there is most of comes first: a case that does not match costs as much as many a step.
+    # The most frequent events come first, because a case that does not match is expensive too.
     match event:
         case JobSubmitted():
             outcome = _submit(state, event)
@@ -132,9 +136,9 @@ def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
 
 
 def _starvation_watch_with(state: State, at_ms: int) -> StarvationWatch:
-    """A line that everybody stands in who has not ended, as if it had been kept from the beginning.
+    """A watch with all jobs that have not ended, as if it had been kept from the beginning.
 
-    What each is due is kept from now on.
+    What each job is due is counted from now on.
     """
     state.snapshot.entitle_anew(at_ms)
     starvation = new_starvation_watch(state.snapshot)

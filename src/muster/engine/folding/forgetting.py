@@ -1,4 +1,4 @@
-"""Jobs that have ended leave the state: what it takes to go on depends on what is alive."""
+"""Jobs that have ended leave the state: only jobs that are alive are needed to continue."""
 
 from collections.abc import Iterable
 
@@ -8,10 +8,11 @@ from muster.model.spec import JobSpec
 
 
 def forget(state: State, ended: Iterable[JobId]) -> tuple[JobId, ...]:
-    """Let go of jobs that have ended, and of arrays with their last task; those that are still asked for are returned.
+    """Drop jobs that have ended, and arrays once their last task has; returns the jobs that have to stay.
 
-    No part of folding: the same events fold to the same state for those that are alive, whenever this is done. What
-    others waited for from these jobs has been settled by events of its own.
+    A job has to stay while a lost node may still have to be told to kill its workers. Dropping is not part of folding:
+    whenever it is done, the same events give the same state of all jobs that are alive. Jobs that depended on a dropped
+    job were released or ended by events of their own.
     """
     pinned = frozenset(kill.job for kills in state.lost.values() for kill in kills)
     kept = []
@@ -31,7 +32,7 @@ def forget(state: State, ended: Iterable[JobId]) -> tuple[JobId, ...]:
 
 
 def ended_jobs(state: State) -> tuple[JobId, ...]:
-    """Everything that has ended and is still in the state."""
+    """All jobs and tasks that have ended and are still in the state."""
     return tuple(job.id for job in state.jobs.values() if job.state.is_final)
 
 

@@ -1,4 +1,4 @@
-"""What the log says of nodes, folded: whether each can be reached, and what it runs."""
+"""Folds events about nodes: whether each node can be reached, and what it runs."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -29,7 +29,7 @@ from muster.model.records import evolve
 
 
 def fold_node_event(state: State, event: NodeEvent) -> Outcome:
-    """Take in what became of a node."""
+    """Apply an event about a node."""
     match event:
         case NodeChanged():
             return _hear_of_node(state, event, _as_configured(state, event))
@@ -46,7 +46,7 @@ def fold_node_event(state: State, event: NodeEvent) -> Outcome:
 
 
 def _take_stock(state: State, event: GangsFound) -> Outcome:
-    """Compare what a node runs with what the records say, and quarantine the rest."""
+    """Compare what a node runs with the records, and quarantine what they do not know."""
     parts = (_unknown_part(state, gang, event.node) for gang in event.gangs)
     unknown = tuple(part for part in parts if part.workers)
     jobs = [gang.job for gang in (*state.quarantine.on(event.node), *event.gangs)]
@@ -55,7 +55,7 @@ def _take_stock(state: State, event: GangsFound) -> Outcome:
     is_news = state.quarantine.put(event.node, unknown)
     if is_news:
         _plan_without_quarantine(state, (event.node,))
-    # What was sent to a node that had heard more than is known here was refused: it is sent again above that.
+    # A node that has seen a newer generation refused what was sent. It is sent again with a higher one.
     raised = (move.after for move in moves if move.before is None or move.before.generation < move.after.generation)
     commands = tuple(command for job in raised for command in desired_commands(job, event.at_ms))
     return Outcome(moves, commands, is_change=is_news or bool(moves))
@@ -67,21 +67,21 @@ def _unknown_part(state: State, gang: FoundGang, node: NodeName) -> FoundGang:
 
 
 def release(state: State, event: WorkersExited | StartFailed, outcome: Outcome) -> Outcome:
-    """Take workers that have ended out of quarantine, if they were in it."""
+    """Remove workers that have ended from quarantine, if they were in it."""
     nodes = state.quarantine.release(event.job, event.attempt, frozenset(event.ranks))
     _plan_without_quarantine(state, nodes)
     return Outcome(outcome.moves, outcome.commands) if nodes else outcome
 
 
 def adopt(state: State, event: GangAdopted) -> Outcome:
-    """Take a gang out of quarantine, and let its job go on with it."""
+    """Take a gang out of quarantine, and let its job continue with it."""
     ranks = frozenset(worker.rank for worker in event.workers)
     _plan_without_quarantine(state, state.quarantine.release(event.job, event.attempt, ranks))
     return move_all(state, event, state.addressed(event.job))
 
 
 def doom(state: State, event: GangKillOrdered) -> Outcome:
-    """Have what is in quarantine of a job ended, now and whenever a node is back that may not have heard."""
+    """Kill what a job has in quarantine, now and whenever a node is back that may not have received the command."""
     nodes = state.quarantine.doom(event.job)
     kills = tuple(kill for node in nodes for kill in state.quarantine.kills(node, state.jobs))
     return Outcome(commands=kills) if kills else NOTHING
@@ -109,14 +109,14 @@ def _regain_contact(state: State, event: NodeReturned) -> Outcome:
 
 
 def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeReturned, node: Node) -> Outcome:
-    """Put the node as it is now in the place of what was known, with what that means for the jobs on it."""
+    """Replace the record of a node, and let its jobs react to the change."""
     before = state.nodes.get(node.name)
     if not _change_node(state, node).is_change:
         return NOTHING
     state.node_notes[node.name] = event.because
     was_down, is_down = before is not None and before.state is NodeState.DOWN, node.state is NodeState.DOWN
     if is_down and not was_down:
-        # What it was running at an earlier loss was killed when it came back.
+        # What it ran when it was lost before was killed when it came back.
         state.lost.pop(node.name, None)
         _count_fault(state, node.name)
     if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down):
@@ -127,7 +127,7 @@ def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeRetur
 
 
 def _as_configured(state: State, event: NodeChanged) -> Node:
-    """The node as it was reported, unless somebody set it aside: a node that is only back stays drained."""
+    """The node as reported. If an operator has drained it, it stays drained when it merely comes back."""
     node = event.node
     if event.by not in ("", ENGINE):
         if node.state in (NodeState.DRAINING, NodeState.DRAINED):
@@ -175,7 +175,7 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
 
 
 def blame_nodes(state: State, event: StartFailed, outcome: Outcome) -> None:
-    """Count starts that failed against their nodes."""
+    """Count a failed start as a fault of its nodes."""
     for move in outcome.moves:
         seated = occupied(move.before or move.after)
         for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
@@ -195,7 +195,7 @@ def forgive_nodes(state: State, event: JobEvent, outcome: Outcome) -> None:
 
 
 def with_findings(node: Node, known: Node | None) -> Node:
-    """The node as configured, with what was found out about it since."""
+    """The node as configured, with what was found out about it: bad GPUs, and that it is drained or suspect."""
     if known is None:
         return node
     is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
@@ -204,13 +204,13 @@ def with_findings(node: Node, known: Node | None) -> Node:
 
 
 def of_interest(event: GangsFound, state: State) -> GangsFound:
-    """What a node runs, without what it has merely heard of and what is known here as well."""
+    """The report of a node, without the jobs it has only heard of, unless it has heard more than is known here."""
     known = ((each, state.jobs.get(each.job)) for each in event.seen)
     return evolve(event, seen=tuple(each for each, job in known if job is not None and _is_behind(job, each)))
 
 
 def _is_behind(job: Job, seen: SeenJob) -> bool:
-    """True when a node has heard more of a job than its record knows."""
+    """True when a node has heard more about a job than the job's record says."""
     if job.state.is_final:
         return False
     has_other_ranks = job.state.holds_resources and seen.attempt == job.attempt and seen.next_rank > job.next_rank

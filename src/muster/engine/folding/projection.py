@@ -8,11 +8,11 @@ from muster.model.ids import JobId
 from muster.model.job import Job, JobState, Placement, RunningJob, WaitingJob
 
 LEAVER = "/leaving"
-"""How the ids of workers end that an elastic job gave up and that are still leaving."""
+"""Suffix of the id under which workers that an elastic job gave up stay in the snapshot while they leave."""
 
 _SUCCEEDED: Final = JobState.SUCCEEDED
 _CHECKPOINTING: Final = JobState.CHECKPOINTING
-"""Looked up once: every event asks for them."""
+"""Looked up once, because every event needs them."""
 
 
 def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> None:
@@ -31,7 +31,7 @@ def mirror(snapshot: Snapshot, before: Job | None, after: Job, at_ms: int) -> No
 
 
 def _mirror_waiting(snapshot: Snapshot, job: Job) -> None:
-    """A prediction stands as long as the job waits: what is learnt meanwhile does not move it to and fro."""
+    """Update a waiting job. Its prediction stays while it waits, so that what is learnt meanwhile does not move it."""
     known = snapshot.queue.jobs[job.id]
     entry = _waiting_entry(job, known.predicted_ms)
     if known != entry:
@@ -57,7 +57,7 @@ def _waiting_entry(job: Job, predicted_ms: int | None) -> WaitingJob:
 
 
 def _mirror_gpus(snapshot: Snapshot, before: Job, after: Job, at_ms: int) -> None:
-    """Show who occupies which GPUs, and charge the team for the time that came to be counted."""
+    """Show which GPUs the job occupies, and charge its team for the newly counted GPU time."""
     if after.attained_gpu_ms > before.attained_gpu_ms:
         snapshot.charge(after.spec.team, after.attained_gpu_ms - before.attained_gpu_ms, at_ms)
     match before.state.holds_resources, after.state.holds_resources:
@@ -91,10 +91,10 @@ def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
 
 
 def _mirror_given_up(snapshot: Snapshot, before: Job, after: Job) -> None:
-    """Show workers that an elastic job gave up as somebody of their own who is leaving.
+    """Show workers that an elastic job gave up as a separate job that is leaving.
 
-    They hold their GPUs until they are gone, and planning must neither ask for them again nor take them for a part of
-    the gang.
+    They hold their GPUs until they are gone. Planning must neither ask for these GPUs again nor count the workers as
+    part of the gang.
     """
     was, now = _given_up(before), _given_up(after)
     if was == now:
@@ -123,12 +123,12 @@ def _given_up(job: Job) -> Placement:
 
 
 def _gone_ms(job: Job) -> int | None:
-    """When workers that were given up are killed: by themselves, or with the whole job once that was told to leave."""
+    """When workers that were given up are killed: at their own deadline, or at the job's once it was told to leave."""
     return job.deadline_ms if job.leaving_by_ms is None else job.leaving_by_ms
 
 
 def _can_resize(job: Job) -> bool:
-    """True when the controller of the job would follow an order to change its size."""
+    """True when the job would follow an order to change its size."""
     return not job.leaving and not job.exited_ranks
 
 
@@ -137,7 +137,7 @@ def _leaver_id(job: Job) -> JobId:
 
 
 def is_leaver(job: JobId) -> bool:
-    """True for workers that an elastic job gave up and that run in the snapshot as somebody of their own."""
+    """True for workers that an elastic job gave up, which the snapshot shows as a separate job."""
     return job.endswith(LEAVER)
 
 

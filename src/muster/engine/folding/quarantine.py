@@ -1,4 +1,7 @@
-"""What nodes run that nobody here has started. Its GPUs are in nobody's reach until it has ended or was adopted."""
+"""Workers that nodes run and that the log does not know.
+
+No job can be placed on their GPUs until they have ended or were adopted.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +19,7 @@ class Quarantine:
     def __init__(self) -> None:
         self.gangs: dict[NodeName, tuple[FoundGang, ...]] = {}
         self.doomed: dict[tuple[JobId, int], None] = {}
-        """Attempts that an operator has had ended: whoever is left of them is killed whenever a node is back."""
+        """Attempts that an operator ordered to be killed. Workers left of them are killed whenever a node is back."""
 
     def __bool__(self) -> bool:
         return bool(self.gangs)
@@ -26,14 +29,14 @@ class Quarantine:
         return self.gangs.get(node, ())
 
     def of(self, job: JobId) -> Iterator[tuple[NodeName, FoundGang]]:
-        """What is in quarantine of a job, with where it is."""
+        """What a job has in quarantine, with the node it is on."""
         for node, gangs in self.gangs.items():
             for gang in gangs:
                 if gang.job == job:
                     yield node, gang
 
     def put(self, node: NodeName, gangs: tuple[FoundGang, ...]) -> bool:
-        """All that is in quarantine on a node from now on; False when that is no news."""
+        """Set all that is in quarantine on a node; False when nothing changes."""
         if gangs == self.on(node):
             return False
         if gangs:
@@ -45,13 +48,13 @@ class Quarantine:
         return True
 
     def doom(self, job: JobId) -> tuple[NodeName, ...]:
-        """Have everything of a job ended; the nodes where there is something."""
+        """Mark everything of a job to be killed; returns the nodes that have some of it."""
         parts = tuple(self.of(job))
         self.doomed |= {(job, gang.attempt): None for _, gang in parts}
         return tuple(dict.fromkeys(node for node, _ in parts))
 
     def kills(self, node: NodeName, jobs: Mapping[JobId, Job]) -> tuple[KillWorkers, ...]:
-        """What ends those on a node that an operator has had ended."""
+        """Commands that kill what an operator ordered to be killed on a node."""
         doomed = (gang for gang in self.on(node) if (gang.job, gang.attempt) in self.doomed)
         return tuple(
             KillWorkers(
@@ -64,16 +67,16 @@ class Quarantine:
         )
 
     def release(self, job: JobId, attempt: int, ranks: frozenset[int]) -> tuple[NodeName, ...]:
-        """Take workers out; the nodes where there were any."""
+        """Take workers out of quarantine; returns the nodes that had any."""
         before = tuple(self.gangs.items())
         return tuple(node for node, gangs in before if self.put(node, _without(gangs, job, attempt, ranks)))
 
     def keep(self, nodes: dict[NodeName, Node]) -> None:
-        """Forget what was on nodes that are no longer there."""
+        """Forget what was on nodes that are not among these."""
         self.gangs = {name: gangs for name, gangs in self.gangs.items() if name in nodes}
 
     def planned(self, node: Node) -> Node:
-        """The node as planning sees it: without the GPUs of what is in quarantine there."""
+        """The node as planning sees it: GPUs that are in use by workers in quarantine count as bad."""
         if node.name not in self.gangs:
             return node
         in_use = quarantined_gpus(self.on(node.name), node)

@@ -1,7 +1,7 @@
-"""The state as plain values, and the same state made of them again.
+"""The state as plain values, and back.
 
-A state that was restored folds and plans as the one that it was recorded from goes on to. Whoever adds something to the
-state that no other part of it tells adds a field of the same name to `FactsRecord`, and nothing here.
+A restored state folds and plans exactly as the state that it was recorded from. If you add a field to the state that
+does not follow from its other fields, add a field of the same name to `FactsRecord`; nothing changes here.
 """
 
 from muster.core.lifecycle.arrays import ArrayTally
@@ -18,7 +18,7 @@ from muster.model.scenario import Scenario
 
 
 def recorded(state: State) -> StateRecord:
-    """Everything that is needed to go on from here."""
+    """The state as values: everything that is needed to continue from it."""
     fields: dict[str, object] = {name: _plain(getattr(state, name)) for name, _ in defaults(FactsRecord)}
     return StateRecord(
         facts=FactsRecord(**fields),  # type: ignore[arg-type]
@@ -45,7 +45,7 @@ def restored(record: StateRecord) -> State:
 
 
 def _situation(snapshot: Snapshot, now_ms: int) -> SnapshotRecord:
-    """A scenario would round what was used, and only count the preemptions."""
+    """The snapshot as values. A scenario would round usage and only count preemptions, so both are kept apart."""
     return SnapshotRecord(
         scenario=evolve(snapshot.scenario(now_ms), usage=(), recent_preemptions=()),
         usage=snapshot.ledger.record(),
@@ -69,14 +69,14 @@ def _plain(value: object) -> object:
 
 
 def _derive(state: State) -> None:
-    """Work out what follows from the facts."""
+    """Compute the fields that follow from the recorded ones."""
     state.draining = draining_among(state.nodes.values())
     state.occupying = {job.id: None for job in state.jobs.values() if job.state.holds_resources}
     state.key_of = {job: key for key, (job, _) in state.keys.items()}
     state.arrays = {array: _tally(state, array) for array in state.array_specs}
     state.dependents = {}
     submissions = dict.fromkeys(job.array_parent or job.id for job in state.jobs.values())
-    for submitted in submissions:  # in the order of submission, which is that of their release
+    for submitted in submissions:  # in the order of submission, in which they are released too
         spec = state.array_specs.get(submitted) or state.jobs[submitted].spec
         for dependency in spec.depends_on:
             state.dependents.setdefault(dependency.job, {})[submitted] = spec.depends_on

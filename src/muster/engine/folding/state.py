@@ -1,6 +1,6 @@
-"""What the log says, folded: every job, array and node, and the scheduling snapshot in step with them.
+"""The folded log: every job, array and node, and the scheduling snapshot in step with them.
 
-Only `folding.fold` changes a `State`. The same log always folds to the same state.
+Events change a `State` only through `folding.fold`. The same log always folds to the same state.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from muster.model.spec import Dependency, JobSpec
 
 
 class Move:
-    """What one event did to one job. Plain, as is `Outcome`: one of each is made for every event."""
+    """What one event did to one job. A plain class like `Outcome`, because both are created for every event."""
 
     __slots__ = ("after", "before", "instructions")
 
@@ -48,61 +48,61 @@ class Outcome:
         self, moves: tuple[Move, ...] = (), commands: tuple[Command, ...] = (), *, is_change: bool = True
     ) -> None:
         self.moves = moves
-        """Jobs that it changed, in order."""
+        """The jobs that it changed, in order."""
         self.commands = commands
-        """What must be sent besides what its moves ask for."""
+        """Commands to send besides the instructions of the moves."""
         self.is_change = is_change
-        """False when the event was stale or said nothing new: it need not be remembered."""
+        """False when the event was stale or said nothing new. Then it is not written to the log."""
 
 
 NOTHING = Outcome(is_change=False)
 
 
 class State:
-    """Everything the engine knows. Read it freely; only `fold` may change it."""
+    """Everything the engine knows. Any part of the engine may read it; events change it only through `fold`."""
 
     def __init__(self, scenario: Scenario) -> None:
         if scenario.running or scenario.waiting:
             raise InvalidInput("an engine starts from a cluster and its rules; jobs come to it by its log")
         self.snapshot = Snapshot.of(scenario)
         if scenario.turn_ms is None:
-            # Where nothing has ended yet, somebody who comes must not wait for weeks for the first who came.
+            # Without a turn length, the first jobs could keep later ones waiting for weeks until some job has ended.
             self.snapshot.turn_ms = self.snapshot.run_times.turn_ms()
         self.version = 0
-        """How many events were folded."""
+        """How many events were folded and changed something; the same number is the version of the log."""
         self.now_ms = scenario.now_ms
-        """When the last of them happened."""
+        """The latest time of all events that were folded."""
         self.jobs: dict[JobId, Job] = {}
         self.nodes: dict[NodeName, Node] = {node.name: node for node in scenario.cluster.nodes}
         self.draining = draining_among(scenario.cluster.nodes)
-        """Nodes that are drained once nothing runs there any more."""
+        """Nodes that become drained once nothing runs there."""
         self.arrays: dict[JobId, ArrayTally] = {}
         self.array_specs: dict[JobId, JobSpec] = {}
         self.occupying: dict[JobId, None] = {}
         """Jobs that have GPUs."""
         self.dependents: dict[JobId, dict[JobId, tuple[Dependency, ...]]] = {}
-        """For each job or array, who depends on it and how."""
+        """For each job or array, the jobs that depend on it and how."""
         self.node_faults: dict[NodeName, int] = {}
-        """Faults in a row on each node, for its health; work that went well there forgives them."""
+        """Faults in a row on each node, for its health. Work that goes well there resets them."""
         self.set_aside: dict[NodeName, str] = {}
-        """Nodes that somebody drained, and who."""
+        """Nodes that a user drained, and that user."""
         self.node_notes: dict[NodeName, str] = {}
-        """Why each node is in the state it is in, as far as somebody said."""
+        """Why each node is in its state, as far as a reason was given."""
         self.starvation = new_starvation_watch(self.snapshot) if scenario.policy.takes_turns else None
-        """Watches jobs that gave way; None when the policy lets nobody ask for that."""
+        """Watches jobs that have run before and wait again; None when jobs do not take turns under the policy."""
         self.configured: Rules | None = None
-        """The rules that the configuration asked for last; others may have changed them since."""
+        """The rules that the configuration set last. An operator may have changed the rules since."""
         self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
-        """What was running on each node when it was last lost."""
+        """Kills of what was running on each node when it was last lost."""
         self.quarantine = Quarantine()
         self.submissions = 0
         self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
-        """What became of requests that were given a key, and their fingerprints, by who asked and the key."""
+        """The job and the fingerprint of each request with a key, by the user who asked and the key."""
         self.key_of: dict[JobId, tuple[str, str]] = {}
-        """The same the other way round."""
+        """The user and the key by job."""
 
     def state_of(self, job: JobId) -> JobState | None:
-        """The state of a job, or of an array as a whole; None when there is no such thing."""
+        """The state of a job, or of an array as a whole; None when neither has this id."""
         if job in self.arrays:
             return self.arrays[job].progress().state
         return self.jobs[job].state if job in self.jobs else None
@@ -113,35 +113,35 @@ class State:
         return tally.record(self.array_specs[array], self.jobs[tally.tasks[0]])
 
     def is_taken(self, job: JobId) -> bool:
-        """True for the name of a job that is known, or that runs somewhere and is not."""
+        """True for the id of a job that is known, or that is unknown and runs somewhere in quarantine."""
         return self.state_of(job) is not None or any(True for _ in self.quarantine.of(job))
 
     def addressed(self, job: JobId) -> tuple[JobId, ...]:
-        """The jobs that an event for `job` is for: itself, every task if it is an array, none if it is unknown."""
+        """The jobs that an event for `job` is for: the job itself, every task of an array, none if it is unknown."""
         if job in self.arrays:
             return self.arrays[job].tasks
         return (job,) if job in self.jobs else ()
 
     def commands_on(self, node: NodeName, now_ms: int) -> tuple[Command, ...]:
-        """What a node that could not be reached is to hear when it is back: it may know less than is thought."""
+        """The commands for a node that could not be reached and is back: it may have missed some."""
         strays = (gang.job for gang in self.quarantine.on(node) if gang.job in self.jobs)
         jobs = (self.jobs[job] for job in dict.fromkeys((*self.jobs_on(node), *strays)))
         standing = (command for job in jobs for command in desired_commands(job, now_ms))
         return (*self.kills_on(node), *self.quarantine.kills(node, self.jobs), *standing)
 
     def kills_on(self, node: NodeName) -> tuple[KillWorkers, ...]:
-        """Kills of what a lost node was running, for when it may not have heard of them."""
+        """Kills of what a lost node was running, to be sent again because it may not have received them."""
         kills = (desired_kill(self.jobs[kill.job], kill) for kill in self.lost.get(node, ()))
         return tuple(kill for kill in kills if kill is not None)
 
     def jobs_on(self, node: NodeName) -> tuple[JobId, ...]:
-        """The jobs that have a worker on a node, by id."""
+        """The jobs that have a worker on a node, in the order of their ids."""
         found = (job for job in self.occupying if any(worker.node == node for worker in occupied(self.jobs[job])))
         return tuple(sorted(found))
 
 
 def move_all(state: State, event: JobEvent | NodeEvent, jobs: Iterable[JobId]) -> Outcome:
-    """Take an event to each of these jobs."""
+    """Apply an event to each of these jobs."""
     moves = []
     for job in jobs:
         before = state.jobs[job]
@@ -154,7 +154,7 @@ def move_all(state: State, event: JobEvent | NodeEvent, jobs: Iterable[JobId]) -
 
 
 def place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None) -> None:
-    """Put the job's new record in the place of the old one, everywhere; `tally` is of an array that is new."""
+    """Replace the job's record everywhere. `tally` is given for a task of a new array."""
     after = move.after
     state.jobs[after.id] = after
     if after.state.holds_resources:
@@ -171,10 +171,10 @@ def place(state: State, move: Move, at_ms: int, tally: ArrayTally | None = None)
 
 
 def draining_among(nodes: Iterable[Node]) -> dict[NodeName, None]:
-    """The nodes that are drained once nothing runs there any more."""
+    """The nodes that become drained once nothing runs there."""
     return {node.name: None for node in nodes if node.state is NodeState.DRAINING}
 
 
 def new_starvation_watch(snapshot: Snapshot) -> StarvationWatch:
-    """One that has watched nobody yet."""
+    """A watch without jobs."""
     return StarvationWatch(snapshot.setting.gpu_milli, snapshot.entitlements)

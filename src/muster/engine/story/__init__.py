@@ -1,5 +1,5 @@
 """How a job got where it is.
 
 steps      its part of the log, replayed step by step
-sentences  the same in sentences, for people
+sentences  the same in sentences, for users
 """

@@ -1,7 +1,7 @@
-"""A job's story in sentences: what happened to it, and what that made of it.
+"""A job's story in sentences: what happened to it, and how that changed it.
 
-Says nothing that only those may know who see other teams: whom a job left for is not named. What came too late, and
-what only concerns the machinery, is left out.
+The story tells nothing about other teams: the job that preempted this one is not named. Events that came too late, or
+that matter only inside Muster, are left out.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ from muster.model.spec import JobChanges, JobSpec
 SAVED: Final = "saved itself"
 
 FAILURES_TOLD: Final = 20
-"""Of the tasks of an array that failed; the others are counted."""
+"""How many failed tasks of an array are listed; the others are only counted."""
 
 _BECAUSE: Final = {
     Why.TIER: "a job of a higher tier needs its GPUs",
@@ -67,16 +67,16 @@ class Sentence(Record, frozen=True, kw_only=True):
 
     at_ms: int
     event: str
-    """What kind of event it was."""
+    """The kind of event."""
     state: JobState | None
-    """Of the job, afterwards; None in the story of an array, whose tasks each have their own."""
+    """The state of the job afterwards; None in the story of an array, because each task has its own."""
     text: str
     times: int = 1
-    """How often it happened without anything else in between; the moment is that of the last time."""
+    """How often it happened in a row; `at_ms` is the last time."""
 
 
 def told(turns: Iterable[StoryStep]) -> tuple[Sentence, ...]:
-    """The story, oldest first. Saving itself again and again is one sentence."""
+    """The story, oldest first. Several checkpoints in a row are one sentence."""
     sentences: list[Sentence] = []
     for turn in turns:
         text = _sentence(turn)
@@ -92,7 +92,7 @@ def told(turns: Iterable[StoryStep]) -> tuple[Sentence, ...]:
 
 
 def told_of_array(events: Iterable[Event], tasks: Sequence[Job]) -> tuple[Sentence, ...]:
-    """The story of an array: what was said to all of its tasks, the first start, failures, and the end of the last."""
+    """The story of an array: requests for all its tasks, the first start, failures, and the end of the last task."""
     said = [_sentence_to_all(event, tasks) for event in events]
     return tuple(sorted([*(each for each in said if each.text), *_milestones(tasks)], key=lambda each: each.at_ms))
 
@@ -106,7 +106,7 @@ def _sentence_to_all(event: Event, tasks: Sequence[Job]) -> Sentence:
 
 
 def _milestones(tasks: Sequence[Job]) -> list[Sentence]:
-    """What the records of its tasks tell: their own events are told in their own stories."""
+    """What follows from the records of the tasks. The events of a task are in the story of that task."""
     found: list[Sentence] = []
     starts = sorted((task.first_started_ms, task.id) for task in tasks if task.first_started_ms is not None)
     if starts:
@@ -131,7 +131,7 @@ def _milestone(at_ms: int, kind: type[Event], text: str) -> Sentence:
 
 
 def _sentence(turn: StoryStep) -> str:
-    """What happened and what came of it; empty when it is not worth telling."""
+    """What happened and what followed from it; empty when it is not worth telling."""
     before, after, event = turn.before, turn.after, turn.event
     if before is None:
         return f"{_born(after)}: {_waiting(after)}"
@@ -153,7 +153,7 @@ def _asked(spec: JobSpec) -> str:
 
 
 def _requested(event: Event) -> str:
-    """What somebody asked for."""
+    """What a user asked for."""
     match event:
         case JobUpdated(changes=changes, by=by):
             return f"changed{_by(by)}: {_changes(changes)}"
@@ -168,7 +168,7 @@ def _requested(event: Event) -> str:
 
 
 def _decided(event: Event, before: Job, after: Job) -> str:
-    """What the engine concluded, and what a plan said."""
+    """What the engine or a plan decided."""
     match event:
         case DependencyMet(dependency=dependency):
             return f"{dependency} ended as it had to"
@@ -192,7 +192,7 @@ def _decided(event: Event, before: Job, after: Job) -> str:
 
 
 def _reported(event: Event, before: Job, after: Job) -> str:
-    """What nodes said."""
+    """What nodes reported."""
     match event:
         case WorkersExited() if after.state is JobState.SUCCEEDED:
             return "all workers ended well"
@@ -224,13 +224,13 @@ def _exit(event: WorkersExited) -> str:
 
 
 def _kills(turn: StoryStep) -> str:
-    """What a timer has done: whoever did not leave in time is killed."""
+    """What a timer did: workers that did not leave in time are killed."""
     is_kill = isinstance(turn.event, TimerFired) and any(isinstance(each, KillWorkers) for each in turn.instructions)
     return "workers that had not left in time were killed" if is_kill else ""
 
 
 def _outcome(before: Job, after: Job) -> str:
-    """What became of the job; empty when it is what it was."""
+    """The new state of the job in words; empty when it has not changed, or starts."""
     state = after.state
     if state is before.state or state is JobState.STARTING:
         return ""
@@ -259,7 +259,7 @@ def _ended(job: Job) -> str:
 
 
 def _waiting(job: Job) -> str:
-    """What a job waits for that has no GPUs."""
+    """What a job without GPUs waits for."""
     if job.state is JobState.QUEUED:
         return "it waits in the queue"
     if job.state is JobState.HELD:

@@ -1,4 +1,4 @@
-"""How a job got where it is: its part of the log, replayed and told line by line."""
+"""How a job got where it is: its part of the log, replayed, one line for each event."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,22 +21,22 @@ from muster.model.job import Job
 from muster.model.records import Record, defaults
 
 _TOLD_ELSEWHERE = frozenset({"at_ms", "job", "spec", "workers"})
-"""Fields that say nothing new, or too much for one line."""
+"""Fields that repeat what the line says, or are too long for it."""
 
 
 class StoryStep(Record, frozen=True, kw_only=True):
-    """One event that concerned a job, and what it made of it."""
+    """One event that concerned a job, and how it changed the job."""
 
     event: Event
     before: Job | None
-    """None when the event is its submission."""
+    """None when the event is the job's submission."""
     after: Job
     instructions: tuple[Instruction, ...] = ()
-    """What had to be done about it."""
+    """What had to be done because of it."""
 
 
 def turns(events: Iterable[Event], job_id: JobId) -> Iterator[StoryStep]:
-    """The job's life again, event by event; those that neither name it nor change it are passed over."""
+    """Replay a job event by event. Events that neither name it nor change it are skipped."""
     job: Job | None = None
     for event in events:
         if job is None:
@@ -51,7 +51,7 @@ def turns(events: Iterable[Event], job_id: JobId) -> Iterator[StoryStep]:
 
 
 def story(events: Iterable[Event], job_id: JobId) -> str:
-    """One line for each event that concerned the job, for whoever looks for a bug; `telling` has words for people."""
+    """One line for each event that concerned the job, for debugging. `sentences` has the text for users."""
     lines = [_line(turn.event, _outcome(turn)) for turn in turns(events, job_id)]
     return "\n".join(lines) if lines else f"nothing is known of {job_id}"
 

@@ -1,4 +1,4 @@
-"""Who did what, in a table chained like the log's."""
+"""Who did what, in a table that is chained like the log."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ class SqlAuditTrail:
         self._database = database
 
     def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
-        """Up to `limit` entries behind `after_seq`, oldest first, each checked against the one before it."""
+        """Up to `limit` entries after `after_seq`, oldest first, each checked against the one before it."""
         asked = AUDIT.scattered().where(table.c.seq > after_seq)
         for name in ("by", "action", "subject"):
             if (wanted := getattr(filters, name)) is not None:
@@ -40,18 +40,18 @@ class SqlAuditTrail:
         return AuditHead(seq=head.audit_seq, chain=head.audit_chain.hex())
 
     def chain_at(self, seq: int) -> str | None:
-        """The chain of an entry, as it is kept."""
+        """The chain of an entry, as it is stored."""
         with self._database.reading() as connection:
             chain = AUDIT.at(connection, seq)
         return chain.hex() if isinstance(chain, bytes) else None
 
     def verify(self) -> AuditVerdict:
-        """Walk through everything that is kept."""
+        """Check everything that is stored."""
         return verify(self._database)
 
 
 def add_entries(connection: Connection, head: Head, entries: Sequence[AuditEntry]) -> Head:
-    """Write the entries, as caused by what the log now ends with, and say where the audit ends with them."""
+    """Write the entries at the present version of the log, and return the head after them."""
     rows = (_row(entry, head.version) for entry in entries)
     seq, chain = AUDIT.add(connection, (head.audit_seq, head.audit_chain), rows)
     return replace(head, audit_seq=seq, audit_chain=chain)
@@ -64,7 +64,7 @@ def _row(entry: AuditEntry, version: int) -> Sequence[object]:
 
 
 def _storable(text: str) -> str:
-    """The text as any database keeps it: what people give as a reason must not keep the rest from being written."""
+    """The text in a form that any database can store: a user's reason must not make the whole write fail."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

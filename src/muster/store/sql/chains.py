@@ -1,7 +1,7 @@
 """Tables that only grow, in which every row is chained to the one before: the log and the audit.
 
-The first column numbers the rows from 1 without a gap; the last is the chain, a digest of the chain before it and of
-all other columns.
+The first column numbers the rows from 1 without a gap. The last is the chain: a digest of the previous row's chain and
+of all other columns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from muster.store.sql.schema import audit, events
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """One such table."""
+    """One table of this kind."""
 
     table: Table
     row_name: str
@@ -31,7 +31,7 @@ class Chain:
     def add(
         self, connection: Connection, end: tuple[int, bytes], rows: Iterable[Sequence[object]]
     ) -> tuple[int, bytes]:
-        """Write rows, given without number and chain, behind the end of the table; return where it ends then."""
+        """Append rows, given without number and chain; returns the number and the chain of the last row."""
         number, chain = end
         names = self.table.c.keys()
         made: list[Mapping[str, object]] = []
@@ -50,12 +50,12 @@ class Chain:
         return connection.scalar(select(self.table.c.chain).where(self.number == number))
 
     def stretch(self, connection: Connection, after: int, last: int) -> Sequence[Row[Any]]:
-        """The rows behind `after` up to `last`, as they are in the table."""
+        """The rows after `after` up to `last`, as they are in the table."""
         asked = select(self.table).where(self.number > after, self.number <= last)
         return connection.execute(asked.order_by(self.number)).all()
 
     def scattered(self) -> Select[Any]:
-        """Asks for single rows, each with the chain of the row before it as one more column."""
+        """A query for single rows, each with the chain of the row before it as one more column."""
         before = self.table.alias("before")
         return select(self.table, before.c.chain).outerjoin(before, next(iter(before.c)) == self.number - 1)
 
@@ -77,7 +77,7 @@ AUDIT = Chain(table=audit, row_name="audit entry")
 
 
 def first_broken(rows: Sequence[Sequence[Any]], chain: object, *, expected: range) -> int | None:
-    """The first number that is missing or whose row does not fit behind the one before; None when all do."""
+    """The first number whose row is missing or does not fit the chain before it; None when all rows are sound."""
     for row, number in zip(rows, expected, strict=False):
         if row[0] != number or seal(chain, *row[:-1]) != row[-1]:
             return number

@@ -1,4 +1,4 @@
-"""One row: what the cluster is called, whose nodes it has and had, and how many control planes have led it."""
+"""One row: the cluster's name, the present and the former owner of its nodes, and the epoch of its leader."""
 
 import os
 from dataclasses import dataclass
@@ -19,27 +19,27 @@ class _Row:
 
 
 class SqlClusterRecord:
-    """Whose commands the nodes of this database obey."""
+    """Which control plane the nodes of this database obey."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def owner(self) -> Owner | None:
-        """Whose nodes it governs; None when nobody has led it yet."""
+        """The owner of the nodes; None when no control plane has led the cluster yet."""
         return self._read().owner
 
     def former(self) -> Owner | None:
-        """Whose nodes it governed before, until it is recorded that what they ran has ended."""
+        """The former owner of the nodes, until the log says that what those nodes ran has ended."""
         return self._read().former
 
     def leadership(self) -> Leadership:
-        """The newest leadership there is; that of nobody when nobody has led it yet."""
+        """The newest leadership; an empty one when no control plane has led the cluster yet."""
         return self._read().leadership
 
     def lead(self, owner: Owner, *, above_epoch: int = 0, take_over: bool = False) -> Leadership:
-        """Begin an epoch of one's own, above all that are known. Whose place is taken is kept as the former owner.
+        """Begin a new epoch, above all that are known. An owner that is replaced is stored as the former owner.
 
-        Raises `Refused` when the database governs the nodes of another owner and is not to be taken over.
+        Raises `Refused` when the nodes have another owner and `take_over` is not set.
         """
         with self._database.writing("lead") as connection:
             known = _read(connection)
@@ -58,7 +58,7 @@ class SqlClusterRecord:
         return new
 
     def forget_former(self) -> None:
-        """It is in the log that what the former owner's nodes ran has ended."""
+        """Drop the former owner, once the log says that what its nodes ran has ended."""
         with self._database.writing("forget_former") as connection:
             connection.execute(update(table).values(_columns(None, "former_")))
 
@@ -68,7 +68,11 @@ class SqlClusterRecord:
 
 
 def _former(known: _Row, owner: Owner) -> Owner | None:
-    """Whose end is to be recorded. An owner that has not recorded the end of the one before it has started nothing."""
+    """The owner whose end has to be recorded.
+
+    If the present owner has not yet recorded the end of the one before it, it has started nothing, and that older owner
+    stays the former one.
+    """
     former = known.former or known.owner
     return None if former is None or former.is_same(owner) else former
 

@@ -6,20 +6,20 @@ from sqlalchemy import BigInteger, Dialect, Integer, LargeBinary, Text
 
 
 class Bytes(LargeBinary):
-    """Bytes as the driver hands them over.
+    """Bytes as the driver returns them.
 
-    Nothing is converted: where a damaged file makes a number of them, the row's digest must see that number.
+    Nothing is converted: if a damaged file has a number in their place, the row's digest must see that number.
     """
 
     cache_ok = True
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        """None: there is nothing to do."""
+        """None, so that nothing is converted."""
         del dialect, coltype
 
 
 Number = BigInteger().with_variant(Integer(), "sqlite")
-"""64 bits in both; SQLite numbers rows by a key only if its type is called INTEGER."""
+"""64 bits in both databases. SQLite uses a key as its row number only if its type is called INTEGER."""
 
 Words = Text().with_variant(Text(collation="C"), "postgresql")
-"""Text that is ordered by its bytes, whatever the language of the database."""
+"""Text that is ordered by its bytes, independent of the database's language."""

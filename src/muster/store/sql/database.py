@@ -1,4 +1,4 @@
-"""Connections to one database: many that read, and at most one that writes."""
+"""Connections to one database: many readers, and at most one writer."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,15 +14,15 @@ from muster.store.sql.failures import in_own_words
 
 
 class Host(Protocol):
-    """What differs between one kind of database and another."""
+    """What differs between SQLite and PostgreSQL."""
 
     @property
     def name(self) -> str:
-        """How people call the database; without its password."""
+        """The name of the database for messages, without its password."""
         ...
 
     def readers(self) -> Engine:
-        """Connections that cannot write, each of whose transactions sees one moment."""
+        """Connections that cannot write. Each of their transactions sees one moment of the database."""
         ...
 
     def writer(self) -> Engine:
@@ -30,19 +30,19 @@ class Host(Protocol):
         ...
 
     def claim(self, connection: Connection) -> None:
-        """Become the one writer, on this connection. Raises `Refused` when another process is."""
+        """Become the only writer, on this connection. Raises `Refused` when another process is the writer."""
         ...
 
     def check_place(self) -> None:
-        """See that what was opened is still what lies under its name; asks nobody but the file system."""
+        """Check that the opened file still lies under its name. Asks only the file system."""
         ...
 
     def check_claim(self, connection: Connection) -> None:
-        """See that this is still the one writer, on its connection."""
+        """Check that this process is still the only writer, on its connection."""
         ...
 
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
-        """What the database itself finds wrong with its files; a thorough look may take long."""
+        """What the database itself finds wrong with its files. A thorough check may take long."""
         ...
 
     def release(self) -> None:
@@ -51,7 +51,7 @@ class Host(Protocol):
 
 
 class Database:
-    """One open database. Any thread may read; who writes waits for whoever is writing."""
+    """One open database. Any thread may read; threads that write wait for each other."""
 
     def __init__(self, host: Host, *, write: bool) -> None:
         self.host = host
@@ -62,7 +62,7 @@ class Database:
         self._writer: Connection | None = None
         self._turn = RLock()
         self.before_writing: Callable[[Connection], None] | None = None
-        """What has to be done before anything else is written, where it could not be done at once."""
+        """What has to be done before anything else is written, if it could not be done when the database was opened."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -72,7 +72,7 @@ class Database:
 
     @contextmanager
     def writing(self, what: str) -> Iterator[Connection]:
-        """A transaction that is durable once this ends, or left no trace if it ends with an error.
+        """A transaction that is durable once the context ends, and leaves no trace if it ends with an error.
 
         `what` names the failpoints before and after the commit.
         """
@@ -82,18 +82,18 @@ class Database:
                 yield connection
                 failpoint(f"{what}.before-commit")
             failpoint(f"{what}.after-commit")
-            # Once more: what went into a file that was moved away meanwhile is not acknowledged.
+            # Check again: a write into a file that was moved away meanwhile must not be acknowledged.
             self.host.check_place()
 
     def check(self) -> None:
-        """See that the database is where it was opened, and that this is its writer; claims it anew if it was lost."""
+        """Check that the database is where it was opened, and that this is its writer. A lost claim is made again."""
         with in_own_words(self.name), self._turn, self._writing_connection() as connection:
             self.host.check_place()
             self.host.check_claim(connection)
 
     @contextmanager
     def _writing_connection(self) -> Iterator[Connection]:
-        """The connection that has the right to write, made anew if it was lost."""
+        """The connection that may write, made again if it was lost."""
         if not self._may_write:
             raise Refused(f"{self.name} was opened for reading only")
         if self._writer is None:
@@ -116,7 +116,7 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        # Those that were opened while nobody could write may see only what was there then.
+        # Readers that were opened while no process could write may see only what was there then.
         self._readers.dispose()
         return connection
 
@@ -126,7 +126,7 @@ class Database:
             self._writer = None
 
     def close(self) -> None:
-        """Give all connections back, and the right to write."""
+        """Close all connections, and give up the right to write."""
         with self._turn:
             self._readers.dispose()
             self._drop_writer()

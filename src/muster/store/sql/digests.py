@@ -1,7 +1,7 @@
-"""How a row tells that it is what was written: a SHA-256 over its values, and over the row before it in a chain.
+"""Digests that show whether a row is what was written: a SHA-256 of its values and, in a chain, of the row before.
 
-Every value goes in with its type and its length, so that no two rows have the same text, and a value that came back
-as another type is another value.
+Every value goes in with its type and its length. So no two different rows have the same text, and a value that is read
+back as another type gives another digest.
 """
 
 import hashlib

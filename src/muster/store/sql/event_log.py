@@ -1,4 +1,4 @@
-"""The log in a table. Every row is chained to the one before, and nothing is handed out that does not fit."""
+"""The log in a table. Every row is chained to the one before, and rows that do not fit are never returned."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ class SqlEventLog:
         jobs: Sequence[JobRecord] = (),
         audit: Sequence[AuditEntry] = (),
     ) -> int:
-        """Add the events, the records they left and who caused them in one transaction."""
+        """Add the events, the records after them, and who caused them, in one transaction."""
         new: Head | None = None
         try:
             with self._database.writing("append") as connection:
@@ -61,7 +61,7 @@ class SqlEventLog:
         return new.version
 
     def check(self) -> None:
-        """See that the database is where it was, and that this is its writer."""
+        """Check that the database is where it was, and that this is its writer."""
         self._database.check()
 
     def read(self, from_version: int = 0) -> Iterator[Event]:
@@ -72,7 +72,7 @@ class SqlEventLog:
             at = page[-1][0]
 
     def events_after(self, version: int, limit: int, job: JobId | None = None) -> Sequence[tuple[int, Event]]:
-        """Up to `limit` events behind `version`, each with its own."""
+        """Up to `limit` events after `version`, each with its own version."""
         if job is not None:
             return self._events_of(job, version, limit)
         with self._database.reading() as connection:
@@ -89,7 +89,7 @@ class SqlEventLog:
         return [(row.version, decode_event(row.kind, row.body)) for row in rows]
 
     def node_events_between(self, version: int, until: int, limit: int) -> Sequence[tuple[int, Event]]:
-        """Up to `limit` events about nodes behind `version` and up to `until`."""
+        """Up to `limit` events about nodes after `version` and up to `until`."""
         within = (table.c.version > version, table.c.version <= until)
         asked = EVENTS.scattered().where(table.c.job.is_(None), table.c.kind.in_(_OF_NODES), *within)
         return self._found(asked, limit)
@@ -104,7 +104,7 @@ class SqlEventLog:
         return [(row.version, decode_event(row.kind, row.body)) for row in rows]
 
     def _has_arrived(self, new: Head) -> bool:
-        """True when a write whose answer was lost was carried out all the same."""
+        """True when a write without an answer was carried out nevertheless."""
         try:
             self._database.host.check_place()
             with self._database.reading() as connection:

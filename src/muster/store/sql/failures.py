@@ -1,4 +1,4 @@
-"""What a driver's errors mean: not now, damaged, or a bug, which is left as it is."""
+"""What a driver's errors mean: unavailable now, damaged, or a bug. A bug's error is not changed."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from muster.model.errors import Corrupted, InvalidInput, MusterError, Unavailabl
 
 SQLITE_FULL = 13
 SQLITE_NO_ROOM_FOR_INDEX = 4874
-"""The index beside the journal could not grow: what a full disk keeps from being opened."""
+"""The index file (`-shm`) could not grow. So a database on a full disk fails when it is opened."""
 SQLITE_NOT_NOW = {
     3: "its file may not be accessed",
     5: "it is locked",
@@ -22,21 +22,21 @@ SQLITE_NOT_NOW = {
     SQLITE_FULL: "the disk is full",
     14: "its file cannot be opened",
 }
-"""Result codes of SQLite for trouble around the database."""
+"""Result codes of SQLite for problems outside of the database."""
 SQLITE_DAMAGED = frozenset({1, 11, 19, 20, 24, 26})
-"""Result codes for trouble inside it. An error in SQL (1) or a broken constraint (19) is damage too: every statement
-here is tested against the schema, and cannot fail unless the schema or the rows are not what was written."""
+"""Result codes for problems inside it. An error in SQL (1) or a broken constraint (19) is damage too: every statement
+here is tested against the schema, and can fail only if the schema or the rows are not what was written."""
 
 POSTGRES_FULL = "53100"
 POSTGRES_NOT_NOW = ("08", "25006", "28", "40", "42501", "53", "55", "57", "58", "3D")
-"""SQLSTATEs, or the beginning of some: connection, standby, access, serialisation, rights, resources, locks, operator
+"""SQLSTATEs or their prefixes: connection, standby, access, serialisation, rights, resources, locks, operator
 intervention, system, no such database."""
 POSTGRES_DAMAGED = ("22", "23", "42", "XX001", "XX002")
 
 
 @contextmanager
 def in_own_words(database: str) -> Iterator[None]:
-    """Let what the driver raises inside be raised as one of Muster's errors."""
+    """Turn errors of the driver into Muster's errors."""
     try:
         yield
     except DBAPIError as error:
@@ -53,7 +53,7 @@ def in_own_words(database: str) -> Iterator[None]:
 
 
 def _meaning(error: DBAPIError, database: str) -> MusterError | None:
-    # Drivers leave codes out where the error did not come from the database itself.
+    # Drivers set no code when the error did not come from the database itself.
     cause: BaseException | None = error.orig
     code: int | None = getattr(cause, "sqlite_errorcode", None)
     state: str | None = getattr(cause, "sqlstate", None)
@@ -64,7 +64,7 @@ def _meaning(error: DBAPIError, database: str) -> MusterError | None:
 
 def _sqlite_meaning(code: int | None, database: str, cause: BaseException | None) -> MusterError | None:
     if code is None:
-        return _damaged(database, cause)  # a text that is none
+        return _damaged(database, cause)  # bytes that are not valid text
     plain = SQLITE_FULL if code == SQLITE_NO_ROOM_FOR_INDEX else code & 0xFF
     if plain in SQLITE_NOT_NOW:
         return _not_now(database, SQLITE_NOT_NOW[plain], cause, is_full=plain == SQLITE_FULL)

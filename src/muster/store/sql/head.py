@@ -1,4 +1,4 @@
-"""Where the log and the audit end. Kept apart from both, so that neither can lose its end unnoticed."""
+"""Where the log and the audit end. It is stored separately, so that a lost end of either is noticed."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from muster.store.sql.schema import head as table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The number and the chain of the last row of both."""
+    """The number and the chain of the last row of the log and of the audit."""
 
     version: int = 0
     chain: bytes = GENESIS
@@ -21,7 +21,7 @@ class Head:
 
 
 def read_head(connection: Connection, name: str, *, to_change: bool = False) -> Head:
-    """The head; if it is to be changed, nobody else can until the transaction ends."""
+    """The head. With `to_change`, no other transaction can change it until this one ends."""
     asked = select(table.c.version, table.c.chain, table.c.audit_seq, table.c.audit_chain)
     rows = connection.execute(asked.with_for_update() if to_change else asked).all()
     if len(rows) != 1 or not _is_sound(*rows[0]):
@@ -31,13 +31,13 @@ def read_head(connection: Connection, name: str, *, to_change: bool = False) -> 
 
 
 def move_head(connection: Connection, new: Head) -> None:
-    """Write down where both end now."""
+    """Store where the log and the audit end now."""
     values = {"version": new.version, "chain": new.chain, "audit_seq": new.audit_seq, "audit_chain": new.audit_chain}
     connection.execute(update(table).values(values))
 
 
 def check_head(connection: Connection, name: str) -> Head:
-    """The head. Raises `Corrupted` unless both end where it says."""
+    """The head. Raises `Corrupted` unless the log and the audit end where it says."""
     head = read_head(connection, name)
     for chain, last, expected in (
         (EVENTS, head.version, head.chain),
@@ -51,6 +51,6 @@ def check_head(connection: Connection, name: str) -> Head:
 
 
 def _is_sound(version: object, chain: object, audit_seq: object, audit_chain: object) -> bool:
-    """True when the values have the types that they were written with: a damaged file can hold anything."""
+    """True when the values have the right types: a damaged file can hold anything."""
     numbers = isinstance(version, int) and isinstance(audit_seq, int)
     return numbers and isinstance(chain, bytes) and isinstance(audit_chain, bytes)

@@ -1,4 +1,4 @@
-"""The newest record of every job, task and array, in a table that is written with the events it was folded from."""
+"""The newest record of every job, task and array, in a table that is written together with their events."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -22,10 +22,10 @@ from muster.store.sql.schema import jobs as table
 from muster.store.sql.schema import keys
 
 ARRAY = "array"
-"""The kind of a row that is about all tasks of an array; the others are each about one job or one task."""
+"""The kind of a row for a whole array. Every other row is for one job or one task."""
 
 IDS_AT_ONCE = 500
-"""A question may name so many jobs; SQLite takes a thousand."""
+"""How many jobs one query may name. SQLite before 3.32 allows 999 parameters."""
 
 
 class SqlJobArchive:
@@ -47,7 +47,7 @@ class SqlJobArchive:
         return JobPage(jobs=tuple(map(self._record, rows)), next=following if following > 1 else None)
 
     def find(self, jobs: Sequence[JobId]) -> dict[JobId, JobRecord]:
-        """The records of these, as far as there are any."""
+        """The records of these jobs, tasks and arrays, as far as they exist."""
         found: dict[JobId, JobRecord] = {}
         with self._database.reading() as connection:
             for start in range(0, len(jobs), IDS_AT_ONCE):
@@ -66,7 +66,7 @@ class SqlJobArchive:
                 yield record
 
     def keyed(self, by: str, key: str) -> KeyedRequest | None:
-        """What became of a request with a key."""
+        """The job of a request with a key."""
         with self._database.reading() as connection:
             row = connection.execute(select(keys).where(keys.c.by == by, keys.c.key == key)).first()
         if row is None:
@@ -83,7 +83,7 @@ class SqlJobArchive:
 
 
 def put_jobs(connection: Connection, jobs: Sequence[JobRecord]) -> None:
-    """Write the records in the place of older ones. Of several of one job the last counts."""
+    """Write the records in the place of older ones. If a job has several, the last counts."""
     rows = [_row(job) for job in {job.id: job for job in jobs}.values()]
     if rows:
         made = postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
@@ -92,7 +92,7 @@ def put_jobs(connection: Connection, jobs: Sequence[JobRecord]) -> None:
 
 
 def put_keys(connection: Connection, events: Sequence[Event]) -> None:
-    """Note what became of requests that were given a key."""
+    """Store the jobs of requests that had a key."""
     submissions = (event for event in events if isinstance(event, JobSubmitted) and event.key)
     noted = [(event.by, event.key, event.job, event.fingerprint) for event in submissions]
     if noted:
@@ -143,6 +143,6 @@ def _filtered(asked: Select[Any], filters: JobFilter) -> Select[Any]:
 
 
 def _within(team: TeamPath) -> Any:
-    """The team itself, or a path below it: text between `team/` and `team0`, the character after the slash."""
+    """The team itself, or a path below it: text between `team/` and `team0`, because `0` follows `/` in ASCII."""
     below = (table.c.team > f"{team}/") & (table.c.team < f"{team}0")
     return or_(table.c.team == team, below)

@@ -1,8 +1,8 @@
-"""Where a SQLite database lies: whether the files that are open are still those that lie under their names.
+"""Checks that the open files of a SQLite database are still the ones that lie under their names.
 
-SQLite goes on writing to a file that was moved, deleted or replaced, and whoever starts next finds none of it. So the
-file is looked at before a write is acknowledged, and now and then while nobody writes. A file is known by its device
-and number; it never gets smaller by itself.
+SQLite goes on writing to a file that was moved, deleted or replaced, and the next process that opens the database finds
+none of it. So the file is checked before a write is acknowledged, and from time to time while nothing is written. A
+file is identified by its device and inode number. It never shrinks by itself.
 """
 
 import os
@@ -24,21 +24,21 @@ class DatabaseFiles:
 
     @property
     def has_journal(self) -> bool:
-        """True when some of what was written may not be in the file itself yet."""
+        """True when some writes may not be in the file itself yet."""
         found = stat_of(self._journal_path)
         return found is not None and found.st_size > 0
 
     def forget_journal(self) -> None:
-        """The journal may be another from now on: it is made anew when all connections were closed."""
+        """Accept another journal from now on: SQLite makes a new one after all connections were closed."""
         self._journal = None
 
     def check(self) -> None:
-        """See that the file is there, no shorter than before, and that its journal is there."""
+        """Check that the file is there and no shorter than before, and that its journal is still the same."""
         self._check_size(self.check_file())
         self._check_journal()
 
     def check_file(self) -> os.stat_result:
-        """See that the file that was opened lies under its name. Raises `Unavailable` while it does not."""
+        """Check that the opened file lies under its name. Raises `Unavailable` while it does not."""
         found = stat_of(self._path)
         if found is None:
             raise Unavailable(
@@ -74,7 +74,7 @@ class DatabaseFiles:
 
 
 def stat_of(path: Path) -> os.stat_result | None:
-    """What lies there; None when nothing does, or nobody may know."""
+    """The file's status; None when there is no file, or its status cannot be read."""
     try:
         return path.stat()
     except OSError:
@@ -82,5 +82,5 @@ def stat_of(path: Path) -> os.stat_result | None:
 
 
 def is_same(one: os.stat_result, other: os.stat_result | None) -> bool:
-    """True for one and the same file, whatever is in it."""
+    """True when both are the same file, whatever it contains."""
     return other is not None and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

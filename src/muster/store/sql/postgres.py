@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg: the one writer holds a lock that lasts as long as its connection."""
+"""PostgreSQL through psycopg: the only writer holds a lock that lasts as long as its connection."""
 
 import time
 from typing import Any, TypeVar, cast
@@ -18,7 +18,7 @@ from muster.model.limits import STORE_CLAIM_MS, STORE_CONNECT_S, STORE_READ_MS, 
 T = TypeVar("T")
 
 LOCK = 0x4D55_5354
-"""Says "MUST": the same for every Muster, so that two of them find each other. The schema is the lock's other half."""
+"""Spells "MUST". It is the same for every Muster, so that two of them collide. The lock's other half is the schema."""
 
 CLAIM = text("SELECT pg_advisory_lock(:lock, hashtext(current_schema()))")
 
@@ -30,7 +30,7 @@ HOLDER = text(
 
 
 KEEPALIVES = ("SET tcp_keepalives_idle = 30", "SET tcp_keepalives_interval = 10", "SET tcp_keepalives_count = 3")
-"""The server lets go of the lock of a machine that was lost after a minute, and not after hours."""
+"""So the server releases the lock of a lost machine after a minute, and not after hours."""
 
 OWN_KEEPALIVES = {
     "connect_timeout": str(STORE_CONNECT_S),
@@ -39,7 +39,7 @@ OWN_KEEPALIVES = {
     "keepalives_count": "3",
     "tcp_user_timeout": str(STORE_WRITE_MS),
 }
-"""What this side does about a server whose machine was lost. An address may say otherwise."""
+"""How this side notices that the server's machine was lost. The store's URL may override it."""
 
 
 class Postgres:
@@ -51,7 +51,7 @@ class Postgres:
         self.name = f"the store {url.set(drivername='postgresql').render_as_string(hide_password=True)}"
 
     def readers(self) -> Engine:
-        """Connections that cannot write, each of whose transactions sees one moment."""
+        """Connections that cannot write. Each of their transactions sees one moment of the database."""
         engine = create_engine(
             self._url,
             poolclass=QueuePool,
@@ -64,15 +64,15 @@ class Postgres:
         return engine
 
     def writer(self) -> Engine:
-        """A connection that waits for the disk, whatever the server does by default."""
+        """A connection whose commits wait for the disk, whatever the server's default is."""
         engine = create_engine(self._url, poolclass=NullPool)
         _prepare(engine, "SET synchronous_commit = on", *KEEPALIVES, answer_ms=STORE_WRITE_MS)
         return engine
 
     def claim(self, connection: Connection) -> None:
-        """Take the lock. It goes with the connection, so who has lost the one has lost the other.
+        """Take the lock. It belongs to the connection: a writer that has lost the connection has lost the lock.
 
-        Waits a moment, because the server may not have noticed yet that the last writer is gone.
+        It waits a moment, because the server may not have noticed yet that the last writer is gone.
         """
         try:
             with connection.begin():
@@ -90,29 +90,29 @@ class Postgres:
         return Refused(f"{self.name} is in use by another Muster ({who}): end that one first, or use another store")
 
     def check_place(self) -> None:
-        """Nothing: a server looks after its own files."""
+        """Do nothing: a server looks after its own files."""
 
     def check_claim(self, connection: Connection) -> None:
-        """See that the connection is there: the lock goes with it."""
+        """Check that the connection works: the lock belongs to it."""
         with connection.begin():
             connection.execute(text("SELECT 1"))
 
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
-        """Nothing: PostgreSQL looks after its own files, and every row of the store has a digest."""
+        """Nothing: PostgreSQL looks after its own files, and the rows of the store have digests."""
         del connection, thorough
         return ()
 
     def release(self) -> None:
-        """Nothing to do: the lock went with the connection."""
+        """Do nothing: the lock was released with the connection."""
 
 
 class _BoundedConnection(DriverConnection[Any]):
-    """A connection on which no answer is waited for without end: a server that hangs keeps its connections open."""
+    """A connection with a time limit for every answer: a server that hangs keeps its connections open."""
 
     answer_ms = STORE_WRITE_MS
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Wait for an answer, or give the connection up: an answer that comes later would be taken for another one."""
+        """Wait for an answer. After the limit, close the connection: a late answer would be taken for the next one."""
         bound_s = self.answer_ms / 1000
         ends_s = time.monotonic() + bound_s
         try:
@@ -125,7 +125,7 @@ class _BoundedConnection(DriverConnection[Any]):
 
 
 def _prepare(engine: Engine, *settings: str, answer_ms: int) -> None:
-    # The server gives up first, so that what it says is heard and the connection can be used again.
+    # The server times out first, so that its error arrives and the connection can be used again.
     bounds = (f"SET statement_timeout = {answer_ms * 9 // 10}", f"SET lock_timeout = {answer_ms // 2}")
 
     @event.listens_for(engine, "do_connect")

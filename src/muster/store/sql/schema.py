@@ -1,13 +1,13 @@
 """The tables, as the newest migration leaves them.
 
-events    the log: one row per event, each chained to the one before
+events    the log: one row per event, each chained to the row before
 audit     who did what, chained the same way
 head      one row: where the log and the audit end, so that a lost end is noticed
 jobs      the newest record of every job, task and array, folded from the log
-keys      what became of requests that were given a key
+keys      the jobs of requests that had a key
 states    saved engine states
-tokens    who may come in
-cluster   one row: the cluster's name, whose nodes it has and had before, and the epoch of its leader
+tokens    the access tokens
+cluster   one row: the cluster's name, the present and the former owner of its nodes, and the epoch of its leader
 """
 
 from sqlalchemy import Column, Index, MetaData, Table
@@ -15,7 +15,7 @@ from sqlalchemy import Column, Index, MetaData, Table
 from muster.store.sql.columns import Bytes, Number, Words
 
 REVISION = "r0005"
-"""The newest migration. A database that is there already is opened without looking for others."""
+"""The newest migration. A database at this revision is opened without looking for migrations."""
 
 VERSION_TABLE = "muster_version"
 

@@ -1,4 +1,4 @@
-"""SQLite: one file, and beside it a lock that the one writer holds as long as it lives."""
+"""SQLite: one file, and beside it a lock file that the only writer holds as long as it lives."""
 
 import os
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from muster.store.sql.schema import metadata
 READ_AHEAD_BYTES = 1 << 20
 
 CHECKED_AS_READ = frozenset({"events", "jobs"})
-"""Tables that grow without end, and of which a start reads the newest part of one."""
+"""The large tables that grow without end. A start reads only the newest part of one of them."""
 
 PRAGMAS = (
     f"busy_timeout = {STORE_BUSY_MS}",
-    "synchronous = FULL",  # in WAL mode, a sync of the log with every commit
+    "synchronous = FULL",  # in WAL mode, syncs the write-ahead log at every commit
     "foreign_keys = ON",
     "cell_size_check = ON",
     "trusted_schema = OFF",
@@ -42,7 +42,7 @@ class Sqlite:
             raise InvalidInput("a store in memory would not be kept; name a file: sqlite:////path/to/muster.db")
         self._path = Path(url.database)
         self.name = f"the store {self._path}"
-        # Never made by opening it: a file that somebody moved away must not come back empty.
+        # Opening never creates the file: a file that was moved away must not come back empty.
         self._url = url.set(database=f"file:{quote(str(self._path.absolute()))}", query={"mode": "rw", "uri": "true"})
         self._lock: int | None = None
         if write:
@@ -51,8 +51,9 @@ class Sqlite:
             raise NotFound(f"there is no store at {self._path}; `muster up` makes one")
         self._place = DatabaseFiles(self._path, self.name)
         self._file: int | None = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        """Kept open until all connections are closed. When a process closes a file by any descriptor, the kernel drops
-        all locks that the process has on it: SQLite's too, and others would take the journal for left behind."""
+        """Kept open until all connections are closed. When a process closes any descriptor of a file, the kernel drops
+        all its locks on the file. SQLite's locks would be lost, and other processes would take the journal for left
+        behind."""
 
     def readers(self) -> Engine:
         """Connections that cannot write."""
@@ -64,9 +65,9 @@ class Sqlite:
     def _connect_reader(
         self, dialect: Dialect, _: ConnectionPoolEntry, given: list[Any], named: dict[str, Any]
     ) -> DBAPIConnection:
-        """Open the file, on a full disk as well: readers need an index beside it, for which there may be no room.
+        """Open the file even on a full disk. Readers need an index file beside it, for which there may be no room.
 
-        A file without a journal is whole by itself, and can be read as one that nobody changes.
+        A file without a journal is complete by itself, and can be opened as one that no process changes.
         """
         connection = dialect.connect(*given, **named)
         try:
@@ -79,13 +80,13 @@ class Sqlite:
         return connection
 
     def writer(self) -> Engine:
-        """A connection that takes its turn when it begins, not in the middle."""
+        """A connection whose transactions take the write lock at their beginning, not in the middle."""
         engine = create_engine(self._url, poolclass=NullPool)
         _prepare(engine, (*PRAGMAS, "journal_mode = WAL"), begin="BEGIN IMMEDIATE", check=self._check_file)
         return engine
 
     def claim(self, connection: Connection) -> None:
-        """Nothing to take: the lock was taken before the file was opened, and is held since."""
+        """The lock was taken before the file was opened, and is still held. Only the journal may be a new one."""
         del connection
         self._place.forget_journal()
 
@@ -93,11 +94,11 @@ class Sqlite:
         self._place.check_file()
 
     def check_place(self) -> None:
-        """See that the file and what was written last to its journal are still what lies under their names."""
+        """Check that the file and its journal are still the ones that lie under their names."""
         self._place.check()
 
     def check_claim(self, connection: Connection) -> None:
-        """See that the lock that is held is the one that others would try to take."""
+        """Check that the lock file that is held is the one that other processes would try to lock."""
         del connection
         lock = self._lock
         if lock is not None and not is_same(os.fstat(lock), stat_of(self._lock_path)):
@@ -106,10 +107,10 @@ class Sqlite:
             )
 
     def damage(self, connection: Connection, *, thorough: bool) -> tuple[str, ...]:
-        """What SQLite's own check says, of pages, rows and indexes.
+        """What SQLite's own check says about pages, rows and indexes.
 
-        The one for every start leaves the log and the records of jobs out where those are long: their rows have digests
-        of their own, and are checked as they are read.
+        The check at every start leaves out the log and the records of jobs if the file is large: their rows have
+        digests of their own, and are checked as they are read.
         """
         if not thorough and self._path.stat().st_size > STORE_CHECKED_BYTES:
             others = (table for table in metadata.tables if table not in CHECKED_AS_READ)
@@ -122,7 +123,7 @@ class Sqlite:
         return self._path.with_name(f"{self._path.name}.lock")
 
     def release(self) -> None:
-        """Give the lock back, once all connections are closed."""
+        """Release the lock. Called once all connections are closed."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -134,7 +135,7 @@ class Sqlite:
             self._lock = None
 
     def _make_file(self) -> None:
-        """Take the lock, and make the file before SQLite does, so that it is never readable by others."""
+        """Take the lock, and create the file before SQLite does, so that no other user can ever read it."""
         if not self._path.parent.is_dir():
             raise NotFound(f"{self._path.parent} does not exist, so no store can be made in it")
         self._lock = _locked(self._lock_path, self.name)
@@ -153,14 +154,14 @@ def _findings(connection: Connection, of: str = "") -> tuple[str, ...]:
 
 
 def _read_through(file: int | None) -> None:
-    """Have the file in memory: from front to back that takes a tenth of what it takes page by page."""
+    """Bring the file into the page cache: reading it from front to back takes a tenth of the time of page by page."""
     offset = 0
     while file is not None and (part := os.pread(file, READ_AHEAD_BYTES, offset)):
         offset += len(part)
 
 
 def _locked(path: Path, name: str) -> int:
-    """A lock that lasts as long as this process, whatever ends it. The number inside is for people only."""
+    """A lock that lasts until this process ends for any reason. The process id in the file is for messages only."""
     lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     if not has_locked(lock):
         holder = os.read(lock, 32).decode("ascii", "replace").strip()
@@ -174,7 +175,7 @@ def _locked(path: Path, name: str) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new file is safe only once its folder is."""
+    """Sync a folder: a new file in it is durable only after that."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
@@ -183,12 +184,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _prepare(engine: Engine, pragmas: tuple[str, ...], *, begin: str, check: Callable[[], None]) -> None:
-    """Set every new connection up, and let transactions begin where SQLAlchemy begins them."""
+    """Set up every new connection, and begin transactions where SQLAlchemy begins them."""
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: DriverConnection, _: ConnectionPoolEntry) -> None:
         check()
-        connection.isolation_level = None  # the driver's own ideas of when to begin are not needed
+        connection.isolation_level = None  # the driver must not begin transactions by itself
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()
 

@@ -1,4 +1,4 @@
-"""Saved engine states, each bound to the event behind which it was saved."""
+"""Saved engine states, each bound to the event after which it was saved."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from muster.store.sql.schema import states as table
 
 
 class SqlStateStore:
-    """The newest states. A damaged one is passed over, because it can be made again from the log."""
+    """The newest states. A damaged one is skipped, because it can be made again from the log."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def save_state(self, version: int, layout: str, body: bytes) -> None:
-        """Keep a state and let go of all but the newest."""
+        """Save a state, and drop all but the newest `SAVED_STATES`."""
         with self._database.writing("save_state") as connection:
             chain = EVENTS.at(connection, version)
             if chain is None:
@@ -33,7 +33,7 @@ class SqlStateStore:
             connection.execute(delete(table).where(table.c.version.not_in(newest.all())))
 
     def load_state(self, layout: str) -> SavedState | None:
-        """The newest state that is whole and belongs to this log."""
+        """The newest state of this layout that is undamaged and belongs to this log."""
         versions = select(table.c.version).where(table.c.layout == layout).order_by(table.c.version.desc())
         with self._database.reading() as connection:
             candidates = connection.scalars(versions).all()
@@ -49,10 +49,10 @@ class SqlStateStore:
                 if row is not None and _is_sound(connection, row):
                     return SavedState(version=row.version, body=row.body)
         except Corrupted:
-            pass  # the file is damaged where this state is; there may be an older one
+            pass  # the file is damaged at this state; there may be an older one
         return None
 
 
 def _is_sound(connection: Connection, row: Row[Any]) -> bool:
-    """True when the row is what was written, and the log before it is the one it was saved for."""
+    """True when the row is what was written, and the log up to it is the one it was saved for."""
     return bool(seal(*row[:-1], EVENTS.at(connection, row.version)) == row.digest)

@@ -1,4 +1,4 @@
-"""The whole store behind one door."""
+"""Opens the whole store."""
 
 from types import TracebackType
 from typing import Self
@@ -22,9 +22,9 @@ from muster.store.sql.upgrade import bring_up_to_date, check_up_to_date
 def open_store(url: str, *, write: bool) -> "SqlStore":
     """Open the store at `sqlite:////path/to/muster.db` or `postgresql://user@host/database`.
 
-    For writing it is made if there is none, and brought to the newest schema; where nothing can be written now but all
-    is there, that is put off until the first write that succeeds. Raises `Refused` when another process
-    has it open for writing, `TooNew` when a newer Muster made it, `Corrupted` when it is damaged.
+    For writing, it is created if there is none, and brought to the newest schema. If it cannot be written now and its
+    schema is the newest already, that step is put off until the first write that succeeds. Raises `Refused` when
+    another process has it open for writing, `TooNew` when a newer Muster made it, `Corrupted` when it is damaged.
     """
     database = Database(host_of(url, write=write), write=write)
     try:
@@ -36,7 +36,7 @@ def open_store(url: str, *, write: bool) -> "SqlStore":
 
 
 class SqlStore:
-    """An open store: all that is kept, each behind its port."""
+    """An open store, with one attribute for each port."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -49,11 +49,11 @@ class SqlStore:
 
     @property
     def name(self) -> str:
-        """What and where it is, for messages; without a password."""
+        """The kind and the place of the store for messages, without a password."""
         return self._database.name
 
     def close(self) -> None:
-        """Let go of the database, so that another process may write."""
+        """Close the database, so that another process may write."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -66,7 +66,7 @@ class SqlStore:
 
 
 def host_of(url: str, *, write: bool) -> Host:
-    """The kind of database that the address is of."""
+    """The adapter for the kind of database that the URL names."""
     try:
         parsed: URL = make_url(url)
     except ArgumentError:
@@ -75,7 +75,7 @@ def host_of(url: str, *, write: bool) -> Host:
         case "sqlite":
             return Sqlite(parsed, write=write)
         case "postgresql" | "postgres":
-            # Imported here, because most stores are a file and need not pay for it at every start.
+            # Imported here, because most stores are SQLite files and should not pay for the import at every start.
             from muster.store.sql.postgres import Postgres  # noqa: PLC0415
 
             return Postgres(parsed)
@@ -84,7 +84,7 @@ def host_of(url: str, *, write: bool) -> Host:
 
 
 def _prepare(database: Database, *, write: bool) -> None:
-    """Look for damage, bring the schema up to date, and see that nothing is missing at the end."""
+    """Look for damage, bring the schema up to date, and check that the log and the audit end where they should."""
     if write:
         _upgrade_now_or_later(database)
     with database.reading() as connection:
@@ -96,7 +96,7 @@ def _prepare(database: Database, *, write: bool) -> None:
 
 
 def _upgrade_now_or_later(database: Database) -> None:
-    """Where nothing can be written now, such as on a full disk, what is there can be read all the same."""
+    """Upgrade now, or before the first write if nothing can be written now, as on a full disk. Reads work at once."""
 
     def upgrade(connection: Connection) -> None:
         _check_files(database, connection)

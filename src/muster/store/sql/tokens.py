@@ -1,4 +1,4 @@
-"""Tokens in a table: digests of secrets, never a secret."""
+"""Tokens in a table: digests of their secrets, never a secret itself."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ from muster.token_store import Account, made_with, unaccounted
 
 
 class SqlTokenStore:
-    """The tokens there are and were."""
+    """All tokens, including expired and revoked ones."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         taken = select(table.c.id).where(or_(table.c.id == token.id, table.c.secret_digest == token.digest))
         with self._database.writing("add_token") as connection:
             if connection.execute(taken).first() is not None:
@@ -48,7 +48,7 @@ class SqlTokenStore:
         return [self._token(row) for row in rows]
 
     def _check_maker(self, connection: Connection, token: Token) -> None:
-        """In the transaction that keeps the new token: who is revoked meanwhile leaves nothing behind."""
+        """Raise if the maker was revoked. Runs in the transaction that stores the token, so that none slips through."""
         if token.maker is None:
             return
         row = connection.execute(select(table).where(table.c.id == token.maker)).first()
@@ -56,7 +56,7 @@ class SqlTokenStore:
             raise Unauthenticated("this token is not known here any more; ask whoever runs Muster for another")
 
     def revoke(self, token: TokenId, at_ms: int, *, audit: Account = unaccounted) -> Sequence[Token]:
-        """Let a token no longer in, nor any that was made with it."""
+        """Revoke a token, and all tokens that were made with it."""
         with self._database.writing("revoke_token") as connection:
             rows = connection.execute(select(table).order_by(table.c.created_ms, table.c.id)).all()
             tree = made_with(token, [self._token(row) for row in rows])

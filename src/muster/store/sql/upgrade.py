@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, and telling which one it has."""
+"""Brings a database to the newest schema, and tells which one it has."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 
 
 def revision_of(connection: Connection, name: str) -> str | None:
-    """The migration that the database is at; None when there is nothing in it yet."""
+    """The migration that the database is at; None when it is empty."""
     there = inspect(connection).get_table_names()
     if VERSION_TABLE not in there:
         if any(table in there for table in metadata.tables):
@@ -28,7 +28,7 @@ def revision_of(connection: Connection, name: str) -> str | None:
 
 
 def bring_up_to_date(connection: Connection, name: str) -> None:
-    """Run all migrations that the database has not seen, in the transaction that the connection is in."""
+    """Run all migrations that the database lacks, in the present transaction of the connection."""
     found = revision_of(connection, name)
     if found != REVISION:
         _migrate(connection, found, name)
@@ -43,7 +43,7 @@ def check_up_to_date(connection: Connection, name: str) -> None:
 
 
 def _migrate(connection: Connection, found: str | None, name: str) -> None:
-    # Imported here, because most starts find nothing to migrate and should not pay for it.
+    # Imported here, because most starts find nothing to migrate and should not pay for the import.
     from alembic import command  # noqa: PLC0415
 
     _check_known(found, name)
@@ -60,7 +60,7 @@ def _check_known(found: str | None, name: str) -> None:
 
 
 def migrations(connection: Connection | None = None) -> "Config":
-    """What alembic needs to know to find the migrations, and to run them on a connection."""
+    """The configuration with which alembic finds the migrations and runs them on a connection."""
     from alembic.config import Config  # noqa: PLC0415
 
     configuration = Config()

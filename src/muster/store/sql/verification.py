@@ -1,6 +1,6 @@
-"""The walk through everything that is kept, to see that every row still says what was written.
+"""Checks that every row of the store is still what was written, except the row about the cluster, which has no digest.
 
-What the database finds wrong with its own files is told as well. Nothing is changed, and the writer is not held up.
+What the database finds wrong with its own files is reported too. Nothing is changed, and the writer is not blocked.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from muster.store.sql.schema import jobs, keys, states, tokens
 
 
 def verify(database: Database) -> AuditVerdict:
-    """Walk through all of it, as far as it went when the walk began."""
+    """Check the store as far as it went when the check began."""
     problems: list[str] = []
     with database.reading() as connection:
         try:
@@ -42,7 +42,7 @@ def verify(database: Database) -> AuditVerdict:
 
 
 def _walk(database: Database, chain: Chain, last: int) -> int | None:
-    """The first broken row, read in pages so that no transaction is long; None when all fit together."""
+    """The first broken row; None when all fit together. Rows are read in pages, so that no transaction is long."""
     link: object = GENESIS
     for after in range(0, last, STORE_PAGE_ROWS):
         until = min(after + STORE_PAGE_ROWS, last)

@@ -1,1 +1,1 @@
-"""How a database of an older Muster becomes one of this Muster."""
+"""Migrations from the schemas of older versions of Muster."""

@@ -1,4 +1,4 @@
-"""What the cluster is called, whose nodes it has, and who leads it."""
+"""The name of the cluster, the owner of its nodes, and the epoch of its leader."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ down_revision = "r0001"
 
 
 def upgrade() -> None:
-    """Make the table; its one row comes with the first control plane that leads."""
+    """Make the table. The first control plane that leads adds its only row."""
     op.create_table(
         "cluster",
         sa.Column("id", Number, primary_key=True, autoincrement=False),

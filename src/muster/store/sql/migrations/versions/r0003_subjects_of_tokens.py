@@ -1,4 +1,4 @@
-"""Tokens say in whose name they act and which token made them."""
+"""Tokens say for which user they act and which token made them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,7 +26,7 @@ _tokens = sa.table(
 
 
 def upgrade() -> None:
-    """Add both; what there is acts in the name it had, and nobody knows who made it."""
+    """Add both columns. Existing tokens act for the name they had, and their maker is unknown."""
     op.add_column("tokens", sa.Column("subject", Words))
     op.add_column("tokens", sa.Column("maker", Words))
     connection = op.get_bind()
@@ -34,6 +34,6 @@ def upgrade() -> None:
     for row in connection.execute(sa.select(*before)).all():
         values = {"subject": row.name}
         if is_sealed(row):
-            # A row that is not what was written stays so: a new digest would hide it.
+            # A damaged row keeps its digest: a new one would hide the damage.
             values["digest"] = seal(*row[:-1], row.name, None)
         connection.execute(sa.update(_tokens).where(_tokens.c.id == row.id).values(values))

@@ -1,4 +1,4 @@
-"""Jobs know their number, arrays have a record of their own, and requests with a key are found without the log."""
+"""Jobs have a number, arrays have their own record, and requests with a key are found without reading the log."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ _EVENTS = sa.table("events", *(sa.column(name) for name in ("version", "kind", "
 
 
 def upgrade() -> None:
-    """Make the tables, and fill them from what there is."""
+    """Make the tables, and fill them from the old table and the log."""
     keys = op.create_table(
         "keys",
         sa.Column("by", Words, primary_key=True),
@@ -74,7 +74,7 @@ def _make_jobs(name: str) -> sa.Table:
 
 
 def _submissions() -> Iterator[JobSubmitted]:
-    """In the order in which they came."""
+    """All submissions, in the order of the log."""
     asked = sa.select(_EVENTS.c.kind, _EVENTS.c.body).where(_EVENTS.c.kind == JobSubmitted.__name__)
     for row in op.get_bind().execute(asked.order_by(_EVENTS.c.version)):
         event = decode_event(row.kind, row.body)
@@ -83,7 +83,7 @@ def _submissions() -> Iterator[JobSubmitted]:
 
 
 def _copy_jobs(made: sa.Table, numbers: dict[str, int]) -> None:
-    """A row that is not what was written stays so: a new digest would hide it."""
+    """Copy all rows with their numbers. A damaged row keeps its digest: a new one would hide the damage."""
     for rows in op.get_bind().execute(sa.select(_OLD)).partitions(ROWS_AT_ONCE):
         op.bulk_insert(made, [_copied(made.c.keys(), row, numbers.get(row.array or row.id, 0)) for row in rows])
 
@@ -97,7 +97,7 @@ def _copied(names: Sequence[str], row: sa.Row[Any], number: int) -> dict[str, ob
 
 
 def _add_array(made: sa.Table, event: JobSubmitted, number: int) -> None:
-    """The record of an array, summed up from those of its tasks."""
+    """Add the record of an array, computed from the records of its tasks."""
     assert event.spec.array is not None
     bodies = op.get_bind().scalars(sa.select(_OLD.c.body).where(_OLD.c.array == event.job)).all()
     tasks = {task.id: task for task in map(decode_job, bodies)}
@@ -112,7 +112,7 @@ def _add_array(made: sa.Table, event: JobSubmitted, number: int) -> None:
 
 
 def _updated(event: JobSubmitted) -> JobSpec:
-    """The job file of an array with what was changed about it since."""
+    """The job file of an array, with all later changes to it."""
     asked = sa.select(_EVENTS.c.kind, _EVENTS.c.body).order_by(_EVENTS.c.version)
     changes = asked.where(_EVENTS.c.job == event.job, _EVENTS.c.kind == JobUpdated.__name__)
     spec = event.spec

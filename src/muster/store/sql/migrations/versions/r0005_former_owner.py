@@ -1,4 +1,4 @@
-"""Whose nodes a cluster had before, until it is recorded that what they ran has ended."""
+"""The former owner of the nodes, until the log says that what those nodes ran has ended."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +10,6 @@ down_revision = "r0004"
 
 
 def upgrade() -> None:
-    """Add it; of what was taken over before, all is recorded."""
+    """Add its columns, empty: the log is complete for earlier takeovers."""
     for name in ("former_machine", "former_home", "former_host"):
         op.add_column("cluster", sa.Column(name, Words))
