@@ -222,6 +222,21 @@ def test_a_failed_array_is_tried_again_and_an_ended_job_too() -> None:
     played(scenario)
 
 
+def test_a_retry_under_the_same_key_is_one_job() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job, other = [await submitted(client, held=True) for _ in range(2)]
+        for each in (job, other):
+            await client.post(f"/v1/jobs/{each}/cancel")
+        key = {"Idempotency-Key": "k"}
+        first, second = [await client.post(f"/v1/jobs/{job}/retry", headers=key) for _ in range(2)]
+        assert (first.status_code, second.status_code) == (201, 200)
+        assert first.json()["id"] == second.json()["id"]
+        refused = await client.post(f"/v1/jobs/{other}/retry", headers=key)
+        assert (refused.status_code, refused.json()["code"]) == (409, "key_reused")
+
+    played(scenario)
+
+
 def test_gpu_time_goes_on_counting_while_a_job_runs() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         job = await submitted(client, gpus=2)

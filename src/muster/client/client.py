@@ -170,7 +170,7 @@ class Client:
     def retry(self, job: str) -> Job:
         """Submit an ended job, or the failed tasks of an array, again."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return build(Job, self._wire.json("POST", f"{_job_path(job)}/retry", repeatable=False, headers=headers))
+        return build(Job, self._wire.json("POST", f"{_job_path(job)}/retry", headers=headers))
 
     def wait(self, job: str, timeout: float | None = None) -> Job:
         """Wait until a job has ended in any way. Raises `TimedOut` when that takes longer than `timeout` seconds."""

@@ -176,7 +176,9 @@ class Engine:
         """The rules in force: what an operator may change while everything runs."""
         return self.state.snapshot.rules
 
-    def retry_failed(self, array: JobId, now_ms: int, *, by: str = "") -> Submitted | Rejected | None:
+    def retry_failed(
+        self, array: JobId, now_ms: int, *, by: str = "", key: str = "", fingerprint: str = ""
+    ) -> Submitted | Rejected | None:
         """Submit the failed tasks of an array again, as a new array; None when no task failed."""
         record = self.record(array)
         if not isinstance(record, ArrayRecord):
@@ -184,7 +186,9 @@ class Engine:
         is_alive = array in self.state.arrays
         tasks = (self.state.jobs[task] for task in tasks_of(record)) if is_alive else self._past.tasks(record)
         spec = failed_only(record.spec, tasks)
-        return None if spec is None else self.submit(spec, now_ms, by=by)
+        if spec is None:
+            return None
+        return self.submit(spec, now_ms, by=by, key=key, fingerprint=fingerprint)
 
     def audit(self, entry: AuditEntry) -> None:
         """Write who did something. Inside a batch, it is in one transaction with what that changed."""

@@ -33,9 +33,11 @@ def submit(
     return _entered(engine, now_ms, who, answer, "jobs.submit")
 
 
-def submit_again(engine: Engine, now_ms: int, who: Principal, job: JobId, *, reason: str = "") -> Submitted:
+def submit_again(
+    engine: Engine, now_ms: int, who: Principal, job: JobId, *, reason: str = "", key: str = ""
+) -> Submitted:
     """Submit a job again that has ended, or the failed tasks of an array."""
-    answer = _again(engine, now_ms, who, job)
+    answer = _again(engine, now_ms, who, job, key)
     return _entered(engine, now_ms, who, answer, "jobs.retry", reason=reason, of=job)
 
 
@@ -48,16 +50,16 @@ def check_team(spec: JobSpec, rules: Rules) -> None:
         raise InvalidInput("; ".join(part for part in (f"there is no team {spec.team}", hint, remedy) if part))
 
 
-def _again(engine: Engine, now_ms: int, who: Principal, job: JobId) -> Submitted | Rejected:
-    record = engine.record(job)
+def _again(engine: Engine, now_ms: int, who: Principal, job: JobId, key: str) -> Submitted | Rejected:
+    record, fingerprint = engine.record(job), f"retry of {job}"
     if isinstance(record, ArrayRecord):
-        answer = engine.retry_failed(job, now_ms, by=who.name)
+        answer = engine.retry_failed(job, now_ms, by=who.name, key=key, fingerprint=fingerprint)
         if answer is None:
             raise Conflict(f"no task of {job} has failed, so there is nothing to try again")
         return answer
     if not record.state.is_final:
         raise Conflict(f"{job} has not ended; cancel it first, or wait for its end")
-    return engine.submit(record.spec, now_ms, by=who.name)
+    return engine.submit(record.spec, now_ms, by=who.name, key=key, fingerprint=fingerprint)
 
 
 def _entered(

@@ -82,18 +82,22 @@ async def submit_job(
     operation_id="retry_job",
     summary="Submit a job once more",
     status_code=201,
-    responses=CHANGED,
+    responses={**CHANGED, 200: {"model": Job, "description": "The same request was made before."}},
 )
-async def retry_job(caller: Submits, job: JobPath, body: Because | None = None) -> Job:
+async def retry_job(
+    caller: Submits, job: JobPath, response: Response, body: Because | None = None, key: Key = ""
+) -> Job:
     """Submit a job that has ended, or the failed tasks of an array, as a new job."""
     record = await visible(caller, job)
     known, team = record.id, record.spec.team
     await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
 
     def retry(engine: Engine, now_ms: int) -> Submitted:
-        return door.submit_again(engine, now_ms, caller.principal, known, reason="" if body is None else body.reason)
+        reason = "" if body is None else body.reason
+        return door.submit_again(engine, now_ms, caller.principal, known, reason=reason, key=key)
 
     submitted = await caller.services.ask(retry)
+    response.status_code = 201 if submitted.is_new else 200
     return await _shown(caller, submitted.job)
 
 
