@@ -1,14 +1,14 @@
-"""`violations(scenario, plan)`: everything in a plan that no plan may do, worked out a second time, plainly.
+"""`violations(scenario, plan)`: everything in a plan that no plan may do, checked a second time in a simple way.
 
-    facts            the scenario and the plan, by what is asked of them
+    facts            the scenario and the plan, indexed for the rules
     checking         all rules, one after another
     lists            nothing is planned twice or forgotten
-    seats room       every gang whole and where it may be, and no GPU given out twice
+    seats room       every gang is whole and in an allowed place, and no GPU is given out twice
     limits promises  quotas, and promised starts
-    evictions moves  who may be told to leave, and who may move
+    evictions moves  which jobs may be told to leave, and which may move
 
-Knows the model and nothing of how plans are made, so that a mistake there is not made here as well. Slow on purpose:
-sums are taken anew wherever they are needed.
+Knows the model but not how plans are made, so that a mistake there is not repeated here. Slow on purpose: sums are
+computed again wherever they are needed.
 """
 
 from muster.checker.checking import violations

@@ -16,7 +16,7 @@ RULES = (list_problems, seat_problems, room_problems, limit_problems, eviction_p
 
 
 def violations(scenario: Scenario, plan: Plan) -> tuple[str, ...]:
-    """What is wrong with a plan for this situation, in words; empty when nothing is."""
+    """What is wrong with a plan for this situation, in words; empty when nothing is wrong."""
     return tuple(_all(Facts(scenario, plan)))
 
 

@@ -1,4 +1,4 @@
-"""Who may be told to leave: by tier, by reclaim, for a promise, or to be moved."""
+"""Which jobs may be told to leave: by tier, by reclaim, for a promise, because their turn is over, or to be moved."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
 
 
 def _turn(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """Of the same tier, able to resume, and with more run time behind it than most jobs ever have."""
+    """The victim must be of the same tier, be able to resume, and have run for longer than a turn."""
     turn_ms, policy = facts.scenario.turn_ms, facts.scenario.policy
     preemptor = facts.waiting.get(eviction.for_job)
     if preemptor is None or turn_ms is None or not policy.turns or not policy.preemption:
@@ -93,7 +93,10 @@ def _rights(facts: Facts, eviction: Eviction) -> Iterator[str]:
 
 
 def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """Judged where the two branches of the team tree part: mine is owed, theirs borrows; in every tier."""
+    """Judged where the two branches of the team tree part: the preemptor's side is owed, the victim's side borrows.
+
+    This holds in every tier.
+    """
     promise = facts.promises.get(eviction.for_job)
     if promise is None:
         return
@@ -105,7 +108,7 @@ def _reclaim(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -
 
 
 def _sheltered(facts: Facts, place: int, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """Where tiers are bound, a team that would itself borrow stops nobody whose team is inside its guarantee."""
+    """Where tiers are bound to teams, a team that would borrow may not stop a job of a team inside its guarantee."""
     promise = facts.promises.get(eviction.for_job)
     mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
     is_closed = any(team.tiers is not None for team in facts.scenario.teams)
@@ -116,7 +119,7 @@ def _sheltered(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
 
 
 def _is_owed(facts: Facts, team: TeamPath, promise: Promise) -> bool:
-    """True when the team would be inside its guarantee with what was promised."""
+    """True when the team would be inside its guarantee with the promised start added."""
     staying = [
         stay
         for stay in facts.stays()
@@ -130,7 +133,7 @@ def _is_owed(facts: Facts, team: TeamPath, promise: Promise) -> bool:
 
 
 def _borrows(facts: Facts, place: int, team: TeamPath, victim: RunningJob) -> bool:
-    """True when the team still had more than its guarantee when it was this victim's turn."""
+    """True when the team still used more than its guarantee after the evictions before this one."""
     gone = {entry.job: None for entry in facts.plan.evictions[:place]}
     departures = {promise.job: None for promise in facts.plan.promises if promise.basis is Basis.DEPARTURES}
     there = [
@@ -158,7 +161,7 @@ def _guaranteed(facts: Facts, team: TeamPath) -> Counter[GpuType]:
 
 
 def _parting(one: TeamPath, other: TeamPath) -> tuple[TeamPath, TeamPath]:
-    """The topmost ancestors that differ; a team's own jobs stand beside its sub-teams."""
+    """The topmost ancestors that differ. A team's own jobs count as one more sub-team."""
     mine, theirs = ([*reversed(ancestors(team)), TeamPath(f"{team}/.")] for team in (one, other))
     return next(((left, right) for left, right in zip(mine, theirs, strict=False) if left != right), (one, other))
 

@@ -1,4 +1,4 @@
-"""What every rule looks up: jobs, nodes and teams by name, who uses what, and until when."""
+"""What every rule looks up: jobs, nodes and teams by name, which job uses what, and until when."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,13 +23,13 @@ class Stay:
     from_ms: int
     until_ms: int
     is_new: bool
-    """True when this plan puts them there."""
+    """True when this plan places them."""
     is_promised: bool = False
     is_given_up: bool = False
     """True for workers that an elastic job gives up in this plan."""
 
     def covers(self, at_ms: int) -> bool:
-        """True when they are there at this time."""
+        """True when the workers are there at this time."""
         return self.from_ms <= at_ms < self.until_ms
 
 
@@ -51,7 +51,7 @@ class Facts:
         self.promises = {entry.job: entry for entry in plan.promises}
 
     def unknown_names(self) -> Iterator[str]:
-        """Jobs, nodes and roles in the plan that the scenario does not know; nothing else can be said of those."""
+        """Jobs, nodes and roles in the plan that the scenario does not know. No other rule can check these."""
         for kind, jobs, known in (
             ("start", [entry.job for entry in self.plan.starts], self.waiting),
             ("eviction", [entry.job for entry in self.plan.evictions], self.running),
@@ -76,7 +76,7 @@ class Facts:
         return self.waiting[job].spec if job in self.waiting else self.running[job].spec
 
     def rank(self, spec: JobSpec) -> int:
-        """The place of a job's tier; 0 is the most urgent."""
+        """The rank of a job's tier; 0 is the most urgent."""
         return self.tier_rank[spec.tier]
 
     def limit_ms(self, spec: JobSpec) -> int:
@@ -89,11 +89,11 @@ class Facts:
         return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.scenario.policy.stop_grace_ms
 
     def is_overdue(self, job: RunningJob) -> bool:
-        """True when a job has outstayed its limit."""
+        """True when a job has run past its limit."""
         return job.started_ms + self.limit_ms(job.spec) <= self.now_ms
 
     def end_ms(self, job: RunningJob) -> int:
-        """When a running job is gone at the latest; one past its time is taken to be about to go."""
+        """When a running job is gone at the latest. A job past its time is assumed to go within a millisecond."""
         if job.leaving_by_ms is not None:
             return max(job.leaving_by_ms, self.now_ms + 1)
         if job.id in self.evictions:
@@ -101,7 +101,7 @@ class Facts:
         return max(job.started_ms + self.limit_ms(job.spec), self.now_ms + 1)
 
     def stays(self) -> tuple[Stay, ...]:
-        """Everybody on the cluster from now on: running, growing, starting, promised."""
+        """All stays on the cluster from now on: of running, growing, starting and promised jobs."""
         found: list[Stay] = []
         for job in self.scenario.running:
             found += self._running_stays(job)
@@ -117,7 +117,7 @@ class Facts:
         return tuple(found)
 
     def _running_stays(self, job: RunningJob) -> list[Stay]:
-        """Workers given up in a resize stay for their grace; those added come at once."""
+        """Workers given up in a resize stay for their grace period. Added workers come at once."""
         end_ms = self.end_ms(job)
         resize = self.resizes.get(job.id)
         if resize is None:
@@ -175,12 +175,12 @@ class Facts:
 
 
 def milli_on_device(worker: Worker) -> int:
-    """What a worker takes of each of its GPUs."""
+    """The thousandths that a worker uses of each of its GPUs."""
     return GPU_MILLI if worker.share_milli is None else worker.share_milli
 
 
 def resized(before: Placement, after: Placement) -> tuple[Placement, Placement, Placement]:
-    """Who stays, who goes and who comes, whatever their ranks."""
+    """Which workers stay, go and come, whatever their ranks."""
     left = Counter(_seat(worker) for worker in before)
     kept: list[Worker] = []
     added: list[Worker] = []

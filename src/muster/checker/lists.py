@@ -1,4 +1,4 @@
-"""Who is in which list: every job once where lists exclude each other, and none forgotten."""
+"""Which job is in which list: no job in two lists that exclude each other, and no job forgotten."""
 
 from collections import Counter
 from collections.abc import Iterator

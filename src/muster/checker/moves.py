@@ -1,4 +1,4 @@
-"""Who may be moved: for a gang that nothing but fragmentation keeps waiting, or for itself to faster GPUs."""
+"""Which jobs may be moved: for a gang that waits only because of fragmentation, or for themselves, to faster GPUs."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from muster.model.team import ANY_TYPE
 
 
 def move_problems(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """Only who has saved itself moves, and only to a place that it was promised."""
+    """Only a job that has saved itself may move, and only to a place that it is promised."""
     if not facts.scenario.policy.consolidation or not victim.spec.can_resume or victim.checkpointed_ms is None:
         yield "it cannot be moved"
     promise = facts.promises.get(victim.id)
@@ -22,7 +22,7 @@ def move_problems(facts: Facts, eviction: Eviction, victim: RunningJob) -> Itera
 
 
 def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, promise: Promise) -> Iterator[str]:
-    """To faster GPUs, if that pays, and only while nobody waits who comes first."""
+    """A job may move to faster GPUs if that pays, and only while no job waits that comes before it."""
     before_milli, after_milli = (_speed_milli(facts, victim.spec, each) for each in (victim.workers, promise.workers))
     if after_milli <= before_milli:
         yield "it moves to GPUs that are no faster"
@@ -35,19 +35,23 @@ def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, promise: P
 
 
 def _comes_before(facts: Facts, waiting: WaitingJob, mover: RunningJob) -> bool:
-    """Everybody, but lower tiers and who gave way before one of its own, where it is known what jobs are due."""
+    """True when a waiting job comes before the job that would move.
+
+    Where jobs take turns by what they are due, this excludes jobs of lower tiers, and jobs of the same tier that ran
+    before and have not starved. Elsewhere every waiting job comes first.
+    """
     rank, own = facts.rank(waiting.spec), facts.rank(mover.spec)
     gave_way = bool(waiting.attained_gpu_ms) and not waiting.starved
     return not _by_due(facts) or rank < own or (rank == own and not gave_way)
 
 
 def _by_due(facts: Facts) -> bool:
-    """True where jobs take turns by what they are due: who is late may move while others wait."""
+    """True where jobs take turns by what they are due. There a job that is behind may move while other jobs wait."""
     return bool(facts.scenario.teams) and facts.scenario.policy.takes_turns
 
 
 def _speed_milli(facts: Facts, spec: JobSpec, workers: Placement) -> int:
-    """How fast the slowest worker is."""
+    """The speed of the slowest worker, in thousandths."""
     speeds: list[int] = []
     for worker in workers:
         request = spec.role(worker.role).request
@@ -58,7 +62,10 @@ def _speed_milli(facts: Facts, spec: JobSpec, workers: Placement) -> int:
 
 
 def _pays(facts: Facts, eviction: Eviction, victim: RunningJob, before_milli: int, after_milli: int) -> bool:
-    """As much again as it has run would be done sooner by more than what is lost and spent."""
+    """True when the move saves enough, assuming that the job runs as long again as it has run so far.
+
+    The cost is the lost work and the restart. The saving must be more than `consolidation_gain_milli` times the cost.
+    """
     policy = facts.scenario.policy
     gpu_milli = facts.demand(victim.spec, victim.workers)[ANY_TYPE]
     ran_ms = facts.now_ms - victim.started_ms + victim.attained_gpu_ms * GPU_MILLI // max(victim.spec.gang_gpu_milli, 1)

@@ -1,4 +1,4 @@
-"""Promised starts: at each of them the GPUs and the quota are there, whatever else was started or promised."""
+"""Promised starts: at each of them the GPUs and the quota are free, whatever else was started or promised."""
 
 from collections.abc import Iterator
 

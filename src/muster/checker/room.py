@@ -1,4 +1,4 @@
-"""What fits on a node: every GPU, and CPUs, memory and disk. Whoever leaves or shrinks is still there."""
+"""What fits on a node: every GPU, and CPUs, memory and disk. Jobs that leave or shrink still count."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,12 +18,12 @@ def room_problems(facts: Facts) -> Iterator[str]:
 
 
 def nodes_of(stays: Iterable[Stay]) -> list[NodeName]:
-    """The nodes some stays are on, each once."""
+    """The nodes of some stays, each once."""
     return sorted(dict.fromkeys(worker.node for stay in stays for worker in stay.workers))
 
 
 def overfull(node: Node, stays: Sequence[Stay]) -> Iterator[str]:
-    """What a node has too little of for all of these at once."""
+    """The resources of which a node has too little for all of these stays at once."""
     gpus: Counter[int] = Counter()
     cpu = memory = disk = 0
     for stay in stays:

@@ -1,4 +1,4 @@
-"""Whole gangs in places that suit them: sizes, ranks, GPU types, pools, topology, tensor groups."""
+"""Whole gangs in allowed places: sizes, ranks, GPU types, pools, topology, tensor groups."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from muster.model.spec import JobSpec, RoleSpec
 
 
 def seat_problems(facts: Facts) -> Iterator[str]:
-    """Everything wrong with where workers are put, one gang at a time."""
+    """Everything that is wrong with the placement of workers, one gang at a time."""
     plan = facts.plan
     for start in plan.starts:
         yield from _gang(facts, f"start of {start.job}", start.job, start.workers, start.workers, facts.now_ms)
@@ -28,7 +28,7 @@ def seat_problems(facts: Facts) -> Iterator[str]:
 def _gang(
     facts: Facts, what: str, job: JobId, workers: Placement, new: Placement, starts_ms: int | None
 ) -> Iterator[str]:
-    """Rules for one gang; `starts_ms` is None when it runs already, so that its soft wish no longer counts."""
+    """Rules for one gang. `starts_ms` is None when it runs already; its topology preference then no longer counts."""
     spec = facts.spec(job)
     problems = [
         *_sizes(spec, workers),

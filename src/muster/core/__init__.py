@@ -1,9 +1,9 @@
 """Pure decisions: no clock, randomness, I/O, logging or environment. Imports `muster.model` only.
 
 cluster                what is free, and what a gang asks for
-order                  who goes next: tiers, quota, fair share, run times
+order                  which job goes next: tiers, quota, fair share, run times
 snapshot               the scheduling state that a plan is made from
-planning               `plan(snapshot, now_ms)`: what starts, yields and is promised
+planning               `plan(snapshot, now_ms)`: which jobs start, leave or get a promise
 plan_lint              what is wrong with a plan
 admission team_bounds  whether a job may enter the queue at all
 explaining             why a job waits, and until when

@@ -1,7 +1,7 @@
 """`admit(spec, snapshot)`: whether a job may enter the queue at all.
 
-Refused is what can never run on this cluster as it is configured, however empty and healthy it were, and what the
-team of the job may not ask for. Everything that only needs patience is admitted and explained.
+A job is refused if it could never run on this cluster as configured, even on empty and healthy nodes, or if it asks for
+something that its team may not have. A job that only has to wait is admitted, and the wait is explained.
 """
 
 from muster.core.cluster.capacity import Capacity
@@ -34,7 +34,7 @@ class Rejected(Record, frozen=True, kw_only=True):
 
 
 class Gate:
-    """Decides admission for one configuration; keeps what it found out for gangs that are alike."""
+    """Decides admission for one configuration. Remembers the answer for equal gangs."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -66,12 +66,12 @@ class Gate:
         return None
 
     def _not_allowed(self, spec: JobSpec) -> Rejected | None:
-        """The team may not ask for such a job."""
+        """The refusal when the team may not ask for such a job."""
         problem = beyond_bounds(spec, self._snapshot.ledger.teams)
         return None if problem is None else Rejected(code=ReasonCode.QUOTA_LIMIT, message=problem)
 
     def _no_home(self, spec: JobSpec, gang: Gang) -> Rejected | None:
-        """No pool admits the job, or no node has a GPU it accepts."""
+        """The refusal when no pool admits the job, or no node has a GPU it accepts."""
         setting = self._setting
         if not setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
             if setting.pools_for(tier=spec.tier, team=spec.team, can_resume=True):
@@ -89,7 +89,7 @@ class Gate:
         return None
 
     def _no_room(self, spec: JobSpec, gang: Gang) -> Rejected | None:
-        """On every type it accepts, the gang is above a limit of its team or larger than the cluster."""
+        """The refusal when, on every GPU type it accepts, the gang is above a team limit or does not fit."""
         limits = self._snapshot.ledger.limits(spec.team)
         allowed = [
             choice
@@ -125,7 +125,7 @@ def admit(spec: JobSpec, snapshot: Snapshot) -> Admitted | Rejected:
 
 
 def bare(snapshot: Snapshot) -> Capacity:
-    """The cluster with nothing on it and every node and GPU in order."""
+    """The cluster with nothing running on it and every node and GPU healthy."""
     setting: Setting = snapshot.setting
     nodes = tuple(evolve(node, state=NodeState.READY, bad_gpus=()) for node in setting.tree.nodes)
     cluster = snapshot.cluster

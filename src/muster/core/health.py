@@ -1,8 +1,8 @@
 """Node health: from signals to a verdict, without draining everything by mistake.
 
-`judge` looks at one node, `guard` at the fleet: when too many nodes show the same symptom at once it is more likely
-that the signal is wrong than that they all broke, and those above the limit are only suspected.
-A node comes back when its signals are well inside the limits, not just inside, and have been for a while.
+`judge` looks at one node, `guard` at the fleet. When too many nodes show the same symptom at once, the signal is more
+likely wrong than all these nodes broken. Nodes above the limit are then only suspected.
+A node comes back when its signals have been well inside the limits, not just inside, for a while.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
     OK = "ok"
     SUSPECT = "suspect"
     DRAIN_GPU = "drain_gpu"
-    """Some devices must not be used; the rest of the node may."""
+    """Some devices must not be used. The rest of the node may be."""
     DRAIN_NODE = "drain_node"
     DOWN = "down"
 
@@ -31,7 +31,7 @@ _SEVERITY = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 class Symptom(StrEnum):
-    """What a finding is about; the fleet guard counts nodes by it."""
+    """What a finding is about. The fleet guard counts nodes per symptom."""
 
     HEARTBEAT = "heartbeat"
     THERMAL = "thermal"
@@ -40,7 +40,7 @@ class Symptom(StrEnum):
     XID = "xid"
     JOB_FAILURES = "job_failures"
     RECOVERY = "recovery"
-    """Nothing is wrong now, but it has not been right for long enough."""
+    """Nothing is wrong now, but the node or GPU has not been healthy for long enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +49,11 @@ class GpuSignals:
 
     index: int
     ecc_errors: int = 0
-    """Uncorrectable ones; corrected ones are normal."""
+    """Uncorrectable errors only. Corrected errors are normal."""
     xid_errors: int = 0
-    """Of the kinds that end the process or need a reset."""
+    """Only errors of the kinds that end the process or need a reset."""
     drained_by_health: bool = False
-    """False when an operator took the device out: then only an operator brings it back."""
+    """False when an operator took the device out. Then only an operator brings it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,63 +62,63 @@ class NodeSignals:
 
     heartbeat_age_ms: int = 0
     throttled_milli: int = 0
-    """Part of the last minutes in which the GPUs were slowed down by heat, in thousandths."""
+    """Share of the last minutes in which heat slowed the GPUs down, in thousandths."""
     nic_mbps: int | None = None
-    """Measured; None when nobody measured."""
+    """The measured speed; None when it was not measured."""
     nic_nominal_mbps: int = 0
     gpus: tuple[GpuSignals, ...] = ()
     job_failures: int = 0
-    """Attempts in a row that ended here by a fault of the infrastructure."""
+    """Attempts in a row that ended on this node by an infrastructure fault."""
     healthy_ms: int = 0
     """How long the node has shown no symptom."""
     drained_by_health: bool = False
-    """False when an operator drained it: then only an operator brings it back."""
+    """False when an operator drained the node. Then only an operator brings it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthPolicy:
-    """Where the limits are. Each signal has one for leaving and a stricter one for coming back."""
+    """The limits. Heat and network have one limit for going out and a stricter one for coming back."""
 
     heartbeat_suspect_ms: int = MINUTE_MS
     heartbeat_down_ms: int = 3 * MINUTE_MS
     throttled_drain_milli: int = 500
     throttled_clear_milli: int = 100
     nic_drain_milli: int = 800
-    """Of the nominal speed, below which the node is drained."""
+    """The node is drained below this share of the nominal speed, in thousandths."""
     nic_clear_milli: int = 950
     ecc_limit: int = 1
     xid_limit: int = 1
     bad_gpus_drain_milli: int = 500
-    """When this part of its devices is bad the whole node is drained."""
+    """When at least this share of its devices is bad, and more than one is, the whole node is drained."""
     failures_suspect: int = 2
     """A node that fails twice is suspected."""
     failures_drain: int = 5
     clear_after_ms: int = 10 * MINUTE_MS
     drain_share_milli: int = 50
-    """Part of the fleet that may be out for the same symptom; at least one node always may."""
+    """Share of the fleet that may be out for the same symptom, in thousandths. At least one node always may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong, with what it asks for."""
+    """One thing that is wrong, and the verdict that it calls for."""
 
     symptom: Symptom
     verdict: Verdict
     message: str
     gpu: int | None = None
-    """The device it is about, if it is not the whole node."""
+    """The device it is about; None when it is about the whole node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The verdict over one node and everything that led to it."""
+    """The verdict on one node and everything that led to it."""
 
     node: NodeName
     verdict: Verdict = Verdict.OK
     findings: tuple[Finding, ...] = ()
     bad_gpus: tuple[int, ...] = ()
     is_withheld: bool = False
-    """The guard made it milder: too many nodes are out for the same symptom."""
+    """True when the guard made the verdict milder because too many nodes are out for the same symptom."""
 
     @property
     def because(self) -> str:
@@ -149,8 +149,8 @@ def guard(
 ) -> tuple[Judgement, ...]:
     """The judgements with no more nodes taken out for one symptom than the policy allows.
 
-    `out` are the nodes that health has out already, each with its symptom. They keep their places; who is new takes
-    what is left in the order of names, and the rest is suspected instead.
+    `out` lists the nodes that health took out earlier, each with its symptom. They keep their places. New nodes take
+    the places that are left, in the order of their names. All further nodes are only suspected.
     """
     limit = max(fleet * policy.drain_share_milli // 1000, 1)
     taken: dict[Symptom, dict[NodeName, None]] = {}
@@ -160,7 +160,7 @@ def guard(
 
 
 def verdict_state(verdict: Verdict, present: NodeState) -> NodeState:
-    """The state a node goes to. One that is drained already stays drained rather than draining again."""
+    """The state a node goes to. A node that is drained already stays drained and does not drain again."""
     match verdict:
         case Verdict.OK | Verdict.DRAIN_GPU:
             return NodeState.READY
@@ -175,7 +175,7 @@ def verdict_state(verdict: Verdict, present: NodeState) -> NodeState:
 
 
 def apply_verdict(node: Node, judgement: Judgement, *, drained_by_health: bool) -> Node:
-    """The node as the judgement wants it. What an operator took out stays out, and can only be found down."""
+    """The node as the judgement wants it. A node that an operator took out stays out; it can only become down."""
     is_out = not node.state.takes_work
     if is_out and not drained_by_health and judgement.verdict is not Verdict.DOWN:
         return evolve(node, bad_gpus=judgement.bad_gpus)
@@ -220,7 +220,7 @@ def _job_failures(signals: NodeSignals, policy: HealthPolicy) -> tuple[Finding, 
 
 
 def _bad_gpus(node: Node, signals: NodeSignals, findings: tuple[Finding, ...]) -> tuple[int, ...]:
-    """Devices with a finding, and those that are out already and that health may not or cannot say anything about."""
+    """Devices with a finding, and devices that are out already and that health may not or cannot judge."""
     judged = {gpu.index for gpu in signals.gpus if gpu.drained_by_health}
     kept = [index for index in node.bad_gpus if index not in judged]
     found = [finding.gpu for finding in findings if finding.gpu is not None]
@@ -228,7 +228,7 @@ def _bad_gpus(node: Node, signals: NodeSignals, findings: tuple[Finding, ...]) -
 
 
 def _gpus(node: Node, signals: NodeSignals, policy: HealthPolicy) -> tuple[Finding, ...]:
-    """One finding per bad device. A device is bad until its counters were reset, and for a while after."""
+    """One finding per bad device. A device is bad until its counters are reset, and for a while after."""
     return tuple(finding for gpu in signals.gpus for finding in _gpu(node, gpu, signals, policy)[:1])
 
 
@@ -249,7 +249,7 @@ def _gpu(node: Node, gpu: GpuSignals, signals: NodeSignals, policy: HealthPolicy
 
 
 def _recovering(node: Node, signals: NodeSignals, policy: HealthPolicy) -> tuple[Finding, ...]:
-    """Without symptoms a node stays where it is until that has lasted; one that was down is suspected first."""
+    """A node without symptoms keeps its state until it was healthy long enough. A node that was down is suspected."""
     if node.state is NodeState.READY or signals.healthy_ms >= policy.clear_after_ms:
         return ()
     is_drained = node.state in (NodeState.DRAINING, NodeState.DRAINED)
@@ -271,7 +271,7 @@ def _worst(findings: tuple[Finding, ...]) -> Verdict:
 
 
 def _guarded(judgement: Judgement, taken: dict[Symptom, dict[NodeName, None]], limit: int) -> Judgement:
-    """The judgement with every finding made milder whose symptom has no place left; the others take theirs."""
+    """The judgement after the guard. Each finding takes a place for its symptom, or is made milder if none is left."""
     findings = tuple(_allowed(finding, judgement.node, taken, limit) for finding in judgement.findings)
     if findings == judgement.findings:
         return judgement

@@ -34,9 +34,9 @@ class Decision:
 
 
 def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Decision:
-    """Plan one cycle and say why everything is as it is.
+    """Plan one cycle and explain the result.
 
-    Without `entitlements` nobody knows what jobs were due in the past, and turns go by GPU time alone.
+    Without `entitlements` it is not known what jobs were due in the past. Turns then go by GPU time alone.
     """
     snapshot, rejected = _admitted(scenario, entitlements)
     made = plan(snapshot, scenario.now_ms)
@@ -47,10 +47,10 @@ def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Deci
 
 
 def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Plan) -> Decision:
-    """Say why jobs wait after a cycle whose plan was carried out: by what it decided, and without planning again.
+    """Explain why jobs wait, using a plan that was carried out instead of planning again.
 
-    The situation may be newer than the plan. What it started runs by now; of what it promised that counts whose job
-    still waits.
+    The situation may be newer than the plan. The jobs that the plan started run by now. A promise of the plan counts
+    only while its job still waits.
     """
     snapshot, rejected = _admitted(scenario, entitlements)
     holds = tuple(hold for hold in decided.promises if hold.job in snapshot.queue.jobs)
@@ -59,7 +59,7 @@ def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Pla
 
 
 def _admitted(scenario: Scenario, entitlements: Entitlements | None) -> tuple[Snapshot, tuple[Rejection, ...]]:
-    """The situation without those waiting jobs that can never run, and who they are."""
+    """The situation without the waiting jobs that can never run, and the list of these jobs."""
     gate = Gate(Snapshot.of(evolve(scenario, running=(), waiting=(), promises=())))
     rejected: list[Rejection] = []
     admitted = []

@@ -1,7 +1,7 @@
-"""`lint(plan, snapshot)`: what is wrong with a plan, before anybody acts on it. Runs on every plan, live and simulated.
+"""`lint(plan, snapshot)`: what is wrong with a plan, before it is carried out. Runs on every plan, live and simulated.
 
-It looks at the plan as the engine would carry it out and trusts nothing that planning worked out on the way. The
-checker in `muster.checker` states the same rules a second time without any of the code in here.
+It looks at the plan as the engine would carry it out, and trusts no intermediate result of planning. The checker in
+`muster.checker` states these rules and more a second time, and shares no code with this module.
 """
 
 from muster.core.cluster.footprint import demand_of_running, footprint_of
@@ -24,7 +24,7 @@ def lint(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> list[str]:
-    """Jobs that are not in the state the plan takes them to be in, or appear twice."""
+    """Jobs that are not in the state that the plan assumes, or appear twice."""
     started = [start.job for start in plan.starts]
     changed = [eviction.job for eviction in plan.evictions] + [resize.job for resize in plan.resizes]
     wrong = [f"{job_id} is decided twice" for job_id in _repeated(started) + _repeated(changed)]
@@ -51,7 +51,7 @@ def _repeated(jobs: list[JobId]) -> list[JobId]:
 
 
 def _wrong_placements(plan: Plan, snapshot: Snapshot) -> list[str]:
-    """Gangs that are not what was asked for, GPUs used twice, limits broken."""
+    """Gangs that are not what the job asked for, GPUs used twice, limits broken."""
     wrong: list[str] = []
     room = _Room(snapshot, gangs=len(plan.starts) + len(plan.resizes))
     for start in plan.starts:
@@ -67,17 +67,17 @@ def _wrong_placements(plan: Plan, snapshot: Snapshot) -> list[str]:
 
 
 class _Room:
-    """What is left of the cluster and of every quota for the gangs of a plan, one after another."""
+    """What is left of the cluster and of every quota while the gangs of a plan are checked one after another."""
 
     def __init__(self, snapshot: Snapshot, *, gangs: int) -> None:
         self.setting = snapshot.setting
         self._is_shared = gangs > 1
-        """False when there is no second gang that could be in the way of the first: nothing need be taken then."""
+        """False when the plan has only one gang. Then there is no other gang to conflict with, and nothing is taken."""
         self._capacity = snapshot.capacity.fork(shelved=False) if self._is_shared else snapshot.capacity
         self._ledger = snapshot.ledger.fork() if self._is_shared else snapshot.ledger
 
     def take(self, spec: JobSpec, added: Placement) -> list[str]:
-        """Take what these workers need, and say what of it was not there."""
+        """Take what these workers need, and report what of it was not free."""
         footprint = footprint_of(spec, added, self.setting.tree)
         demand = demand_of_running(spec, added, self.setting.tree)
         wrong = [] if self._capacity.holds(footprint) else ["is placed on what is not free"]
@@ -91,7 +91,7 @@ class _Room:
 
 
 def _wrong_gang(job_id: JobId, spec: JobSpec, workers: Placement, added: Placement, room: _Room) -> list[str]:
-    """What is wrong with a gang, of which some workers are added; those are taken from what is free."""
+    """What is wrong with a gang. The workers in `added` are new and are taken from what is free."""
     wrong = _wrong_size(spec, workers)
     for worker in added:
         wrong += _wrong_worker(spec, worker, room.setting)
@@ -136,7 +136,7 @@ def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> list[str]:
 
 
 def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[str]:
-    """A gang stays inside the level it must not leave, and each of its tensor-parallel groups inside its own."""
+    """A gang stays inside the level it must not leave, and each tensor-parallel group inside the NVLink level."""
     tree, within = setting.tree, spec.topology.within
     found = []
     if within is not None:

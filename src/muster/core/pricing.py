@@ -8,7 +8,7 @@ from muster.model.scenario import Rules
 from muster.model.spec import JobSpec
 
 PRICE_MILLI = 1000
-"""Of a GPU hour in a pool without a price of its own, in thousandths."""
+"""Price of a GPU hour, in thousandths, when no declared pool admits the job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Cost:
     gpu_milli_ms: int
     """Thousandths of a GPU times milliseconds."""
     price_milli: int
-    """Of a GPU hour, in thousandths."""
+    """Price of a GPU hour, in thousandths."""
 
 
 def cost(spec: JobSpec, rules: Rules, pools: Collection[PoolName]) -> Cost:
@@ -36,6 +36,6 @@ def cost(spec: JobSpec, rules: Rules, pools: Collection[PoolName]) -> Cost:
 
 
 def _duration_ms(spec: JobSpec, rules: Rules) -> int:
-    """How long it is expected to run, or else how long it may."""
+    """How long the job expects to run; if it does not say, how long it may run."""
     limits_ms = {tier.name: tier.max_duration_ms for tier in rules.tiers}
     return spec.expected_duration_ms or spec.max_duration_ms or limits_ms.get(spec.tier, 0)

@@ -1,7 +1,7 @@
 """The scheduling state at one version: what a plan is made from.
 
-Only the engine edits it, by folding events; every edit increments the version. Planning reads it and works on forks.
-The indexes are kept up to date edit by edit, so that replanning after one event costs what that event changed.
+Only the engine edits it, by folding events. Every edit increments the version. Planning reads it and works on forks.
+Every edit updates the indexes, so that planning again after one event costs only as much as that event changed.
 """
 
 from bisect import bisect_left, insort
@@ -35,9 +35,9 @@ class Snapshot:
 
     def __init__(self, scenario: Scenario) -> None:
         self.version = 0
-        """Counts edits; a plan is applied only to the version it was made from."""
+        """Counts edits. A plan is applied only to the version it was made from."""
         self.news = 0
-        """Counts edits that may call for another plan. A job that only joins others who are stuck does not."""
+        """Counts edits that may call for another plan. A job that only joins a class of stuck jobs does not count."""
         self.releases = 0
         """Counts edits after which something may fit that did not fit before."""
         self.cluster = scenario.cluster
@@ -55,14 +55,14 @@ class Snapshot:
         self.departing: dict[JobId, None] = {}
         """Running jobs that were told to leave."""
         self.ends: list[tuple[int, JobId]] = []
-        """When each running job is gone by its limit or its grace period, soonest first."""
+        """When each running job is gone at the latest, by its limit or its grace period, soonest first."""
         self.end_ms: dict[JobId, int] = {}
         """The same by job."""
         self.turns: list[tuple[int, JobId]] = []
         """When each running job that can resume would have begun had it never been stopped, longest ago first."""
         self.run_times = RunTimes()
         self.turn_ms = scenario.turn_ms
-        """How long most jobs run; None while too few have ended."""
+        """How long a turn is: longer than most jobs run. None if the scenario does not say and no job has ended."""
         self.begins: list[tuple[int, JobId]] = []
         """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
@@ -75,7 +75,7 @@ class Snapshot:
         self.queue: WaitingQueue
         self._index(scenario)
         self.entitlements = Entitlements(scenario.teams, self.setting.gpu_milli, scenario.now_ms)
-        """What every job is due. Whoever knows when jobs come and end keeps it: here they only wait and run."""
+        """What every job is due. The engine keeps it, because it knows when jobs are submitted and when they end."""
 
     def _index(self, scenario: Scenario) -> None:
         tree = Tree(scenario.cluster)
@@ -85,7 +85,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, scenario: Scenario, entitlements: Entitlements | None = None) -> "Snapshot":
-        """Index a whole situation. What jobs are due is copied from whoever kept it; a scenario does not tell it."""
+        """Index a whole situation. A scenario does not say what jobs are due, so `entitlements` is copied if given."""
         made = cls(scenario)
         if entitlements is not None:
             made.entitlements = entitlements.copy()
@@ -124,18 +124,18 @@ class Snapshot:
 
     @property
     def rules(self) -> Rules:
-        """What an operator may change, as it stands."""
+        """The present rules: what an operator may change."""
         setting = self.setting
         return Rules(teams=self._teams, tiers=setting.tiers, pools=tuple(setting.pools.values()), policy=setting.policy)
 
     @property
     def is_idle(self) -> bool:
-        """True when there is nothing to decide: nobody waits, nothing is promised, nobody could grow or run faster."""
+        """True when there is nothing to decide: no job waits, has a promise, or could grow or run faster."""
         return not (self.queue.class_of or self.promises or self.elastic or self.paces.slow)
 
     @property
     def may_upgrade(self) -> bool:
-        """True when jobs on slow GPUs may move: nobody waits, or only who gave way, where it is known what is due."""
+        """True when jobs on slow GPUs may move: no job waits, or teams are declared and only background jobs wait."""
         if not self.paces.slow:
             return False
         return not self.queue.class_of or (
@@ -143,7 +143,7 @@ class Snapshot:
         )
 
     def reconsider(self) -> None:
-        """What the last plan found out does not hold: it was not carried out."""
+        """Forget what the last plan found out, because it was not carried out."""
         self.releases += 1
 
     def _stir(self) -> None:
@@ -164,7 +164,7 @@ class Snapshot:
         return self.queue.remove(job_id)
 
     def start(self, job: RunningJob) -> None:
-        """A job occupies its GPUs from now on, and waits no more."""
+        """A job occupies its GPUs from now on, and no longer waits."""
         self.version += 1
         self.news += 1
         if job.id in self.queue.jobs:
@@ -239,7 +239,7 @@ class Snapshot:
         return job
 
     def _is_still_blocked(self) -> bool:
-        """True when all that a plan could do now is to start somebody, and what is free is too little for anybody.
+        """True when a plan could only start waiting jobs, and too little is free for any of them.
 
         On a full cluster most exits end here.
         """
@@ -251,7 +251,7 @@ class Snapshot:
         return all(self.only_waits(group) and self._is_still_stuck(group) for group in self.queue.classes())
 
     def _is_still_stuck(self, group: JobClass) -> bool:
-        """True when the last plan could not start a class, and it is easy to see that the next could not either."""
+        """True when the last plan could not start a class, and a quick look shows that the next cannot either."""
         if group.stuck_at != self.releases or group.relaxes:
             return False
         capacity = self.capacity
@@ -260,9 +260,9 @@ class Snapshot:
         return not any(has_slots(capacity, group.gang, choice) for choice in group.gang.choices)
 
     def only_waits(self, group: JobClass) -> bool:
-        """True when jobs of a class can do nothing but wait for free GPUs: nobody leaves for them or promises them any.
+        """True when jobs of a class can only wait for free GPUs: they get no victims and no promise.
 
-        So it is with those that gave way, unless they stand above others by their tier or their team's guarantee.
+        This holds for background jobs, unless their tier or their team's guarantee lets them preempt.
         """
         if group.band != BACKGROUND:
             return False
@@ -305,14 +305,14 @@ class Snapshot:
         self._know(evolve(self.running[job_id], leaving_by_ms=by_ms))
 
     def promise(self, promises: tuple[Promise, ...]) -> None:
-        """These are all promises that stand from now on."""
+        """Replace all promises by these."""
         self._stir()
         known = self._held
         self.promises = {promise.job: promise for promise in promises}
         self._held = {job_id: entry for job_id, entry in known.items() if self.promises.get(job_id) is entry[0]}
 
     def held(self, promise: Promise, spec: JobSpec) -> Footprint | None:
-        """What a promise reserves, worked out once; None when one of its nodes no longer exists."""
+        """What a promise reserves, computed once; None when one of its nodes no longer exists."""
         known = self._held.get(promise.job)
         if known is None or known[0] is not promise:
             there = all(worker.node in self.setting.tree.index_of for worker in promise.workers)
@@ -321,21 +321,21 @@ class Snapshot:
         return known[1]
 
     def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
-        """A job ended by itself after so much GPU time."""
+        """A job ended by itself after it received this much GPU time."""
         self.run_times.learn(spec, run_ms(spec, attained_gpu_ms))
         self.turn_ms = self.run_times.turn_ms()
 
     def predicted_ms(self, spec: JobSpec, attained_gpu_ms: int) -> int | None:
-        """How much longer half of the jobs like this one run at most, for the order that asks; None if nobody knows.
+        """The median of how much longer jobs like this one run; None if too little is known or the order ignores it.
 
-        A job that says itself how long it runs is believed.
+        None also for a job that states its expected duration: its own statement is used.
         """
         if self.setting.policy.order is not Order.SHORTEST or spec.expected_duration_ms is not None:
             return None
         return self.run_times.quantile_ms(spec, 500, ran_ms=run_ms(spec, attained_gpu_ms) if spec.can_resume else 0)
 
     def charge(self, team: TeamPath, gpu_ms: int, now_ms: int) -> None:
-        """Add past usage to what fair share remembers. It is no news by itself: whatever ended is."""
+        """Add past usage to what fair share remembers. Not news by itself: the end of the job is."""
         self.version += 1
         self.ledger.remember(team, gpu_ms, now_ms)
 
@@ -372,17 +372,17 @@ class Snapshot:
             self._know(job)  # a tier's limit may have changed, and with it when the job is gone
 
     def entitle_anew(self, now_ms: int) -> None:
-        """Forget what everybody was due: it is kept from now on."""
+        """Forget what all jobs were due, and count from now on."""
         self.entitlements = Entitlements(self._teams, self.setting.gpu_milli, now_ms)
 
     def change_cluster(self, cluster: ClusterSpec) -> None:
-        """These are all the nodes from now on. Whatever runs does so on nodes that are among them."""
+        """These are all the nodes from now on. Every running job must be on nodes that are among them."""
         self._stir()
         self.cluster = cluster
         self._reindex(evolve(self.scenario(0), cluster=cluster))
 
     def _rebuild(self, node: Node) -> None:
-        """The shape of the cluster changed, or too much is remembered of old states: index everything again."""
+        """Index everything again: the shape of the cluster changed, or too many free states are remembered."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
         self.cluster = evolve(self.cluster, nodes=(*kept, node))
         self._reindex(evolve(self.scenario(0), cluster=self.cluster))

@@ -1,6 +1,6 @@
-"""What a job may not ask for because of its team: a tier, a priority, not to be preemptible.
+"""What a job may not ask for because of its team: a tier, a priority, or to be not preemptible.
 
-Without this a member could give any job the highest tier and have it left alone by everybody.
+Without these bounds a team member could give any job the highest tier and protect it from all preemption.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from muster.model.team import Bounds, Team, bounds_of
 
 
 def beyond_bounds(spec: JobSpec, teams: Mapping[TeamPath, Team]) -> str | None:
-    """What of a job file its team may not ask for, and what to do about it; None when it may ask for all of it."""
+    """What in a job file its team may not ask for, and what to do about it; None when all of it is allowed."""
     bounds = bounds_of(spec.team, teams)
     asked = JobChanges(tier=spec.tier, priority=spec.priority)
     problem = _beyond(spec.team, asked, bounds)
@@ -21,7 +21,7 @@ def beyond_bounds(spec: JobSpec, teams: Mapping[TeamPath, Team]) -> str | None:
 
 
 def change_beyond_bounds(spec: JobSpec, changes: JobChanges, teams: Mapping[TeamPath, Team]) -> str | None:
-    """The same for a change of a job: only what becomes different counts, since the job itself was let in."""
+    """The same for a change of a job. Only another tier or a higher priority counts: the job itself was admitted."""
     asked = JobChanges(
         tier=None if changes.tier == spec.tier else changes.tier,
         priority=None if changes.priority is None or changes.priority <= spec.priority else changes.priority,

@@ -1,18 +1,18 @@
-"""The vocabulary: immutable values that every other package speaks in. Imports nothing of Muster's.
+"""The vocabulary: immutable values that every other package uses. Imports nothing else of Muster.
 
 records ids resources             what values are made of, names, and amounts
 spec                              what a user asks for
-job array                         a job and an array as they live
+job array                         a job and an array during their life
 node team policy                  the machines, the team tree, and what an operator configures
 scenario trace                    a whole situation, and a workload to replay
 plan                              the outcome of one cycle
-events reports                    what happened, and the part of it that a node says
+events reports                    what happened, and the part of it that a node reports
 instructions                      what must be done about it
 quarantine ownership              what a node says it runs, and whose commands it obeys
 access audit                      who may do what, and who did what
 saved_state                       all that an engine knows
 closed_rules                      rules as a server keeps them
-errors printable                  what is raised on purpose, and texts of others made safe to print
+errors printable                  what is raised on purpose, and foreign text made safe to print
 limits client_limits node_limits  every bound with its reason
-compiling                         what the compiler has to be told
+compiling                         marks for the compiler
 """

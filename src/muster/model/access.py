@@ -1,4 +1,4 @@
-"""Who may do what: tokens and the roles they are bound to. A secret itself is never a value here, only its digest."""
+"""Who may do what: tokens and the roles they are bound to. The model never holds a secret itself, only its digest."""
 
 from enum import StrEnum
 
@@ -6,11 +6,11 @@ from muster.model.ids import TeamPath, TokenId
 from muster.model.records import Record
 
 EVERY_TEAM = TeamPath("*")
-"""Bound to it, a role holds on the whole cluster."""
+"""A role that is bound to it holds on the whole cluster."""
 
 
 class Role(StrEnum):
-    """What somebody may do, each a little more than the one before."""
+    """What a person or program may do. Each role may do more than the role before it."""
 
     VIEWER = "viewer"
     MEMBER = "member"
@@ -27,11 +27,11 @@ class Binding(Record, frozen=True, kw_only=True):
 
 
 class Token(Record, frozen=True, kw_only=True):
-    """What lets somebody in."""
+    """What lets a person or program in."""
 
     id: TokenId
     name: str
-    """What its maker calls it. A label: it says nothing about who acts."""
+    """A label that its maker chose. It says nothing about who acts, unless `subject` is empty."""
     digest: str
     """The SHA-256 of the secret in hexadecimal."""
     bindings: tuple[Binding, ...]
@@ -40,11 +40,11 @@ class Token(Record, frozen=True, kw_only=True):
     """None means never."""
     revoked_ms: int | None = None
     scopes: tuple[str, ...] = ()
-    """The only permissions it has of those its roles give; empty means all of them."""
+    """The only permissions it has out of those its roles give; empty means all of them."""
     subject: str = ""
-    """Who acts with it: what it does is done in this name. Empty means that it is called as it acts."""
+    """Who acts with it: everything done with the token is done in this name. Empty means that `name` is used."""
     maker: TokenId | None = None
-    """The token that it was made with, and with which it is revoked."""
+    """The token that made this token. When the maker is revoked, this token is revoked too."""
 
     @property
     def acts_as(self) -> str:
@@ -55,14 +55,14 @@ class Token(Record, frozen=True, kw_only=True):
 RESERVED_SUBJECTS = frozenset(
     {"admin", "administrator", "configuration", "engine", "muster", "operator", "root", "scheduler", "system"}
 )
-"""Names that nobody is given: Muster acts under some, and people take others for those who run the machine."""
+"""Names that no token may act as. Muster acts under some of them; people would take others for the operators."""
 
 
 def is_reserved(subject: str) -> bool:
-    """True for a name that no token may act in, also below a team: `root`, `nlp/Root`."""
+    """True for a name that no token may act as, also below a team: `root`, `nlp/Root`."""
     return subject.rpartition("/")[2].lower() in RESERVED_SUBJECTS
 
 
 def covers(outer: TeamPath, inner: TeamPath) -> bool:
-    """True when what holds on the one team holds on the other: the same, below it, or the whole cluster."""
+    """True when a role on `outer` holds on `inner`: the same team, a team below it, or the whole cluster."""
     return outer in (EVERY_TEAM, inner) or inner.startswith(outer + "/")

@@ -13,10 +13,10 @@ class ArrayRecord(Record, frozen=True, kw_only=True, omit_defaults=True):
     id: JobId
     spec: JobSpec
     state: JobState
-    """The worst ending when all tasks have ended, else the liveliest state that a task is in."""
+    """The worst ending when all tasks have ended, otherwise the liveliest state of any task."""
     submitted_ms: int
     number: int = 0
-    """Counts submissions, as that of a job does."""
+    """The number of its submission, as for a job."""
     user: str = ""
     counts: tuple[tuple[JobState, int], ...] = ()
     """Tasks in each state that has any, in the order of the states."""
@@ -27,7 +27,7 @@ class ArrayRecord(Record, frozen=True, kw_only=True, omit_defaults=True):
     running_milli: int = 0
     """GPUs of the tasks that run, in thousandths."""
     running_milli_ms: int = 0
-    """The sum of each running task's GPUs times when they were last counted: what they used since follows from it."""
+    """For each running task, its GPU thousandths times its `billed_ms`, summed. Gives the GPU time used since then."""
     held: bool = False
     """True when every task that has not ended is held."""
     first_started_ms: int | None = None
@@ -40,4 +40,4 @@ class ArrayRecord(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 JobRecord = Job | ArrayRecord
-"""What stands behind the id of a job, a task or an array."""
+"""The record for the id of a job, a task or an array."""

@@ -1,108 +1,110 @@
 """Bounds on what clients send and ask for, each with its reason. A name ends in its unit. Others are in `limits`."""
 
 JOB_BODY_BYTES = 512 * 1024
-"""What a submission may send: a hundred times a long job file. A longer script is a file that the job reads."""
+"""Size of a submission: a hundred times a long job file. A longer script should be a file that the job reads."""
 
 JOB_TEXT_CHARS = 256 * 1024
-"""A job file that is sent as text: with every second character escaped it fits into a body."""
+"""Length of a job file that is sent as text. Even with every second character escaped it fits into a body."""
 
 PAGE_SPEC_CHARS = 512 * 1024
-"""Characters of job files in one page of jobs: a page of long scripts ends early, as one of few matches does."""
+"""Characters of job files in one page of jobs. A page with long scripts ends early, like a page with few matches."""
 
 BODY_BYTES = 256 * 1024
-"""What any other request may send: a whole list of tiers or pools fits, and is read in a few milliseconds."""
+"""Size of any other request: a whole list of tiers or pools fits, and is read in a few milliseconds."""
 
 BODY_ERRORS = 20
-"""Mistakes in a body that are told one by one; more would scroll the first ones away."""
+"""Mistakes in a body that are reported one by one. More would scroll the first ones away."""
 
 JOB_FILE_VALUES = 20_000
-"""Values in a job file that is sent as text: every list of a job filled to its bound, and read in a fifth of a second.
-Without a bound 0.8 MB of brackets take three seconds."""
+"""Values in a job file that is sent as text. Every list of a job filled to its bound fits, and is read in a fifth of a
+second. Without this bound, 0.8 MB of brackets take three seconds."""
 
 JOB_INLINE_BYTES = 4 * 1024
 JOB_INLINE_TEXT_CHARS = 1024
-"""A job file up to this size, as an object and as text, is read at once: that takes two milliseconds at worst. Longer
-ones are read by a process of their own, where nobody waits for them but who sent them."""
+"""A job file up to this size, as an object or as text, is read at once, which takes two milliseconds at worst. A longer
+job file is read by a separate process, so that only its sender waits for it."""
 
 JOB_READERS_MAX = 4
-"""Processes that read job files; there is one for every two processors, so that others find the rest free."""
+"""Processes that read job files, at most. There is one for every two processors, so that other work has the rest."""
 
 JOB_READ_CPU_S = 3.0
-"""Processor time that reading one job file may take before its process is ended: the longest that fit take a tenth."""
+"""Processor time for reading one job file before its process is ended. The longest allowed files take a tenth of it."""
 
 JOB_READ_S = 30.0
-"""The same by the clock, with the start of the process: on a machine that is busy with jobs both take their time."""
+"""The same in wall-clock time, with the start of the process. On a machine that is busy with jobs, both take longer."""
 
 JOB_READS_WAITING = 32
 JOB_READS_PER_CALLER = 2
-"""Long job files that are read or wait to be read, of all callers and of one."""
+"""Long job files that are being read or wait to be read, of all callers and of one caller."""
 
 JOB_READER_BYTES = 1 << 30
 """Memory of a process that reads job files."""
 
 JOB_READER_FILES = 1_000
-"""Job files after which a process that reads them is replaced: what it may have leaked is gone with it."""
+"""Job files after which a process that reads them is replaced, so that memory it may have leaked is freed."""
 
 HEAD_BYTES = 32 * 1024
 HEAD_LINES = 100
-"""The request line and headers of one request, in all: five times what browsers and proxies send."""
+"""Size of the request line and headers of one request, and number of headers: five times what browsers and proxies
+send."""
 
 HEAD_S = 15.0
 """How long a client may take from its first byte, or from when it connected, until its headers are complete."""
 
 BODY_S = 60.0
-"""How long a client may take to send a body: the longest at 35 KB a second."""
+"""How long a client may take to send a body: the longest body at 35 KB a second."""
 
 CONNECTIONS = 2_048
-"""Connections that are open at once: every stream that may be, and some hundreds that come and go."""
+"""Connections that are open at once: every allowed stream, and some hundreds that come and go."""
 
 CONNECTIONS_PER_ADDRESS = 1_024
-"""Of one client address, behind which a login node or a proxy may stand. The connection that was idle for longest makes
-room for a new one, so that nobody is kept out by connections that somebody only holds."""
+"""The same for one client address, which may be a login node or a proxy. The connection that was idle for longest makes
+room for a new one, so that idle connections keep no client out."""
 
 DESCRIPTORS_KEPT = 256
 """Open files that connections leave to the rest of the server: the database, supervisors, logs."""
 
 REQUESTS_PER_S = 600
 REQUESTS_AT_ONCE = 2_400
-"""Of one subject, on average and after a pause: twice the rate that the benchmark of submissions holds. A long body
-counts as several requests, and so does one that was denied."""
+"""Requests of one subject, on average and in a burst after a pause: twice the rate of the submission benchmark. A long
+body counts as several requests, and so does a request that was denied."""
 
 REQUEST_BYTES = 2 * 1024
-"""Of a body, what counts as one more request: what is submitted is kept, and 600 of these a second are 1.2 MB/s."""
+"""Every this many bytes of a body count as one more request. Submissions are stored, and 600 of these a second are
+1.2 MB/s."""
 
 DENIED_REQUESTS = 10
-"""What a request counts as that is answered with 401, 403 or 404."""
+"""How many extra requests a request counts as when it is answered with 401, 403 or 404."""
 
 STRANGERS_PER_S = 20
 STRANGERS_AT_ONCE = 200
-"""Requests without a token that is known, by client address: who mistypes a token is told so, who guesses is slowed."""
+"""Requests without a known token, by client address. A user who mistypes a token is told so; a guesser is slowed."""
 
 ADDRESSES_REMEMBERED = 10_000
-"""Subjects and addresses whose rates are known: those that asked for nothing for longest are forgotten first."""
+"""Subjects and addresses whose rates are remembered. Those that sent no request for longest are forgotten first."""
 
 THROTTLED_S = 0.25
-"""How long somebody who asks too often waits to be told so: a loop that does not listen becomes a slow one."""
+"""How long a client that sends too many requests waits for the refusal. A loop that ignores refusals becomes slow."""
 
 TURNS = 8
 TURNS_EACH = 1
 TURNS_ALONE = 32
-"""Requests that are being answered at once: so many of all subjects, and of each subject so many whatever the others
-do. A newcomer waits behind a few requests, not behind everything that a busy neighbour has asked for. One subject that
-has the server to itself has more: many submissions are made durable with one write."""
+"""Requests that are answered at once: of all subjects, of each subject whatever the others do, and of a subject that is
+alone. A newcomer waits behind a few requests, not behind all requests of a busy neighbour. A subject that has the
+server to itself gets more, because many submissions are made durable with one write."""
 
 TURNS_WAITING = 256
-"""Requests of one subject that wait for their turn."""
+"""Requests of one subject that may wait for their turn."""
 
 DENIALS_S = 60.0
-"""Denials of one token for one action within this time are one entry in the audit, with how many there were."""
+"""Denials of one token for one action within this time become one audit entry, with their count."""
 
 DENIALS_REMEMBERED = 1_000
-"""Pairs of token and action whose denials are being counted; all others are counted together."""
+"""Pairs of token and action whose denials are counted separately. All further ones are counted together."""
 
 AUDIT_SUBJECT_CHARS = 200
-"""What the audit keeps of the name of something: the longest id and the longest route fit."""
+"""Characters that the audit keeps of a name: the longest id and the longest route fit."""
 
 ALLOWED_HOSTS = 100
 HOST_CHARS = 255
-"""Names that a server answers to, and the length of one, which DNS bounds."""
+"""Names that a server answers to, and the length of a name, which DNS bounds."""

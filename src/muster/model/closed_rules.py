@@ -1,8 +1,8 @@
-"""Rules as a server keeps them: what a team was not allowed, it may not.
+"""Rules as a server keeps them: what is not allowed to a team is forbidden.
 
-In a scenario a team that says nothing may use every tier and have jobs that are not preemptible. On a server with teams
-it may use all tiers but the highest, and its jobs are preemptible. What is missing is filled in where rules are read,
-so that everything after that sees values that somebody wrote or could have written.
+In a scenario, a team that says nothing may use every tier and have jobs that are not preemptible. On a server with
+teams, it may use all tiers but the highest, and its jobs are preemptible. Missing values are filled in where rules are
+read, so that all later code sees only values that an operator wrote or could have written.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from muster.model.team import Team, ancestors, bounds_of
 
 
 def closed(rules: Rules) -> Rules:
-    """The rules with everything denied to their teams that is not allowed."""
+    """The rules with every permission denied to teams that is not granted explicitly."""
     return evolve(rules, teams=closed_teams(rules.teams, rules.tiers))
 
 
 def closed_teams(teams: Sequence[Team], tiers: Sequence[Tier]) -> tuple[Team, ...]:
-    """The teams, each with the tiers that it may use and whether its jobs may say that they are not preemptible."""
+    """The teams, each with the tiers that it may use, and whether its jobs may be not preemptible."""
     known: dict[TeamPath, Team] = {}
     for team in sorted(teams, key=lambda team: team.path.count("/")):
         above = bounds_of(team.path, known)
@@ -34,20 +34,20 @@ def closed_teams(teams: Sequence[Team], tiers: Sequence[Tier]) -> tuple[Team, ..
 
 
 def usual_tiers(tiers: Sequence[Tier]) -> tuple[TierName, ...]:
-    """What a team may use that says nothing: all but the highest, or the only one there is."""
+    """The tiers of a team that says nothing: all but the highest, or the only one there is."""
     names = tuple(tier.name for tier in tiers)
     return names[1:] or names
 
 
 def with_tiers(rules: Rules, tiers: tuple[Tier, ...]) -> Rules:
-    """The rules with other tiers. A team that could use all but the highest can afterwards, too."""
+    """The rules with other tiers. A team that could use all but the highest tier still can afterwards."""
     before, after = usual_tiers(rules.tiers), usual_tiers(tiers)
     teams = tuple(evolve(team, tiers=after) if team.tiers == before else team for team in rules.teams)
     return evolve(rules, tiers=tiers, teams=teams)
 
 
 def beyond_those_above(team: Team, teams: Sequence[Team]) -> tuple[str, str] | None:
-    """The key with which a team asks for more than one above it has, and what is wrong; None when it does not."""
+    """The key with which a team asks for more than a team above it has, and the problem; None when it does not."""
     known = {other.path: other for other in teams if other.path != team.path}
     above = bounds_of(team.path, known)
     parents = [path for path in ancestors(team.path)[1:] if path in known]

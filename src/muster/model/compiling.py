@@ -1,4 +1,4 @@
-"""What the compiler has to be told about a class, and whether it was at work. Without it, nothing changes."""
+"""Marks for the compiler, and whether the code is compiled. Without the compiler, the marks have no effect."""
 
 from functools import cache
 from importlib.machinery import PathFinder
@@ -11,15 +11,15 @@ else:
     def mypyc_attr(**_marks):
         """Marks for mypyc, which reads them in the source.
 
-        `allow_interpreted_subclasses=True` is for a compiled class that one which is not compiled derives from.
+        `allow_interpreted_subclasses=True` is for a compiled class with a subclass that is not compiled.
         """
         return lambda marked: marked
 
 
 @cache
 def is_compiled() -> bool:
-    """True when the layers that decide run as compiled code, and not as plain Python."""
-    # Found by its place, because the package that it is in imports this one.
+    """True when the planning code runs as compiled code, not as plain Python."""
+    # Found by its path, because the package that contains it imports this one.
     found = PathFinder.find_spec("cycle", [f"{__file__.rpartition('/model/')[0]}/core/planning"])
     return found is not None and found.origin is not None and not found.origin.endswith(".py")
 

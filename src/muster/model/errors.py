@@ -3,18 +3,18 @@
     MusterError
     ├── InvalidInput            the request or file is wrong as written
     │   └── InvalidFile         … with the file and the path inside it
-    │   └── TooLarge            … because there is too much of it
-    ├── Unauthenticated         nobody knows who asks
-    ├── Refused                 understood, and not allowed
+    │   └── TooLarge            … because it is too large
+    ├── Unauthenticated         it is not known who asks
+    ├── Refused                 understood, but not allowed
     │   └── NeverRuns           … because a job can never run here as things are configured
     ├── NotFound
-    ├── Conflict                the world changed in between; try again
-    │   └── KeyReused           a request came under the key of another one
+    ├── Conflict                the state changed in between; try again
+    │   └── KeyReused           the key of the request was used for another request
     │   └── HasEnded            … because the job is over; trying again will not help
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
-    │   └── Unreachable         … because nothing answers there, or not as a Muster server does
-    ├── TimedOut                it did not happen within the time given
+    │   └── Unreachable         … because no server answers there, or it is not a Muster server
+    ├── TimedOut                it did not happen within the given time
     ├── Corrupted               what was stored is not what was written
     ├── TooNew                  what was stored was written by a newer Muster
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
@@ -42,7 +42,7 @@ class InvalidInput(MusterError):
 
 
 class InvalidFile(InvalidInput):
-    """A file is wrong at a place that can be named."""
+    """A file is wrong at a known place."""
 
     code = "invalid_file"
 
@@ -58,14 +58,14 @@ class InvalidFile(InvalidInput):
 
 
 class TooLarge(InvalidInput):
-    """There is more of it than is read."""
+    """The input is longer than what Muster reads."""
 
     code = "too_large"
     http_status = 413
 
 
 class Unauthenticated(MusterError):
-    """Whoever asks did not say who they are, or not in a way that can be believed."""
+    """The caller did not say who they are, or their token is not valid."""
 
     code = "unauthenticated"
     http_status = 401
@@ -73,7 +73,7 @@ class Unauthenticated(MusterError):
 
 
 class Refused(MusterError):
-    """Understood, and not allowed by access, policy or quota."""
+    """Understood, but not allowed by access, policy or quota."""
 
     code = "refused"
     http_status = 403
@@ -89,7 +89,7 @@ class NeverRuns(Refused):
 
 
 class NotFound(MusterError):
-    """There is no such thing."""
+    """The thing that was asked for does not exist."""
 
     code = "not_found"
     http_status = 404
@@ -106,21 +106,21 @@ class Conflict(MusterError):
 
 
 class KeyReused(Conflict):
-    """A key stands for one request, and this is another one."""
+    """A key stands for one request, and this is another request."""
 
     code = "key_reused"
     retry_helps = False
 
 
 class HasEnded(Conflict):
-    """The job is over: nothing about it can be changed any more."""
+    """The job is over. Nothing about it can be changed any more."""
 
     code = "ended"
     retry_helps = False
 
 
 class TooMany(MusterError):
-    """One more than is allowed at once."""
+    """More at once than is allowed."""
 
     code = "too_many"
     http_status = 429
@@ -128,13 +128,13 @@ class TooMany(MusterError):
     retry_helps = True
 
     def __init__(self, message: str, *, retry_s: int | None = None) -> None:
-        """`retry_s` says when trying again makes sense, where that is known."""
+        """`retry_s` says in how many seconds trying again makes sense, if that is known."""
         super().__init__(message)
         self.retry_s = retry_s
 
 
 class Unavailable(MusterError):
-    """What is needed to answer is not there now, such as room on the disk. Nothing was changed."""
+    """Something needed for the answer is missing now, such as room on the disk. Nothing was changed."""
 
     code = "unavailable"
     http_status = 503
@@ -144,7 +144,7 @@ class Unavailable(MusterError):
     def __init__(self, message: str, *, brief: str = "") -> None:
         super().__init__(message)
         self.brief = brief
-        """What is wrong without saying where: for whoever asks how the server is, who may be anybody."""
+        """The problem without its place: for health checks, which any caller may make."""
 
 
 class Unreachable(Unavailable):
@@ -154,7 +154,7 @@ class Unreachable(Unavailable):
 
 
 class TimedOut(MusterError):
-    """What was waited for did not happen in time; it may still happen later."""
+    """The awaited result did not come in time. It may still come later."""
 
     code = "timed_out"
     http_status = 504
@@ -163,18 +163,18 @@ class TimedOut(MusterError):
 
 
 class Corrupted(MusterError):
-    """Stored bytes are not those that were written: nothing that depends on them may be trusted."""
+    """Stored bytes are not the bytes that were written. Nothing that depends on them can be trusted."""
 
     code = "corrupted"
 
 
 class TooNew(MusterError):
-    """Stored by a newer Muster in a form that this one does not know."""
+    """Stored by a newer Muster in a form that this version does not know."""
 
     code = "too_new"
 
 
 class InvariantViolated(MusterError):
-    """Something that can never be true is true. The writer must stop."""
+    """Something is true that can never be true. The writer must stop."""
 
     code = "invariant"

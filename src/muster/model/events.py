@@ -1,13 +1,13 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
-    wishes      JobSubmitted JobHeld JobReleased JobCancelRequested JobUpdated somebody asked
-                RulesChanged ClusterChanged GangAdopted GangKillOrdered
+    requests    JobSubmitted JobHeld JobReleased JobCancelRequested            a user or operator asked
+                JobUpdated RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
                 NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
 
-An event is a fact: it is never changed, and folding it never fails. What a backend reports is fenced by
+An event is a fact: it is never changed, and folding it never fails. Reports of a backend are fenced by
 `(job, attempt, generation)`, where the generation is the newest that the reporter had seen for the job.
 """
 
@@ -61,14 +61,14 @@ __all__ = [
 ]
 
 ENGINE = "engine"
-"""Who did it, where nobody asked for it."""
+"""The author of what the engine did by itself, without a request."""
 
 CONFIGURATION = "configuration"
-"""Who changed it, where it was the configuration that Muster was started with."""
+"""The author of changes that come from the configuration that Muster was started with."""
 
 
 class JobSubmitted(Record, frozen=True, kw_only=True):
-    """A job was admitted; with `spec.array` it stands for all tasks of the array."""
+    """A job was admitted. With `spec.array` the event stands for all tasks of the array."""
 
     at_ms: int
     job: JobId
@@ -77,15 +77,15 @@ class JobSubmitted(Record, frozen=True, kw_only=True):
     """Jobs it depends on that have not ended yet."""
     held: bool = False
     by: str = ""
-    """Who asked."""
+    """Who submitted it."""
     key: str = ""
-    """What they called this request: asking again under the same key is the same request."""
+    """The key that the submitter gave this request. A second request with the same key is the same request."""
     fingerprint: str = ""
-    """Of what was asked for under the key, to tell the same request from another one."""
+    """Fingerprint of the request under the key, to tell the same request from another one."""
 
 
 class JobUpdated(Record, frozen=True, kw_only=True):
-    """Some of what a job asked for is different from now on."""
+    """Some of what a job asks for changed."""
 
     at_ms: int
     job: JobId
@@ -94,7 +94,7 @@ class JobUpdated(Record, frozen=True, kw_only=True):
 
 
 class JobHeld(Record, frozen=True, kw_only=True):
-    """Its user asked that the job not start until released. What runs goes on running."""
+    """Its user asked that the job not start until it is released. A running job goes on running."""
 
     at_ms: int
     job: JobId
@@ -102,7 +102,7 @@ class JobHeld(Record, frozen=True, kw_only=True):
 
 
 class JobReleased(Record, frozen=True, kw_only=True):
-    """Its user let a held job go on."""
+    """Its user released a held job."""
 
     at_ms: int
     job: JobId
@@ -110,7 +110,7 @@ class JobReleased(Record, frozen=True, kw_only=True):
 
 
 class JobCancelRequested(Record, frozen=True, kw_only=True):
-    """Its user wants the job ended, whatever it is doing. Addressed to an array it means every task."""
+    """Its user wants the job ended, whatever it is doing. For an array it means every task."""
 
     at_ms: int
     job: JobId
@@ -118,7 +118,7 @@ class JobCancelRequested(Record, frozen=True, kw_only=True):
 
 
 class DependencyMet(Record, frozen=True, kw_only=True):
-    """A job that this one waits for ended the way it had to."""
+    """A job that this job waits for ended in the required way."""
 
     at_ms: int
     job: JobId
@@ -126,7 +126,7 @@ class DependencyMet(Record, frozen=True, kw_only=True):
 
 
 class DependencyFailed(Record, frozen=True, kw_only=True):
-    """A job that this one waits for ended another way: this one will never run."""
+    """A job that this job waits for ended in another way. This job will never run."""
 
     at_ms: int
     job: JobId
@@ -134,28 +134,28 @@ class DependencyFailed(Record, frozen=True, kw_only=True):
 
 
 class TurnCame(Record, frozen=True, kw_only=True):
-    """An array may have one more task under way, and this is it."""
+    """The array may have one more task under way, and this task gets its turn."""
 
     at_ms: int
     job: JobId
 
 
 class JobStarved(Record, frozen=True, kw_only=True):
-    """A job that gave way to others has waited too long since it would have been served in order."""
+    """A job that gave way to other jobs has waited too long since it was due, or beyond its fair time."""
 
     at_ms: int
     job: JobId
 
 
 class TimerFired(Record, frozen=True, kw_only=True):
-    """A moment that the job asked to be woken at has come. Too early a timer changes nothing."""
+    """The time has come at which the job asked to be woken. A timer that fires too early changes nothing."""
 
     at_ms: int
     job: JobId
 
 
 class JobStarted(Record, frozen=True, kw_only=True):
-    """The job got its GPUs, all of them; its workers are being started there."""
+    """The job got all of its GPUs. Its workers are being started there."""
 
     at_ms: int
     job: JobId
@@ -163,13 +163,13 @@ class JobStarted(Record, frozen=True, kw_only=True):
     generation: int
     workers: Placement
     max_duration_ms: int
-    """Its own or its tier's: by then the attempt must have left."""
+    """The limit of the job or of its tier. The attempt must have left by then."""
     stop_grace_ms: int
-    """What the policy gives a job that does not say how long it needs to leave."""
+    """The grace period of the policy, for a job that does not say how long it needs to leave."""
 
 
 class EvictionOrdered(Record, frozen=True, kw_only=True):
-    """The job must save itself and leave its GPUs to another."""
+    """The job must save itself and leave its GPUs to another job."""
 
     at_ms: int
     job: JobId
@@ -183,25 +183,25 @@ class EvictionOrdered(Record, frozen=True, kw_only=True):
 
 
 class ResizeOrdered(Record, frozen=True, kw_only=True):
-    """The elastic job goes on with these workers: who is not among them leaves, who is new joins."""
+    """The elastic job goes on with these workers. A worker that is not among them leaves, a new worker joins."""
 
     at_ms: int
     job: JobId
     attempt: int
     workers: Placement
     for_job: JobId | None = None
-    """Who needs what it gives up; None when it grows."""
+    """The job that needs what this one gives up; None when it grows."""
 
 
 class HoldsSet(Record, frozen=True, kw_only=True):
-    """These are the start promises from now on; all earlier ones are replaced."""
+    """The promised starts from now on. They replace all earlier ones."""
 
     at_ms: int
     holds: tuple[Promise, ...]
 
 
 class NodeChanged(Record, frozen=True, kw_only=True):
-    """A node is new, or its state, devices or place are different now."""
+    """A node is new, or its state, devices or place changed."""
 
     at_ms: int
     node: Node
@@ -210,7 +210,7 @@ class NodeChanged(Record, frozen=True, kw_only=True):
 
 
 class NodeUnreachable(Record, frozen=True, kw_only=True):
-    """Nobody can talk to a node any more. It is down; what it ran counts as alive until it is known to be gone."""
+    """A node cannot be reached any more. It is down. Its workers count as alive until they are known to be gone."""
 
     at_ms: int
     node: NodeName
@@ -218,7 +218,7 @@ class NodeUnreachable(Record, frozen=True, kw_only=True):
 
 
 class NodeReturned(Record, frozen=True, kw_only=True):
-    """A node that was down can be talked to again. What else is known of it stands."""
+    """A node that was down can be reached again. Everything else known about it stays."""
 
     at_ms: int
     node: NodeName
@@ -234,13 +234,13 @@ class NodeLost(Record, frozen=True, kw_only=True):
 
 
 class GangsFound(Record, frozen=True, kw_only=True):
-    """A node says all that it runs; what nobody here has started is quarantined."""
+    """A node reports all that it runs. Workers that this log did not start are quarantined."""
 
     at_ms: int
     node: NodeName
     gangs: tuple[FoundGang, ...] = ()
     seen: tuple[SeenJob, ...] = ()
-    """Jobs of which the node has heard more than is known here."""
+    """Jobs for which the node has seen newer numbers than this log."""
 
 
 class GangAdopted(Record, frozen=True, kw_only=True):
@@ -252,15 +252,15 @@ class GangAdopted(Record, frozen=True, kw_only=True):
     generation: int
     workers: Placement
     max_duration_ms: int
-    """How long it may run from now on: when it was started is not known."""
+    """How long it may run from now on, because it is not known when it was started."""
     stop_grace_ms: int
     next_rank: int = 0
-    """Above every rank of the attempt that a node has heard of."""
+    """A number above every rank of the attempt that a node has seen."""
     by: str = ""
 
 
 class GangKillOrdered(Record, frozen=True, kw_only=True):
-    """An operator has what is in quarantine of a job ended."""
+    """An operator orders that the quarantined workers of a job be killed."""
 
     at_ms: int
     job: JobId
@@ -268,7 +268,7 @@ class GangKillOrdered(Record, frozen=True, kw_only=True):
 
 
 class RulesChanged(Record, frozen=True, kw_only=True):
-    """An operator changed quotas, tiers, pools or the policy; all of them are as they stand here from now on."""
+    """An operator changed quotas, tiers, pools or the policy. `rules` holds all of them as they are from now on."""
 
     at_ms: int
     rules: Rules
@@ -287,10 +287,10 @@ WaitingEvent = JobHeld | JobReleased | DependencyMet | DependencyFailed | TurnCa
 """Changes whether a job may start."""
 
 StopEvent = JobCancelRequested | EvictionOrdered | TimerFired
-"""May end what a job is doing."""
+"""May stop what a job is doing."""
 
 WorkerEvent = WorkersStarted | WorkersExited | StartFailed
-"""What became of processes."""
+"""What happened to processes."""
 
 JobEvent = (
     JobSubmitted
@@ -307,10 +307,10 @@ JobEvent = (
 """Names the one job, or the one array, that it is about."""
 
 NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
-"""What became of a node, and what it runs."""
+"""What happened to a node, and what it runs."""
 
 ObservedEvent = WorkerEvent | CheckpointSaved | NodeEvent
-"""What a backend reports; it may report the same thing twice."""
+"""What a backend reports. It may report the same thing twice."""
 
 ClusterEvent = NodeEvent | HoldsSet | RulesChanged | ClusterChanged
 

@@ -11,7 +11,7 @@ TierName = NewType("TierName", str)
 PoolName = NewType("PoolName", str)
 GpuType = NewType("GpuType", str)
 EngineName = NewType("EngineName", str)
-"""What starts processes on some nodes: this machine, or a Slurm, Kubernetes or Ray cluster that was configured."""
+"""What starts processes on some nodes: this machine, or a configured Slurm, Kubernetes or Ray cluster."""
 TokenId = NewType("TokenId", str)
 LevelName = NewType("LevelName", str)
 """A level of the topology tree, such as `rack`; `node` is always the innermost."""
@@ -24,10 +24,10 @@ _NUMBER = re.compile("0*([0-9]+)")
 
 
 def natural(name: str) -> str:
-    """A key under which job-9 comes before job-10 and n2 before n10, as people number things.
+    """A sort key under which job-9 comes before job-10 and n2 before n10, as people number things.
 
-    Each number is led by a character that says how long it is and comes before all others. Different names have
-    different keys: those that differ only in leading zeros are told apart at the end.
+    Before each number stands a character that encodes the length of the number and sorts before all other characters.
+    Different names have different keys: the name itself at the end separates names that differ only in leading zeros.
     """
     return f"{_NUMBER.sub(_counted, name)}\0{name}"
 

@@ -1,7 +1,7 @@
-"""What must be done about it. Every instruction can be sent twice without harm.
+"""What must be done after an event. Every instruction can be sent twice without harm.
 
-Commands go to a backend and are fenced by `(job, attempt, generation)`: generations only rise, and a backend refuses
-one that is older than the newest it has seen for the job. A wake-up stays inside the engine.
+Commands go to a backend and are fenced by `(job, attempt, generation)`. Generations only rise, and a backend refuses a
+command that is older than the newest generation it has seen for the job. A wake-up stays inside the engine.
 """
 
 from typing import assert_never
@@ -20,11 +20,11 @@ class StartWorkers(Record, frozen=True, kw_only=True):
     generation: int
     spec: JobSpec
     workers: Placement
-    """Whom to start."""
+    """The workers to start."""
     gang: Placement
-    """Everybody, so that each can find the others."""
+    """All workers of the gang, so that each can find the others."""
     max_duration_ms: int | None = None
-    """How long they may run from now on; kept by whoever runs them while nobody tells it more. None means no limit."""
+    """How long they may run from now on; None means no limit. Their node enforces it while no control plane does."""
 
 
 class SignalStop(Record, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class SignalStop(Record, frozen=True, kw_only=True):
     generation: int
     ranks: tuple[int, ...]
     grace_ms: int
-    """How long they have; killing them afterwards is an instruction of its own."""
+    """How long they may take. Killing them afterwards is a separate instruction."""
     cause: Cause
 
 
@@ -57,14 +57,14 @@ class AskCheckpoint(Record, frozen=True, kw_only=True):
 
 
 class WakeAt(Record, frozen=True, kw_only=True):
-    """Let the job know when this moment has come, with a `TimerFired`."""
+    """Send the job a `TimerFired` event at this time."""
 
     job: JobId
     at_ms: int
 
 
 Command = StartWorkers | SignalStop | KillWorkers | AskCheckpoint
-"""For a backend."""
+"""An instruction for a backend."""
 
 Instruction = Command | WakeAt
 

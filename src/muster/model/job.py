@@ -1,4 +1,4 @@
-"""A job as it lives: where its workers are, what state it is in, and what has happened to it."""
+"""A job during its life: where its workers are, what state it is in, and what has happened to it."""
 
 from collections import Counter
 from enum import StrEnum
@@ -10,19 +10,19 @@ from muster.model.spec import JobSpec
 
 
 class JobState(StrEnum):
-    """The states people know."""
+    """The states that users see."""
 
     BLOCKED = "blocked"
-    """Waits for another job, for its turn in an array, or for a while because it could not be started."""
+    """Waits for another job, for its turn in an array, for a pause after failed starts, or for quarantined workers."""
     HELD = "held"
     """Its user asked that it not start."""
     QUEUED = "queued"
     STARTING = "starting"
     RUNNING = "running"
     CHECKPOINTING = "checkpointing"
-    """Told to leave; saves itself within its grace period."""
+    """Preempted: told to leave, and saves itself within its grace period."""
     STOPPING = "stopping"
-    """Told to end for good: cancelled, timed out, or one of its workers failed."""
+    """The attempt is being ended for another reason: cancelled, timed out, or a worker failed or was lost."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -38,7 +38,7 @@ FINAL_STATES = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobStat
 OCCUPYING_STATES = (JobState.STARTING, JobState.RUNNING, JobState.CHECKPOINTING, JobState.STOPPING)
 
 for _state in JobState:
-    # Attributes, not properties: every event asks for them several times.
+    # Attributes and not properties, because every event reads them several times.
     _state.is_final = _state in FINAL_STATES
     _state.holds_resources = _state in OCCUPYING_STATES
 
@@ -53,15 +53,15 @@ class Cause(StrEnum):
     CANCELLED = "cancelled"
     PREEMPTED = "preempted"
     NODE_FAILURE = "node_failure"
-    """A node was lost, or a GPU of the gang had gone bad when one of its workers failed."""
+    """A node was lost or cut off, or a GPU of the gang was bad when one of its workers failed."""
     START_FAILURE = "start_failure"
-    """The engine underneath could not start the workers."""
+    """The backend could not start the workers."""
     DEPENDENCY = "dependency"
     """A job that this one depends on ended the wrong way."""
 
     @property
     def is_infrastructure(self) -> bool:
-        """True for faults that are not the user's and do not count against retries."""
+        """True for causes that are not the user's fault and do not count against retries."""
         return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE)
 
 
@@ -78,12 +78,12 @@ class Worker(Record, frozen=True, kw_only=True):
 
     @property
     def device_milli(self) -> int:
-        """What it has of each of its GPUs."""
+        """The thousandths that it has of each of its GPUs."""
         return GPU_MILLI if self.share_milli is None else self.share_milli
 
     @property
     def gpu_milli(self) -> int:
-        """What it has of all its GPUs together."""
+        """The thousandths that it has of all its GPUs together."""
         return len(self.gpus) * GPU_MILLI if self.share_milli is None else self.share_milli
 
 
@@ -108,7 +108,7 @@ def _seat(worker: Worker) -> tuple[str, NodeName, tuple[int, ...], int | None]:
 
 
 class Astray(Record, frozen=True, kw_only=True):
-    """A worker of the job that is alive somewhere and that its record does not know of."""
+    """A worker that is alive on a node although the record of its job does not know it."""
 
     attempt: int
     rank: int
@@ -116,7 +116,7 @@ class Astray(Record, frozen=True, kw_only=True):
 
 
 class RunningJob(Record, frozen=True, kw_only=True):
-    """What planning needs to know of a job that occupies GPUs."""
+    """What planning needs to know about a job that occupies GPUs."""
 
     id: JobId
     spec: JobSpec
@@ -125,46 +125,46 @@ class RunningJob(Record, frozen=True, kw_only=True):
     checkpointed_ms: int | None = None
     """When it last saved itself completely; None means never since it was first started."""
     leaving_by_ms: int | None = None
-    """Set once it was told to leave: its GPUs are free by then."""
+    """Set once it is told to leave. Its GPUs are free by then."""
     submitted_ms: int = 0
     attained_gpu_ms: int = 0
     """GPU time it received in earlier attempts."""
     starved: bool = False
-    """It gave way to others and then waited too long: now it is the last to be asked."""
+    """It gave way to other jobs and then waited too long. Now it is the last to be asked to give way again."""
     can_resize: bool = True
-    """False while an earlier change of its size is under way, and once one of its workers has exited."""
+    """False while an earlier resize is under way, and once one of its workers has exited."""
     user: str = ""
-    """Who submitted it; empty where nobody said."""
+    """Who submitted it; empty when that is not known."""
 
 
 class WaitingJob(Record, frozen=True, kw_only=True):
-    """What planning needs to know of a job that wants to start."""
+    """What planning needs to know about a job that wants to start."""
 
     id: JobId
     spec: JobSpec
     submitted_ms: int
     requeued: bool = False
-    """True after a preemption, until it runs again: such a job never causes another preemption."""
+    """True after a preemption, until the job runs again. Such a job does not preempt by tier or reclaim."""
     attained_gpu_ms: int = 0
     """GPU time it has received in earlier attempts."""
     predicted_ms: int | None = None
-    """How much longer it will run, learnt from jobs like it; None where nobody asks or knows. Orders only."""
+    """How much longer it will run, learnt from similar jobs; None if not needed or not known. Used for order only."""
     held: bool = False
     """Its user asked that it not start."""
     unmet: tuple[JobId, ...] = ()
     """Jobs it still depends on."""
     preferred_nodes: tuple[NodeName, ...] = ()
-    """Where the workers that survived a node loss ran: taken again if the gang fits around them."""
+    """The nodes of the workers that survived a node loss. They are used again if the gang fits around them."""
     starved: bool = False
-    """It gave way to others and then waited too long: now it may ask those whose turn is over."""
+    """It gave way to other jobs and then waited too long. Now it may take the place of jobs whose turn is over."""
     user: str = ""
-    """Who submitted it; empty where nobody said."""
+    """Who submitted it; empty when that is not known."""
 
 
 class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The whole record of one job, folded from its events by `core.lifecycle`.
 
-    Most of its fields are as they were at first for most of its life: what is stored leaves those out.
+    Most of its fields keep their defaults for most of its life. The stored form leaves defaults out.
     """
 
     id: JobId
@@ -174,7 +174,7 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     attempt: int = 0
     """Counts starts; the first attempt is 1."""
     generation: int = 0
-    """Counts instructions; the engine underneath refuses an older one."""
+    """Counts instructions. The backend refuses an older one."""
     workers: Placement = ()
     started_ms: int | None = None
     """When the present attempt began to occupy its GPUs."""
@@ -186,7 +186,7 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     cause: Cause | None = None
     """Why the last attempt ended, or why the present one is being stopped."""
     exit_code: int | None = None
-    """Of the worker by which the present or the last attempt failed."""
+    """The exit code of the worker that made the present or the last attempt fail."""
     ready_ranks: tuple[int, ...] = ()
     exited_ranks: tuple[int, ...] = ()
     retries_used: int = 0
@@ -198,46 +198,46 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     array_parent: JobId | None = None
     array_index: int | None = None
     held: bool = False
-    """The user's wish, kept while the job is blocked by something else."""
+    """True while the user holds the job, also when something else blocks it."""
     awaits_turn: bool = False
-    """A task of an array whose turn has not come yet."""
+    """True for a task of an array whose turn has not come yet."""
     not_before_ms: int | None = None
     """Set while it pauses after starts that failed."""
     preferred_nodes: tuple[NodeName, ...] = ()
-    """Where its surviving workers were when it lost a node: placing it there again moves the least data."""
+    """The nodes of its surviving workers when it lost a node. Starting there again moves the least data."""
     faults_in_a_row: int = 0
     """Infrastructure faults since it last saved itself."""
     ends_by_ms: int | None = None
-    """When the present attempt must have left its GPUs; planning counts on it."""
+    """When the present attempt must have left its GPUs. Planning counts on it."""
     grace_ms: int = 0
     """How long the present attempt gets between being told to leave and being killed."""
     ask_ms: int | None = None
     """When to ask it to save itself next."""
     checkpoint_cost_ms: int | None = None
-    """What the last save cost; None until one was reported."""
+    """How long training stood still for the last save; None until a save was reported."""
     attempt_generation: int = 0
     """The generation that started the present attempt."""
     next_rank: int = 0
-    """The lowest rank that no worker of the present attempt has had: a rank names one process and is not used again."""
+    """The lowest rank that no worker of the present attempt has had. A rank names one process and is not used again."""
     finished_ranks: tuple[int, ...] = ()
-    """Those of the exited that ended well by themselves, not because they were told to stop."""
+    """The exited ranks that ended well by themselves, not because they were told to stop."""
     leaving: Placement = ()
-    """Workers given up in a resize that still occupy their GPUs."""
+    """Workers given up in a resize or on a node that is down. They still occupy their GPUs."""
     leaving_by_ms: int | None = None
-    """When those that leave in a resize are killed."""
+    """When the workers in `leaving` are killed."""
     starved: bool = False
-    """It gave way to others and then waited too long. Kept for life: it has paid its share."""
+    """It gave way to other jobs and then waited too long. Kept for life: it has given way enough."""
     bad_ranks: tuple[int, ...] = ()
-    """Workers of the present attempt on a GPU that is known to be bad: when the gang fails, that is why."""
+    """Workers of the present attempt on a GPU that is known to be bad. If the gang fails, this is the cause."""
     billed_ms: int | None = None
     """Up to when the present attempt's GPU time is counted in `attained_gpu_ms`."""
     user: str = ""
     """Who submitted it."""
     astray: tuple[Astray, ...] = ()
-    """Workers in quarantine: while there are any, the job does not start."""
+    """Workers in quarantine. While there are any, the job does not start."""
     attempt_seen: int = 0
-    """The highest attempt that any node has heard of; the next one is above it."""
+    """The highest attempt that any node has seen. The next attempt is above it."""
     killed: bool = False
-    """The grace period of the stop that is under way is over: whoever is left is killed."""
+    """True when the grace period of the present stop is over and the workers that are left are being killed."""
     number: int = 0
-    """Counts submissions from 1 on; all tasks of an array have its number."""
+    """The number of its submission, counted from 1. All tasks of an array have the number of the array."""

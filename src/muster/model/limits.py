@@ -6,13 +6,13 @@ JOB_NAME_CHARS = 63
 PRIORITY_MAX = 100
 
 GANG_WORKERS = 65_536
-"""More than the largest training run in public reports, few enough to hold in memory many times over."""
+"""More than the largest training run in public reports, but few enough to fit in memory many times."""
 
 GPUS_PER_NODE = 64
-"""Above any machine sold; keeps a typing error from allocating millions of devices."""
+"""More than any machine on the market has. Keeps a typing error from allocating millions of devices."""
 
 ARRAY_TASKS = 10_000
-"""One array fills the queue that the speed targets are measured with."""
+"""One array of this size fills the queue that the speed targets are measured with."""
 
 ROLES_PER_JOB = 32
 
@@ -21,237 +21,241 @@ TEAM_DEPTH = 8
 TOPOLOGY_LEVELS = 8
 
 MAX_DURATION_MS = 366 * 24 * 3_600_000
-"""A year: longer than any hardware generation lets a run go on unattended."""
+"""A year: longer than any hardware lets a run go on unattended."""
 
 NODES_PER_CLUSTER = 100_000
 """An order of magnitude above the largest cluster the benchmarks run."""
 
 JOBS_PER_SCENARIO = 100_000
-"""Ten times the queue the speed targets are measured with, of waiting and of running jobs each."""
+"""Ten times the queue that the speed targets are measured with, for waiting and for running jobs each."""
 
 JOBS_PER_TRACE = 5_000_000
-"""Years of the busiest cluster that published its log, and still a few gigabytes of memory."""
+"""Years of the busiest cluster that published its log, and still only a few gigabytes of memory."""
 
 SCENARIO_FILE_BYTES = 256 * 1024 * 1024
 
 STARVING_PER_CYCLE = 2
-"""Starving jobs that get a new promise in one cycle. Each needs a sweep over all running jobs; the others get theirs
-in the cycles that follow, oldest first."""
+"""Starving jobs that may get a new promise in one cycle. Each needs a sweep over all running jobs. The other starving
+jobs get theirs in the following cycles, oldest first."""
 
 NEXT_CYCLE_MS = 1_000
-"""How soon the next cycle comes when a bound on effort left something undone and nothing else happens."""
+"""How soon the next cycle comes when a bound on effort left work undone and no event comes first."""
 
 PROMISES = 32
-"""Promises that stand at once; the oldest starving jobs have one before younger ones."""
+"""Promises that stand at once. Older starving jobs get one before younger ones."""
 
 PREEMPTION_EFFORT_NODES = 8_192
-"""How many blocked gangs may call for victims in one cycle, times the nodes each may have to look at: eight on a
-thousand nodes. The next cycle, which comes at once, goes on with the rest."""
+"""How many blocked gangs may look for victims in one cycle, times the nodes that each may have to look at: eight gangs
+on a thousand nodes. The next cycle comes soon (`NEXT_CYCLE_MS`) and goes on with the rest."""
 
 PREEMPTORS_MIN = 4
 PREEMPTORS_MAX = 64
 
 PRUNING_TRIES = 128
-"""Victims of several preemptors that are looked at once more at the end of a cycle, the dearest first."""
+"""Victims that pruning looks at once more at the end of a cycle, most expensive first."""
 
 DOMAINS_TRIED = 8
-"""How many domains of one level a search with several roles or with victims looks into."""
+"""How many domains of one level are tried by a search with several roles or with victims."""
 
 BACKFILL_HORIZONS = 5
-"""How many distinct promised starts backfill tells apart; further ones are treated as earlier, which is safe."""
+"""How many distinct promised starts backfill tells apart. Further ones are treated as earlier, which is safe."""
 
 OVERDUE_MARGIN_MS = 60_000
-"""A job past its limit is expected gone this long from now."""
+"""A job past its limit is expected to be gone this long from now."""
 
 GROWTHS_PER_CYCLE = 64
 """Elastic jobs that may grow in one cycle."""
 
 FAULTS_IN_A_ROW = 50
-"""Infrastructure faults without a checkpoint between them after which a job is given up: it may break the nodes."""
+"""A job is given up after this many infrastructure faults without a checkpoint in between: it may break the nodes."""
 
 START_TIMEOUT_MS = 30 * 60_000
-"""A gang that is not complete by then never will be; long enough to pull a large image on every node."""
+"""A gang that is not complete by then never will be. Long enough to pull a large image on every node."""
 
 START_PAUSE_MS = 5_000
-"""How long a job pauses after the second start in a row that failed; doubles with each further one."""
+"""How long a job pauses after the second failed start in a row. Doubles with each further failed start."""
 
 START_PAUSE_MAX_MS = 10 * 60_000
-"""The longest such pause: with the faults allowed in a row it outlasts a registry that is down for hours."""
+"""The longest pause. With the faults allowed in a row, the job outlasts a registry that is down for hours."""
 
 KILL_REPEAT_MS = 60_000
-"""How long after a kill that nobody confirmed it is sent again."""
+"""A kill that was not confirmed is sent again after this time."""
 
 FAILED_GANG_GRACE_MS = 10_000
-"""What the rest of a broken gang gets to leave: it cannot save itself any more, and often hangs in a collective."""
+"""Grace period for the rest of a broken gang: it cannot save itself any more, and often hangs in a collective."""
 
 CHECKPOINT_EVERY_MS = 30 * 60_000
-"""Between saves while nobody knows what one costs."""
+"""Interval between saves while the cost of a save is not known."""
 
 CHECKPOINT_EVERY_MIN_MS = 60_000
-"""A tuned interval is never shorter: below it the log would fill with requests."""
+"""No interval is shorter, tuned or asked for: the log would fill with requests."""
 
 CHECKPOINT_EVERY_MAX_MS = 6 * 3_600_000
-"""A tuned interval is never longer: nobody forgives the loss of a working day."""
+"""A tuned interval is never longer: the loss of a working day would be too much."""
 
 NODE_MTBF_MS = 250 * 24 * 3_600_000
 """Time between failures of one eight-GPU node: Llama 3 saw 419 interruptions of 2,048 nodes in 54 days."""
 
 CONSEQUENCES_PER_EVENT = 1_000_000
-"""What may follow from one event inside the engine; more means that consequences feed on themselves."""
+"""How many changes may follow from one event inside the engine. More means that they cause each other without end."""
 
 REPLAN_AFTER_DROP_MS = 60_000
-"""When to plan again after a plan that was found unsound, if nothing changes before: one fault must not stop all."""
+"""When to plan again after an unsound plan was dropped, if nothing changes before: one fault must not stop all jobs."""
 
 FREE_STATES = 200_000
-"""Distinct states of nodes remembered before the index is made anew; months of odd memory sizes do not fill memory."""
+"""Distinct free states remembered before the index is rebuilt. So months of odd memory sizes do not fill memory."""
 
 RUN_TIME_WINDOW = 400
-"""Endings that a group of like jobs remembers: enough for a ninth decile, few enough to follow a change of habits."""
+"""Run times that a group of similar jobs remembers: enough for a ninth decile, few enough to follow changing habits."""
 
 RUN_TIME_CIRCLES = 50_000
-"""Groups of like jobs remembered; those that learnt nothing for longest go first."""
+"""Groups of similar jobs remembered. The group that was updated longest ago is dropped first."""
 
 TURN_PERCENT = 75
-"""A turn is as long as this many per cent of all jobs run at most."""
+"""A turn is so long that this many percent of all jobs run no longer than that."""
 
 TURN_MIN_MS = 10 * 60_000
 TURN_MAX_MS = 2 * 3_600_000
-"""Where most jobs run for days, waiting for one of them to end is no turn at all."""
+"""Bounds of a turn. Where most jobs run for days, a turn that lasts until one of them ends would be too long."""
 
 TURN_ENDINGS = 20
-"""Jobs that must have ended before a turn is shorter than it may be at most."""
+"""Jobs that must have ended before a turn may be shorter than `TURN_MAX_MS`."""
 
 PATIENCE_MS = 14 * 3_600_000
-"""How long a job that gave way waits, counted from when it would have been served in order, before it may itself ask
-others whose turn is over. With the time those need to leave nobody loses a day by giving way."""
+"""How long a job that gave way waits before it may itself take the place of jobs whose turn is over. It counts from
+when the job was due or, where teams are declared, from the end of its fair time. Even with the time that the other jobs
+need to leave, no job loses a day by giving way."""
 
 TURN_RESERVE_PART = 150
-"""One GPU in so many is kept from jobs that gave way for those that never ran: without it a third more give way."""
+"""One GPU in this many is kept free of background jobs, for jobs that never ran. Without it a third more give way."""
 
 TURN_EVEN_COST = 64
-"""How many times as dear it is to stop a job that was never kept waiting: a few others who can afford it go before."""
+"""How many times more it costs to stop a job that was never kept waiting. A few jobs that can wait come before it."""
 
 LAST_RESORT_COST = 10**18
-"""What it costs more, in GPU-milliseconds, to take a guarantee back from a job that nobody else may stop, for each step
-further up: more than everything that all jobs of a cluster could lose together."""
+"""The extra cost, in GPU-milliseconds, of taking a guarantee back from a job that no other rule may stop, for each step
+up. It is more than everything that all jobs of a cluster could lose together."""
 
 STARVATION_LOOK_MS = 10 * 60_000
-"""How soon a job that still has patience is looked at again, at the soonest, where what is fair changes with time."""
+"""The starvation watch looks again at a job that has not starved yet after this time at the earliest, because the fair
+time changes."""
 
 TURNS_TRIED = 64
-"""Jobs that have had their turn, longest first, of which one is looked for that makes room by itself."""
+"""How many jobs whose turn is over are tried, to find one that makes room by itself."""
 
 INBOX_REQUESTS = 10_000
 """Requests that may wait for the writer: half a minute of them at the load that the speed targets are measured with."""
 
 FEED_EVENTS = 20_000
-"""Events kept in memory for watchers; who is further behind reads the store."""
+"""Events kept in memory for watchers. A watcher that is further behind reads the store."""
 
 STATE_EVERY_EVENTS = 5_000
-"""Events between two saved states: a fifth of a second to fold after a restart."""
+"""Events between two saved states: they take a fifth of a second to fold after a restart."""
 
 JOBS_PER_STATE_EVENT = 8
-"""A state of more jobs than eight times as many events waits for more of them: saving a million jobs takes seconds."""
+"""A state is saved only after at least one event per eight jobs, because saving a million jobs takes seconds."""
 
 STATE_BYTES = 2 * 1024 * 1024 * 1024
-"""The most that a saved state may take once unpacked: a million jobs at two kilobytes each. A larger one is not read,
+"""The most that a saved state may take when unpacked: a million jobs at two kilobytes each. A larger one is not read,
 and the log is folded instead, so that a forged row cannot fill the memory."""
 
 IDLE_STATE_EVENTS = 1_000
-"""The same when the writer has nothing else to do."""
+"""Events between two saved states when the writer has nothing else to do."""
 
 QUIET_MS = 1_000
-"""After so long without anything to do the writer takes the time to keep its state."""
+"""After this long without work, the writer saves its state if enough events came since the last save."""
 
 STATES_BETWEEN_LOOKS = 10
-"""States kept under load before memory is looked through all the same: some minutes of the busiest hour."""
+"""Saved states under load between two full garbage collections: some minutes of the busiest hour."""
 
 YOUNG_OBJECTS = 50_000
-"""New objects between two looks of the garbage collector at what is young: a few hundred requests' worth."""
+"""New objects between two garbage collections of young objects: as many as a few hundred requests make."""
 
 CLOCK_DRAW_PART = 20
-"""Time passes by at most one part in so many faster or slower than it does, until what is shown agrees with a wall
-clock that was set. An hour is made up within a day, and a grace period of a minute is off by three seconds: less than
+"""When the wall clock was set, Muster's clock runs faster or slower by at most one part in this many until the two
+agree. An hour is made up within a day, and a grace period of a minute is off by three seconds, which is less than
 supervisors allow for."""
 
 WRITE_RETRY_MS = 1_000
-"""How soon the writer tries again after the disk was full or the database away."""
+"""How soon the writer tries again after the disk was full or the database was away."""
 
 STORE_READERS = 8
-"""Connections kept open for reading, and as many again when it is busy."""
+"""Connections kept open for reading. As many again are opened when the store is busy."""
 
 STORE_BUSY_MS = 5_000
 """How long a connection waits for a lock on the file: longer than any transaction of the one writer takes."""
 
 STORE_READ_MS = 10_000
-"""How long one answer of a PostgreSQL is waited for by who reads: a page takes milliseconds, and people wait for it."""
+"""How long a reader waits for one answer of PostgreSQL: a page takes milliseconds, and people wait for it."""
 
 STORE_WRITE_MS = 30_000
-"""The same for the writer: the largest state takes a second. What was not answered by then may have been done all the
-same, and is looked for before it is done again."""
+"""The same for the writer: the largest state takes a second. A write without an answer may have been done all the same,
+so the writer checks before it writes again."""
 
 STORE_CONNECT_S = 5
-"""How long a connection to a PostgreSQL is waited for."""
+"""How long to wait for a connection to PostgreSQL."""
 
 STORE_SILENCE_MS = 3_000
-"""After so long without an answer of the store the server says that it is not well, although it still waits."""
+"""After this long without an answer from the store, the server reports that it is not well, although it still waits."""
 
 STORE_LOOK_MS = 2_000
-"""How often an idle writer looks whether its database is still there and still its own."""
+"""How often an idle writer checks that its database is still there and still its own."""
 
 CATCH_UP_MS = 10_000
-"""After a start nothing is decided, for so long at most, until every node has said what happened meanwhile."""
+"""After a start nothing is decided until every node has reported what happened meanwhile, but for this long at most."""
 
 STEP_DOWN_MS = 15_000
-"""How long a writer that lost its lock to another process tries to get it back: a server that was restarted holds the
-lock of a connection that is gone for a moment. After that the other one leads, and this one ends."""
+"""How long a writer that lost its lock to another process tries to get it back: a restarted database server may still
+hold the lock of a connection that is gone. After that the other process leads, and this one ends."""
 
 STORE_CLAIM_MS = 1_000
-"""How long a new writer waits for the last one to be gone: a server notices that a process has died within this."""
+"""How long a new writer waits for the last writer to be gone. The database server notices a dead process within it."""
 
 STORE_WAL_BYTES = 64 * 1024 * 1024
-"""What SQLite's write-ahead log shrinks to after a large transaction, such as a saved state."""
+"""Size to which SQLite's write-ahead log shrinks after a large transaction, such as a saved state."""
 
 STORE_CHECKED_BYTES = 64 * 1024 * 1024
-"""Up to this size a whole SQLite file is checked whenever it is opened, which takes a second where nothing of it is in
-memory; beyond, the log only when asked for, because a start with a million events must stay well below five."""
+"""Up to this size a whole SQLite file is checked whenever it is opened, which takes a second if nothing of it is in
+memory. In a larger file the log and the job records are checked only on request, because a start with a million events
+must stay well below five seconds."""
 
 STORE_PAGE_ROWS = 2_000
 """Rows read in one transaction: few enough to hold, and short enough not to keep old pages of the file alive."""
 
 SAVED_STATES = 2
-"""If the newest is damaged or of another layout, there is one more before the whole log has to be folded."""
+"""If the newest state is damaged or of another layout, there is one more before the whole log has to be folded."""
 
 STOP_GRACE_MS = 10_000
-"""What a worker gets to leave when it is stopped on the node itself and its file does not say how long it needs."""
+"""Grace period of a worker that the node itself stops, if its file does not say how long it needs."""
 
 TOKENS_REMEMBERED = 10_000
 """Tokens that are known without asking the store: more people and programs than one control plane serves."""
 
 TOKENS_REMEMBERED_MS = 2_000
-"""How long a token may still let somebody in after another control plane revoked it."""
+"""How long a token may still be accepted after another control plane revoked it."""
 
 TOKENS_TRUSTED_MS = 15 * 60_000
-"""The same while the store cannot be asked: long enough to look at what runs and to mend the store."""
+"""Extra time for which known tokens are accepted while the store does not answer: enough to see what runs and to
+repair the store."""
 
 TOKEN_BINDINGS = 100
 """Roles that one token may have: a person is in a few teams."""
 
 PAGE_ITEMS = 100
 PAGE_ITEMS_MAX = 1_000
-"""Items in one answer, when nobody says and at most."""
+"""Items in one answer, by default and at most."""
 
 STORY_EVENTS = 20_000
 STORY_SENTENCES = 1_000
-"""Events that are read to tell how a job got where it is, of the job and of nodes: a job that saves itself every ten
-minutes has so many in four months. And sentences in the answer, where saving itself again and again is one."""
+"""Events that are read for the story of a job, of the job and of nodes: a job that saves itself every ten minutes has
+this many in four months. And sentences in the answer, where repeated saves are one sentence."""
 
 ARCHIVE_THREADS = 4
 ARCHIVE_QUESTIONS = 64
-"""Questions about ended jobs that may wait for the store at once."""
+"""Threads for queries about ended jobs, and how many of these queries may wait for the store at once."""
 
 ARCHIVE_S = 10.0
-"""How long one of them waits for its answer."""
+"""How long such a query waits for its answer."""
 
 PAGE_RECORD_BYTES = 1024 * 1024
 """Of records that are read for one page of jobs. A hundred ordinary ones take a fifth; of jobs with the longest
@@ -261,68 +265,68 @@ JOBS_SCANNED = 20_000
 
 WATCHERS = 1_000
 WATCHERS_PER_CALLER = 200
-"""Event streams that are open at once, of all and of one subject; each costs a connection and a queue."""
+"""Event streams that are open at once, of all subjects and of one subject. Each costs a connection and a queue."""
 
 WATCHER_CHUNKS = 256
-"""What may wait for one watcher. One that is further behind is disconnected, and resumes where it was."""
+"""Chunks that may wait for one watcher. A watcher that is further behind is disconnected, and resumes where it was."""
 
 WATCHER_PAGE_EVENTS = 500
 """Events that are read at once for a watcher that is catching up."""
 
 HEARTBEAT_S = 15.0
-"""How often a silent stream shows that it is alive: proxies give up on one after half a minute or more."""
+"""How often a silent stream shows that it is alive: proxies close a silent stream after half a minute or more."""
 
 STREAM_S = 600.0
-"""How long events or a log are streamed before their client has to come again, and how often somebody at a terminal is
-asked for their token again: one that was revoked opens no other, and keeps none open."""
+"""How long events or a log are streamed before the client has to connect again, and how often the token of a user at a
+terminal is checked again. A revoked token opens no new stream, and keeps none open for longer than this."""
 
 SEND_S = 20.0
 """How long a client may take to accept what it was sent before it counts as gone."""
 
 LOG_CHUNK_BYTES = 256 * 1024
-"""Of a log, what is read when nobody says how much."""
+"""How much of a log is read by default."""
 
 LOG_POLL_S = 0.25
-"""How often a followed log is looked at: quick enough to seem immediate."""
+"""How often a followed log is checked for new output: often enough to seem immediate."""
 
 LOG_FOLLOWERS = 500
 LOG_FOLLOWERS_PER_CALLER = 150
-"""Logs that are followed at once, of all and of one subject, who may follow two jobs with 64 ranks each; each is looked
-at a few times a second."""
+"""Logs that are followed at once, of all subjects and of one subject, who may follow two jobs with 64 ranks each. Each
+log is checked a few times a second."""
 
 EXPLAINED_MS = 2_000
 """How old the answer to "why does it wait" may be: explaining a long queue takes a good part of a second."""
 
 EXPLAINED_FRESH_MS = 60_000
-"""How old it may be when nothing has changed: reasons speak of minutes that pass."""
+"""How old that answer may be if nothing has changed. The reasons name minutes, and these pass."""
 
 ESTIMATE_RUNS = 20
-"""Futures that are played for one estimate: the ninth decile of twenty is the third latest."""
+"""Simulated futures for one estimate: the ninth decile of twenty is the third latest."""
 
 ESTIMATE_S = 3.0
-"""How long an estimate may compute. Fewer futures than asked for are still an estimate; none are none."""
+"""How long an estimate may compute. With fewer futures there is still an estimate, with no future there is none."""
 
 ESTIMATE_HORIZON_MS = 7 * 24 * 3_600_000
-"""How far estimates look ahead: who would start later is told that it is later."""
+"""How far estimates look ahead. For a job that would start later, the answer is that it starts later than this."""
 
 ESTIMATE_FRESH_MS = 10_000
-"""How long an estimate holds although something has changed since."""
+"""How long an estimate is used although something has changed since."""
 
 ESTIMATE_PAUSE_MS = 60_000
-"""How long nobody tries to estimate after one future took longer than there was time for."""
+"""How long no estimate is tried after a single future took longer than the time allowed."""
 
 ESTIMATES_OPEN = 1_000
-"""Estimates that are remembered until their jobs start, to learn from; the oldest go first."""
+"""Estimates that are remembered until their jobs start, to learn from them. The oldest are dropped first."""
 
 QUESTIONS = 64
-"""Explanations and estimates that may wait for their turn; they share one thread."""
+"""Explanations and estimates that may wait for their turn. They share one thread."""
 
 TERMINALS = 100
 TERMINALS_PER_CALLER = 20
-"""Terminals that people are attached to at once, all and one of them."""
+"""Terminals that are attached at once, of all subjects and of one subject."""
 
 TERMINAL_THREADS = 3
-"""Of each terminal: one that waits for output, one that types, and one that ends what the other two wait for."""
+"""Threads of each terminal: one waits for output, one sends input, and one ends what the other two wait for."""
 
 CONNECTIONS_WAITING = 2_048
 """Connections that the kernel keeps for a server that is busy."""
@@ -331,23 +335,23 @@ KEEP_ALIVE_S = 30
 """How long an idle connection stays open for the next request."""
 
 STOP_S = 10
-"""How long requests that are being answered may hold up a stop."""
+"""How long requests that are being answered may delay a stop."""
 
 TOKEN_SECONDS = 90 * 24 * 3_600
-"""Ninety days, for a token of which nothing else was said: long enough to work with, and forgotten ones end."""
+"""Default lifetime of a token, ninety days: long enough to work with, and forgotten tokens expire."""
 
 TOKEN_SECONDS_MAX = 10 * 366 * 24 * 3_600
-"""Ten years: longer than anybody remembers what a token was for."""
+"""Ten years: by then no one remembers what a token was for."""
 
 DOCUMENTS_KEPT = 10_000
-"""Job files that need not be written out again for each listing: as many as are active at once."""
+"""Rendered job files that are cached for listings: as many as are active at once."""
 
 METRIC_TEAMS = 100
-"""Teams that figures tell apart: each is a time series per tier, and a monitoring system stores them all."""
+"""Teams with metrics of their own: each is a time series per tier, and a monitoring system stores them all."""
 
 SERVER_LOG_BYTES = 16 * 1024 * 1024
 SERVER_LOGS = 4
-"""One file of the server's log, and how many full ones are kept: a week of a busy control plane."""
+"""Size of one file of the server's log, and how many full files are kept: a week of a busy control plane."""
 
 UPGRADES_PER_CYCLE = 16
-"""How many jobs move to faster GPUs at a time: when they are there, the next are looked at."""
+"""How many jobs may be moving to faster GPUs at a time. When they have arrived, the next jobs are considered."""

@@ -14,7 +14,7 @@ class NodeState(StrEnum):
     SUSPECT = "suspect"
     """Failed recently: used last, and never for a gang that fits elsewhere."""
     DRAINING = "draining"
-    """Takes nothing new; what runs there may end in its own time."""
+    """Takes no new work. What runs there may run to its end."""
     DRAINED = "drained"
     DOWN = "down"
     """Cannot be reached. What ran there counts as alive until it is known to be gone."""
@@ -31,7 +31,7 @@ class Node(Record, frozen=True, kw_only=True):
     name: NodeName
     gpus: int = 0
     gpu_type: GpuType = GpuType("")
-    """Empty on machines without GPUs, or where there is only one kind and nobody named it."""
+    """Empty on machines without GPUs, or where the only kind of GPU was not named."""
     cpu_milli: int = UNTRACKED
     memory_bytes: int = UNTRACKED
     disk_bytes: int = UNTRACKED
@@ -40,7 +40,7 @@ class Node(Record, frozen=True, kw_only=True):
     pool: PoolName = DEFAULT_POOL
     state: NodeState = NodeState.READY
     bad_gpus: tuple[int, ...] = ()
-    """Single devices that must not be used while the rest of the node may."""
+    """Single devices that must not be used. The rest of the node may be."""
     engine: EngineName = LOCAL_ENGINE
     """What starts processes here."""
 

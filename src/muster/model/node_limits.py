@@ -1,121 +1,124 @@
-"""The limits of what runs on a node: supervisors, their workers, and what those print. Each with its reason."""
+"""Limits of what runs on a node: supervisors, their workers, and the workers' output. Each with its reason."""
 
 WORKER_PROCESSES = 16_384
 """Processes and threads of one worker, where the kernel can count them: sixty loaders with a thread per core of a large
-machine, and half of what a kernel has by default, so that a program that forks without end harms nobody else."""
+machine. This is half of the kernel's default, so that a program that forks without end harms no other worker."""
 
 ABSENCE_MARGIN_MS = 5_000
-"""How long after a limit a supervisor acts on it by itself: whoever else may act comes first."""
+"""How long after a time limit a supervisor acts by itself, so that the control plane can act first."""
 
 CONTROL_PING_MS = 1_500
-"""How often a control plane shows each supervisor that it is alive, when it has nothing else to say."""
+"""How often a control plane shows each supervisor that it is alive, when it has nothing else to send."""
 
 CONTROL_SILENCE_MS = 5_000
-"""A control plane that says nothing for so long counts as away, also while it is connected: it hangs. It missed three
-pings, and a supervisor that thinks so wrongly only keeps limits that are over. Pings say the same of a writer that has
-not turned for so long."""
+"""A control plane that sends nothing for this long counts as away, even while connected: it missed three pings and
+probably hangs. A supervisor that is wrong about this only enforces limits that are over anyway. Pings also report a
+writer that has made no round for this long."""
 
 BACKEND_NEWS = 20_000
-"""Reports that nobody has recorded yet, before no more are taken from supervisors, which keep them: the ends of the
-largest cluster's jobs all at once. More come only while nothing can be written."""
+"""Reports that may wait to be recorded. After that no more are taken from supervisors, which keep them. Enough for the
+ends of all jobs of the largest cluster at once. More come only while nothing can be written."""
 
 LOG_SEGMENT_BYTES = 8 << 20
 """One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""
 
 LOG_SEGMENTS = 64
-"""Files kept of one worker: half a gigabyte, days of a chatty training run; older output is dropped."""
+"""Files kept of one worker: half a gigabyte, days of a verbose training run. Older output is dropped."""
 
 LOG_TAIL_BYTES = 256 << 10
-"""What a worker may keep of its output at least, also when the disk is nearly full: the end, where errors stand."""
+"""Output that a worker may always keep, even when the disk is nearly full: the end, where the errors are."""
 
 LOGS_JOB_BYTES = 2 << 30
-"""Output kept of all workers that one job has on a node: four of the noisiest."""
+"""Output kept of all workers that one job has on a node: as much as of four workers that fill all their files."""
 
 LOGS_DISK_PART = 10
-"""All output together takes a tenth of its disk at most. Of running workers each node drops the oldest beyond its part
-of that; of ended ones the control plane does. Training needs the rest for checkpoints."""
+"""All output together takes at most a tenth of its disk. Each node drops the oldest output of running workers beyond
+its part of that. The control plane drops output of ended workers. Training needs the rest of the disk for
+checkpoints."""
 
 LOGS_FREE_PART = 20
 LOGS_FREE_BYTES = 1 << 30
-"""What output leaves free of its disk: this part, and no more than this much. The log of events needs some of it."""
+"""What output leaves free of its disk: one part in this many, but at most this many bytes. The event log needs some of
+it."""
 
 LOGS_LEAST_PART = 100
-"""This part of its disk is output of ended workers that stays also when the disk is nearly full: then others filled it,
-and dropping everything would not help for long."""
+"""One part in this many of the disk may always hold output of ended workers, even when the disk is nearly full: then
+something else filled it, and dropping all output would not help for long."""
 
 LOGS_CHECK_BYTES = 1 << 20
-"""After so much output a supervisor looks how full the disk is: it costs a few microseconds."""
+"""After this much output a supervisor checks how full the disk is, which costs a few microseconds."""
 
 LOGS_KEPT_S = 3_600
-"""Output is kept this long after the last of it was written, also when there is too much: somebody may be reading."""
+"""Output is kept this long after its last write, even if there is too much, because a user may be reading it. Only a
+disk that is nearly full overrides this."""
 
 LOGS_LOOK_MS = 2_000
-"""How often the control plane looks how full the disk is."""
+"""How often the control plane checks how full the disk is."""
 
 LOGS_PRUNE_MS = 3_600_000
-"""How often old output is looked for, if the disk does not ask for it sooner."""
+"""How often the control plane looks for old output to drop, if the disk does not require it sooner."""
 
 LOGS_TIGHT_MS = 10_000
-"""The same while the disk is nearly full: it may be others who fill it, and then there is nothing to be found."""
+"""The same while the disk is nearly full. Something else may be filling it, and then there is nothing to drop."""
 
 LOGS_GROWTH_PART = 8
-"""It does ask for it when so small a part of what output may take was written since: looking through all of it takes a
-while, and looking too late costs room."""
+"""Old output is looked for sooner when one part in this many of the space for output was used since the last look.
+Looking through all output takes a while, and looking too late costs space."""
 
 LOG_READ_BYTES = 1 << 20
-"""The most that one question about a log is answered with."""
+"""The most that one read of a log returns."""
 
 PUMP_BYTES = 64 << 10
-"""Read from a worker at once: what a pipe holds. Bounds memory whatever is printed, and keeps workers fair."""
+"""Bytes read from a worker at once: what a pipe holds. Bounds memory whatever is printed, and treats workers fairly."""
 
 TERMINAL_REPLAY_BYTES = 64 << 10
-"""What somebody who attaches to a terminal sees of what was there before: a few screens."""
+"""Earlier output that a user sees when attaching to a terminal: a few screens."""
 
 SECRET_BYTES = 64 << 10
-"""A certificate chain with its key fits; an environment holds a few of these."""
+"""A certificate chain with its key fits. An environment holds a few of these."""
 
 SCRIPT_VARIABLE_BYTES = 96 << 10
-"""A longer command goes to the shell as a file: Linux takes variables of up to 128 KiB each."""
+"""A longer command goes to the shell as a file, because Linux takes variables of up to 128 KiB each."""
 
 SUPERVISOR_LINE_BYTES = 16 << 20
 """One message between a control plane and a supervisor: a start that names the largest gang fits."""
 
 SUPERVISOR_BUFFER_BYTES = 64 << 20
-"""What waits to be read by the other side before it is taken for hung."""
+"""Unread bytes after which the other side counts as hung."""
 
 SUPERVISOR_ROOM_BYTES = 1 << 20
-"""What waits to be read by the other side before no more is said than it takes: greetings, reports and commands of any
-number are told piece by piece."""
+"""Unread bytes after which a side sends no more until the other side reads. So any number of greetings, reports and
+commands is sent piece by piece."""
 
 SUPERVISOR_ENDED_JOBS = 2_000
-"""Ended jobs that a supervisor still answers for. Asking again about an end comes seconds after it, not days."""
+"""Ended jobs that a supervisor still answers for. A question about an end comes seconds after it, not days."""
 
 SUPERVISOR_JOURNAL_BYTES = 8 << 20
-"""When a journal has grown by this much it is written anew with only what still matters."""
+"""When a journal has grown by this much, it is rewritten with only what still matters."""
 
 SUPERVISOR_START_MS = 60_000
-"""A supervisor that cannot be talked to this long after it was started ends itself: it takes a tenth of a second, or
-some seconds when it has to end what a predecessor left."""
+"""A supervisor that is not ready this long after its start ends itself. A start takes a tenth of a second, or some
+seconds when the supervisor has to end what a predecessor left."""
 
 SUPERVISOR_HELLO_MS = 10_000
-"""A supervisor that does not greet within this time after it was found, or says nothing more of its greeting, is ended
-and replaced. Time in which the control plane itself stood still does not count."""
+"""A supervisor that does not greet within this time after it was found, or stops in the middle of its greeting, is
+ended and replaced. Time in which the control plane itself stood still does not count."""
 
 SUPERVISOR_SILENCE_MS = 60_000
-"""A connected supervisor that answers no ping for so long is taken for hung. Pings are counted, not time: a control
-plane that was stopped finds the answers when it goes on."""
+"""A connected supervisor that answers no ping for this long counts as hung. Pings are counted, not time, because a
+control plane that was paused finds the answers when it goes on."""
 
 SUPERVISOR_END_S = 10.0
-"""A supervisor that was told to end, and what it runs, are killed without it after this: it takes milliseconds."""
+"""A supervisor that was told to end is killed after this time, with all that it runs. Usually it takes milliseconds."""
 
 SUPERVISOR_PAUSE_MAX_MS = 30_000
 """The longest pause before a supervisor that keeps dying is started again."""
 
 SUPERVISOR_LOG_BYTES = 1 << 20
-"""A supervisor's own log is begun anew above this; it says little."""
+"""A supervisor's own log is emptied at a start when it is larger than this. It contains little."""
 
 MASTER_PORTS = (20_000, 32_000)
-"""Where the port on which a gang meets is taken from: below those that the kernel gives out by itself."""
+"""The range of the port on which a gang meets: below the ports that the kernel gives out by itself."""
 
 SUPERVISOR_BACKLOG = 100_000
-"""Commands that one node has not acknowledged: every job of the largest queue once. More means that it has stopped."""
+"""Commands that one node has not acknowledged: one per job of the largest queue. More means that it has stopped."""

@@ -14,10 +14,10 @@ class Why(StrEnum):
     TIER = "tier"
     RECLAIM = "reclaim"
     PROMISE = "hold"
-    """It outstayed its maximum duration on GPUs that are promised to another."""
+    """It has run past its maximum duration, on GPUs that are promised to another job."""
     CONSOLIDATION = "consolidation"
     TURN = "turn"
-    """It has had its turn, and one of its tier has not."""
+    """It has had its turn, and a job of its tier has not."""
 
 
 class ReasonCode(StrEnum):
@@ -74,7 +74,7 @@ class Resize(Record, frozen=True, kw_only=True):
     workers: Placement
     """The whole gang after the change."""
     for_job: JobId | None = None
-    """Who needs what it gives up; None when it grows."""
+    """The job that needs what this one gives up; None when it grows."""
 
 
 class Basis(StrEnum):
@@ -83,7 +83,7 @@ class Basis(StrEnum):
     LIMITS = "limits"
     """The maximum durations of running jobs."""
     DEPARTURES = "departures"
-    """Jobs that were told to leave and their grace periods."""
+    """The grace periods of jobs that were told to leave."""
 
 
 class Promise(Record, frozen=True, kw_only=True):
@@ -99,24 +99,24 @@ class Promise(Record, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
-        """The nodes it stands on, in rank order, each once."""
+        """The nodes of its workers, in rank order, each once."""
         return tuple(dict.fromkeys(worker.node for worker in self.workers))
 
 
 class Blocked(Record, frozen=True, kw_only=True):
-    """Jobs that are alike in all that matters and did not start, with what stopped them first."""
+    """Jobs that are equal in all that matters and did not start, with what stopped them first."""
 
     parts: tuple[tuple[JobId, ...], ...]
-    """Class by class: a long queue is passed over without a look at each of its jobs."""
+    """The jobs of each class, so that a long queue is skipped without looking at each job."""
     code: ReasonCode
     detail: str = ""
-    """The team, level or type at which it stopped."""
+    """The team, level or GPU type that stopped them."""
     is_stuck: bool = False
-    """True when only something that comes free can help these classes: whoever joins them calls for no other plan."""
+    """True when only freed capacity can help these classes. A job that joins them does not call for another plan."""
 
     @property
     def jobs(self) -> tuple[JobId, ...]:
-        """All of them."""
+        """All jobs of all classes."""
         return tuple(chain.from_iterable(self.parts))
 
 
@@ -124,7 +124,7 @@ class Plan(Record, frozen=True, kw_only=True):
     """Everything one cycle decided."""
 
     version: int
-    """Of the snapshot it was made from; it is applied only to that one."""
+    """The version of the snapshot it was made from. The plan is applied only to that version."""
     now_ms: int
     starts: tuple[Start, ...] = ()
     evictions: tuple[Eviction, ...] = ()

@@ -1,4 +1,4 @@
-"""What an operator configures: tiers, pools and the policy. Data, so that it can be tried in simulation first."""
+"""What an operator configures: tiers, pools and the policy. It is data, so that it can be tried in simulation first."""
 
 from enum import StrEnum
 
@@ -11,14 +11,14 @@ DAY_MS = 24 * HOUR_MS
 
 
 class Tier(Record, frozen=True, kw_only=True):
-    """A class of urgency. Tiers are ranked by their place in the list, most urgent first."""
+    """A level of urgency. Tiers are ranked by their place in the list, most urgent first."""
 
     name: TierName
     preempts: bool = False
     """Its jobs may take the place of preemptible jobs in tiers below."""
     preemptible: bool = True
     max_duration_ms: int = 7 * DAY_MS
-    """For jobs that state none."""
+    """For jobs that do not state a maximum duration."""
 
 
 DEFAULT_TIERS = (
@@ -29,21 +29,21 @@ DEFAULT_TIERS = (
 
 
 class Pool(Record, frozen=True, kw_only=True):
-    """A part of the cluster with its own rules of entry."""
+    """A part of the cluster with its own admission rules."""
 
     name: PoolName
     tiers: tuple[TierName, ...] = ()
     """Empty admits every tier."""
     teams: tuple[TeamPath, ...] = ()
-    """Empty admits every team; a team admits its sub-teams."""
+    """Empty admits every team. A listed team admits its sub-teams too."""
     spot: bool = False
     """May be taken away at any time, so only jobs that can resume go there."""
     price_milli: int = 1000
-    """Relative price of a GPU-hour in thousandths; breaks ties towards the cheaper pool."""
+    """Relative price of a GPU hour in thousandths. Ties are broken towards the cheaper pool."""
 
     @property
     def is_reserved(self) -> bool:
-        """True when it is kept for some tiers; such pools are used after the open ones."""
+        """True when it is kept for some tiers. Reserved pools are used after open pools."""
         return bool(self.tiers)
 
     def admits(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> bool:
@@ -56,12 +56,12 @@ class Pool(Record, frozen=True, kw_only=True):
 
 
 class Order(StrEnum):
-    """Who goes first inside a tier."""
+    """Which job goes first inside a tier."""
 
     FAIR = "fair"
     """Teams below their guarantee, then fair share, then aged priority, then submission."""
     FIFO = "fifo"
-    """Aged priority and submission, whoever asks."""
+    """Aged priority, then submission, whatever the team."""
     SHORTEST = "shortest"
     """As fair, with the least predicted GPU time first among jobs of one team and priority."""
     LEAST_ATTAINED = "las"
@@ -72,10 +72,10 @@ class Packing(StrEnum):
     """Which of the nodes with room a worker gets."""
 
     LEAST_HARM = "least_harm"
-    """The one where it spoils least for what waits now and for what usually comes."""
+    """The node where it does the least harm to the jobs that wait now and to the jobs that usually come."""
     BEST_FIT = "best_fit"
-    """The one that it fills most, and empty ones for a gang of equal workers that is too large for a node: what others
-    do, for comparisons with them."""
+    """The node that it fills most. A gang of equal workers that is too large for one node gets empty nodes. Other
+    schedulers do this; it is here for comparisons with them."""
 
 
 class Policy(Record, frozen=True, kw_only=True):
@@ -84,21 +84,21 @@ class Policy(Record, frozen=True, kw_only=True):
     order: Order = Order.FAIR
     packing: Packing = Packing.LEAST_HARM
     fair_share: bool = True
-    """False: teams do not count, whatever the order; the policies that others are compared with do this."""
+    """False: teams do not count, whatever the order. The baseline policies for comparisons do this."""
     backfill: bool = True
     """False: nothing starts in front of a blocked job of its tier or above."""
     hold_depth: int = 4
-    """How many blocked jobs of each tier get a start promise."""
+    """How many blocked jobs of each tier get a promised start."""
     starvation_limit_ms: int = DAY_MS
     """A job that has waited longer gets a promise whatever the depth."""
     ageing_ms: int = HOUR_MS
-    """How much longer waiting makes up for one point of priority."""
+    """How much more waiting time makes up for one point of priority."""
     half_life_ms: int = 7 * DAY_MS
-    """Of the usage that fair share remembers."""
+    """Half-life of the usage that fair share remembers."""
     preemption: bool = True
     turns: bool = True
-    """A job that can resume and has run longer than most jobs here ever do gives way to one of its tier that has not.
-    How long that is was learnt from jobs that ended; while too little is known nobody has to."""
+    """A job that can resume and has run longer than a turn gives way to a job of its tier that has not. A turn is
+    longer than most jobs run, as learnt from jobs that ended. Until enough jobs have ended, it is `TURN_MAX_MS`."""
     min_runtime_ms: int = 10 * MINUTE_MS
     """A job is not preempted before it has run this long."""
     preemptions_per_team_hour: int = 120
@@ -113,24 +113,24 @@ class Policy(Record, frozen=True, kw_only=True):
     """A move must save this many times its cost, in thousandths."""
     elastic: bool = True
     throughput: tuple[tuple[GpuType, int], ...] = ()
-    """Relative speed per GPU type in thousandths, for jobs that do not say; 1000 where not named."""
+    """Relative speed per GPU type in thousandths, for jobs that do not state it. Types not named have 1000."""
 
     @property
     def takes_turns(self) -> bool:
-        """True when jobs whose turn is over give way to those that have not had theirs."""
+        """True when jobs whose turn is over give way to jobs that have not had their turn."""
         return self.turns and self.preemption
 
     @property
     def moves_jobs(self) -> bool:
-        """True when a job that runs may be told to leave, to move or to change its size."""
+        """True when a running job may be told to leave, to move or to change its size."""
         return self.preemption or self.consolidation or self.elastic
 
     @property
     def is_strict(self) -> bool:
-        """True when jobs only ever start, in one order, and nothing passes one that is blocked."""
+        """True when a plan only starts jobs, in one fixed order, and no job passes a blocked job."""
         return not (self.backfill or self.weighs_teams or self.moves_jobs or self.hold_depth)
 
     @property
     def weighs_teams(self) -> bool:
-        """True when guarantees and fair share come before a job's own rank."""
+        """True when guarantees and fair share come before a job's own order key."""
         return self.fair_share and self.order is not Order.FIFO

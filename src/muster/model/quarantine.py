@@ -1,4 +1,4 @@
-"""What a node runs, as it says itself when it is greeted: to be compared with what the database says."""
+"""What a node runs, as it reports when a control plane greets it. It is compared with what the database says."""
 
 from muster.model.ids import JobId
 from muster.model.job import Placement
@@ -15,22 +15,22 @@ class FoundGang(Record, frozen=True, kw_only=True):
     generation: int
     workers: Placement
     spec: JobSpec | None = None
-    """What it was started from; None where the node does not remember."""
+    """The job file it was started from; None if the node does not remember it."""
     next_rank: int = 0
-    """Above every rank of the attempt that the node has heard of, also of workers that have ended."""
+    """A number above every rank of the attempt that the node has seen, also of workers that have ended."""
 
 
 class SeenJob(Record, frozen=True, kw_only=True):
-    """The newest that a node has heard of a job, whether or not anything of it is alive."""
+    """The newest numbers that a node has seen of a job, even if none of its workers is alive."""
 
     job: JobId
     attempt: int
     generation: int
     next_rank: int = 0
-    """Above every rank of that attempt that the node has heard of."""
+    """A number above every rank of that attempt that the node has seen."""
 
 
 def quarantined_gpus(gangs: tuple[FoundGang, ...], node: Node) -> tuple[int, ...]:
-    """The devices of a node that are used by what is in quarantine there."""
+    """The devices of a node that quarantined workers use."""
     workers = (worker for gang in gangs for worker in gang.workers)
     return tuple(sorted({gpu for worker in workers for gpu in worker.gpus if gpu < node.gpus}))

@@ -1,6 +1,6 @@
-"""What a node says of the workers it runs: the part of the events that a supervisor has to know.
+"""What a node reports about the workers it runs: the events that a supervisor needs to know.
 
-A module of its own, because a supervisor starts in a tenth of a second and knows nothing of the others.
+A separate module, so that a supervisor starts in a tenth of a second without loading the other events.
 """
 
 from muster.model.ids import JobId
@@ -29,13 +29,13 @@ class WorkersExited(Record, frozen=True, kw_only=True):
     oom: bool = False
     """Killed because memory ran out, on the host or on the GPU."""
     told: bool = False
-    """A stop had reached them before: exit code 0 then means "saved", not "finished"."""
+    """A stop had reached them before. Exit code 0 then means "saved", not "finished"."""
     timed_out: bool = False
     """Their node ended them, because their maximum duration was over and no control plane was there to do it."""
 
 
 class StartFailed(Record, frozen=True, kw_only=True):
-    """These workers have no process: the engine underneath could not start them, or has never heard of them."""
+    """These workers have no process: the backend could not start them, or does not know them."""
 
     at_ms: int
     job: JobId
@@ -46,7 +46,7 @@ class StartFailed(Record, frozen=True, kw_only=True):
 
 
 class CheckpointSaved(Record, frozen=True, kw_only=True):
-    """The job saved itself completely; a later attempt can go on from here."""
+    """The job saved itself completely. A later attempt can resume from here."""
 
     at_ms: int
     job: JobId
@@ -54,4 +54,4 @@ class CheckpointSaved(Record, frozen=True, kw_only=True):
     cost_ms: int = 0
     """How long training stood still for it."""
     saved_ms: int | None = None
-    """When it was complete, where that was reported late."""
+    """When the save was complete, if the report came late."""

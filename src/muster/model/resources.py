@@ -1,4 +1,4 @@
-"""What a worker needs and what a node has, in integer units so that sums are exact and order never matters.
+"""What a worker needs and what a node has, in integer units, so that sums are exact in any order.
 
 GPUs are counted in thousandths (`milli`), CPUs in thousandths, memory and disk in bytes.
 """
@@ -10,7 +10,7 @@ GPU_MILLI = 1000
 """One whole GPU."""
 
 UNTRACKED = 1 << 60
-"""What a node has of a resource its owner did not state: never the reason why something does not fit."""
+"""The amount of a resource that the node's owner did not state. It is never the reason why something does not fit."""
 
 
 class Request(Record, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Request(Record, frozen=True, kw_only=True):
     memory_bytes: int = 0
     disk_bytes: int = 0
     throughput: tuple[tuple[GpuType, int], ...] = ()
-    """Relative speed of this work per type, in thousandths; types not named run at the policy's speed."""
+    """Relative speed of this work per GPU type, in thousandths. Types not named have the speed of the policy."""
 
     @property
     def is_fractional(self) -> bool:

@@ -1,7 +1,7 @@
-"""All that an engine knows, as plain values: kept so that a restart folds only what came after.
+"""All that an engine knows, as plain values. It is saved so that a restart folds only the events after it.
 
-What follows from something else in here is left out and worked out again: indexes, tallies, who depends on whom. What
-only the events of the past tell is in here: what was used, learnt, due and promised.
+What can be computed from the rest is left out: indexes, tallies, and which job depends on which. What only past events
+tell is in here: what was used, learnt, due and promised.
 """
 
 from muster.model.ids import JobId, NodeName, TeamPath
@@ -15,7 +15,7 @@ from muster.model.spec import JobSpec
 
 
 class TeamUsageRecord(Record, frozen=True, kw_only=True):
-    """GPU time that fair share remembers of a team, or of what a team submits itself, as it was at a time."""
+    """GPU time that fair share remembers of a team, or of a team's own jobs, as it was at `at_ms`."""
 
     team: TeamPath
     gpu_ms: int
@@ -23,10 +23,10 @@ class TeamUsageRecord(Record, frozen=True, kw_only=True):
 
 
 class RunTimesRecord(Record, frozen=True, kw_only=True):
-    """How long the latest jobs of one group ran, in the order in which they ended."""
+    """How long the latest jobs of one circle ran, in the order in which they ended."""
 
     alike: tuple[str | int, ...]
-    """What the jobs of the group have in common."""
+    """What the jobs of the circle have in common."""
     run_ms: tuple[int, ...]
 
 
@@ -41,7 +41,7 @@ class BranchRecord(Record, frozen=True, kw_only=True):
 
 
 class MemberRecord(Record, frozen=True, kw_only=True):
-    """A job that has not ended, and what each job of its team had been due when it came."""
+    """A job that has not ended, and what one unit of weight of its team's own jobs had been due when it came."""
 
     job: JobId
     team: TeamPath
@@ -57,31 +57,31 @@ class EntitlementsRecord(Record, frozen=True, kw_only=True):
     weights: tuple[tuple[TeamPath, int], ...]
     root: BranchRecord
     branches: tuple[BranchRecord, ...]
-    """In the order in which they grew: a branch comes after the one above it."""
+    """In the order in which they were made: a branch comes after the branch above it."""
     members: tuple[MemberRecord, ...]
 
 
 class DueLineRecord(Record, frozen=True, kw_only=True):
-    """Jobs in the order of submission, and how many from the front have been found due."""
+    """Jobs in the order of submission, and how many of them, from the front, have been found due."""
 
     capacity_milli: int
     line: tuple[tuple[int, JobId, int], ...]
-    """When each was submitted, which it is, and the GPU thousandths that it needs."""
+    """For each job: when it was submitted, its id, and the GPU thousandths that it needs."""
     due: int
 
 
 class StarvationRecord(Record, frozen=True, kw_only=True):
-    """Since when jobs are due, and when those that wait are looked at."""
+    """Since when jobs are due, and when waiting jobs are next looked at."""
 
     line: DueLineRecord
     due: tuple[tuple[JobId, int, int], ...]
-    """Which job, since when, and how long it had run by then."""
+    """For each job: its id, since when it is due, and how long it had run by then."""
     looks_ms: tuple[tuple[JobId, int], ...]
     timers: tuple[tuple[int, JobId], ...]
 
 
 class SnapshotRecord(Record, frozen=True, kw_only=True):
-    """A situation, and what a scenario rounds or leaves out."""
+    """A situation, with the values that a scenario rounds or leaves out."""
 
     scenario: Scenario
     usage: tuple[TeamUsageRecord, ...]
@@ -91,7 +91,7 @@ class SnapshotRecord(Record, frozen=True, kw_only=True):
 
 
 class FactsRecord(Record, frozen=True, kw_only=True):
-    """What the engine's state holds as it is. A field is called like the state's own; a table is a row of pairs."""
+    """What the engine's state holds directly. Fields have the same names as there; a dict is a tuple of pairs."""
 
     version: int
     now_ms: int
@@ -116,4 +116,4 @@ class StateRecord(Record, frozen=True, kw_only=True):
     starvation: StarvationRecord | None
     quarantine: tuple[tuple[NodeName, tuple[FoundGang, ...]], ...] = ()
     doomed: tuple[tuple[JobId, int], ...] = ()
-    """Attempts in quarantine that an operator has had ended."""
+    """Attempts in quarantine that an operator ordered to be killed."""

@@ -13,10 +13,10 @@ class Rules(Record, frozen=True, kw_only=True):
     """What an operator may change while everything runs."""
 
     teams: tuple[Team, ...] = ()
-    """Empty: every team exists, is guaranteed nothing and is not limited."""
+    """Empty: every team exists, without a guarantee and without a limit."""
     tiers: tuple[Tier, ...] = DEFAULT_TIERS
     pools: tuple[Pool, ...] = ()
-    """Empty: all nodes are in pools that admit everybody."""
+    """Empty: all nodes are in pools that admit every job."""
     policy: Policy = Policy()
 
 
@@ -26,9 +26,9 @@ class Scenario(Record, frozen=True, kw_only=True):
     now_ms: int
     cluster: ClusterSpec
     pools: tuple[Pool, ...] = ()
-    """Empty: all nodes are in pools that admit everybody."""
+    """Empty: all nodes are in pools that admit every job."""
     teams: tuple[Team, ...] = ()
-    """Empty: every team exists, is guaranteed nothing and is not limited."""
+    """Empty: every team exists, without a guarantee and without a limit."""
     tiers: tuple[Tier, ...] = DEFAULT_TIERS
     policy: Policy = Policy()
     usage: tuple[tuple[TeamPath, int], ...] = ()
@@ -36,7 +36,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     recent_preemptions: tuple[tuple[TeamPath, int], ...] = ()
     """How many jobs of each team were told to leave in the last hour."""
     turn_ms: int | None = None
-    """How long most jobs run here, as far as was learnt; None while too little is known."""
+    """How long a turn is: longer than most jobs run here. None if that is not known; then no turn is ever over."""
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     promises: tuple[Promise, ...] = ()

@@ -22,7 +22,7 @@ class Launch(StrEnum):
 
 
 class RetryCause(StrEnum):
-    """The failures of its own for which a job may ask to be tried again."""
+    """The failures of the job itself for which it may ask for a retry."""
 
     ERROR = "error"
     OOM = "oom"
@@ -30,7 +30,7 @@ class RetryCause(StrEnum):
 
 
 class DependencyWhen(StrEnum):
-    """What must have become of another job before this one may be queued."""
+    """How another job must have ended before this job may be queued."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -42,7 +42,7 @@ class RoleSpec(Record, frozen=True, kw_only=True):
 
     name: str
     workers_min: int
-    """The size below which the role does not run: gangs are placed at this size first."""
+    """The smallest size at which the role runs. Gangs are placed at this size first."""
     workers_max: int
     """Equal to the minimum unless the role is elastic."""
     request: Request
@@ -55,39 +55,39 @@ class RoleSpec(Record, frozen=True, kw_only=True):
 
 
 class Parallelism(Record, frozen=True, kw_only=True):
-    """How the model is split; data parallel is what is left."""
+    """How the model is split. The rest is data parallel."""
 
     tensor: int = 1
     pipeline: int = 1
 
 
 class TopologySpec(Record, frozen=True, kw_only=True):
-    """Where in the topology tree a gang must or would rather stay."""
+    """Where in the topology tree a gang must stay or prefers to stay."""
 
     within: LevelName | None = None
-    """Hard: the whole gang inside one domain of this level, however long that takes."""
+    """Hard: the whole gang is inside one domain of this level, however long it has to wait for that."""
     prefer: LevelName | None = None
-    """Soft: waits for one domain of this level until `relax_after_ms` after submission."""
+    """Soft: the gang waits for one domain of this level until `relax_after_ms` after submission."""
     relax_after_ms: int = 0
 
     def relaxes_ms(self, submitted_ms: int) -> int:
-        """When a job submitted then gives its soft wish up."""
+        """When a job submitted at `submitted_ms` gives up its preference."""
         return submitted_ms + self.relax_after_ms
 
 
 class CheckpointSpec(Record, frozen=True, kw_only=True):
-    """How the job saves itself; a job without one cannot resume."""
+    """How the job saves itself. A job without a checkpoint cannot resume."""
 
     path: str
     every_ms: int | None = None
-    """Asked-for interval; None lets Muster tune it."""
+    """The interval that the job asks for; None lets Muster tune it."""
     keep: int = 3
     grace_ms: int = 120_000
     """How long the job may take to save itself when told to leave."""
 
 
 class Retry(Record, frozen=True, kw_only=True):
-    """How often failures of the job's own are tried again; infrastructure faults are always retried."""
+    """How often failures of the job itself are retried. Infrastructure faults do not count here."""
 
     limit: int = 0
     on: tuple[RetryCause, ...] = (RetryCause.ERROR, RetryCause.OOM)
@@ -101,7 +101,7 @@ class Dependency(Record, frozen=True, kw_only=True):
 
 
 class ArraySpec(Record, frozen=True, kw_only=True):
-    """`0-99%8`: one job per index, at most `concurrency` of them running at once."""
+    """`0-99%8`: one task per index, at most `concurrency` of them under way at once."""
 
     indices: tuple[int, ...]
     concurrency: int | None = None
@@ -111,7 +111,7 @@ class Interactive(Record, frozen=True, kw_only=True):
     """The first worker runs on a terminal that people attach to."""
 
     idle_timeout_ms: int
-    """It is told to leave after so long without a key pressed or a character shown."""
+    """The job is told to leave after this long without a key press or any output."""
 
 
 class JobSpec(Record, frozen=True, kw_only=True):
@@ -125,16 +125,16 @@ class JobSpec(Record, frozen=True, kw_only=True):
     launch: Launch = Launch.PLAIN
     setup: str = ""
     workdir: str = ""
-    """Where its commands run; empty means the home directory of whoever runs the node."""
+    """Where its commands run; empty means the home directory of the user that runs the node's supervisor."""
     interactive: Interactive | None = None
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     parallelism: Parallelism = Parallelism()
     topology: TopologySpec = TopologySpec()
     max_duration_ms: int | None = None
-    """None means the tier's."""
+    """None means the maximum duration of the tier."""
     expected_duration_ms: int | None = None
-    """A hint; never trusted for promises."""
+    """A hint. Promises never rest on it."""
     checkpoint: CheckpointSpec | None = None
     preemptible: bool = True
     retry: Retry = Retry()
@@ -149,7 +149,7 @@ class JobSpec(Record, frozen=True, kw_only=True):
 
     @property
     def elastic_role(self) -> RoleSpec | None:
-        """The one role that may change size, if any."""
+        """The role that may change size, if any."""
         for role in self.roles:
             if role.is_elastic:
                 return role
@@ -162,18 +162,18 @@ class JobSpec(Record, frozen=True, kw_only=True):
 
     @property
     def gang_gpu_milli(self) -> int:
-        """GPUs of the smallest gang that runs."""
-        if len(self.roles) == 1:  # asked for at every event, and most jobs have one role
+        """GPU thousandths of the smallest gang that runs."""
+        if len(self.roles) == 1:  # read at every event, and most jobs have one role
             return self.roles[0].workers_min * self.roles[0].request.gpu_milli
         return sum(role.workers_min * role.request.gpu_milli for role in self.roles)
 
     def role(self, name: str) -> RoleSpec:
-        """The role called `name`; the caller knows that it exists."""
+        """The role called `name`. The caller knows that it exists."""
         return next(role for role in self.roles if role.name == name)
 
 
 class JobChanges(Record, frozen=True, kw_only=True):
-    """What may be different about a job after it was submitted; None leaves it as it is."""
+    """What may be changed about a job after it was submitted. None leaves a field as it is."""
 
     priority: int | None = None
     tier: TierName | None = None

@@ -19,16 +19,16 @@ class Team(Record, frozen=True, kw_only=True):
     guaranteed: Quota = ()
     """What it can always get back; empty means that all it uses is borrowed."""
     limit: Quota = ()
-    """The most it may use, its own and borrowed; types not named are capped only by its ancestors."""
+    """The most it may use, guaranteed and borrowed. Types not named are limited only by its ancestors."""
     weight: int = 1000
-    """Its part among its siblings, in thousandths."""
+    """Its weight among its siblings, in thousandths."""
     tiers: tuple[TierName, ...] | None = None
-    """The tiers that its jobs may use; None binds them to nothing. A server never leaves it at None."""
+    """The tiers that its jobs may use; None means no bound. A server never leaves it at None."""
     max_priority: int | None = None
-    """The highest priority that its jobs may have."""
+    """The highest priority that its jobs may have; None means no bound."""
     allow_unpreemptible: bool | None = None
-    """Whether its jobs may say that they are not preemptible; None binds them to nothing, False does. A server never
-    leaves it at None."""
+    """Whether its jobs may be not preemptible. None sets no bound, False forbids it. A server never leaves it at
+    None."""
 
 
 def ancestors(path: TeamPath) -> tuple[TeamPath, ...]:
@@ -38,7 +38,7 @@ def ancestors(path: TeamPath) -> tuple[TeamPath, ...]:
 
 
 class Bounds(Record, frozen=True, kw_only=True):
-    """What the jobs of a team may ask for, by its own rules and those of everybody above it."""
+    """What the jobs of a team may ask for, by its own rules and the rules of all teams above it."""
 
     tiers: tuple[TierName, ...] | None = None
     max_priority: int | None = None
@@ -46,7 +46,7 @@ class Bounds(Record, frozen=True, kw_only=True):
 
 
 def bounds_of(path: TeamPath, teams: Mapping[TeamPath, Team]) -> Bounds:
-    """The narrowest of what a team and each above it allow: nobody may hand down more than they have."""
+    """The narrowest of what a team and each team above it allow. No team can give more than it has."""
     tiers: tuple[TierName, ...] | None = None
     priorities: list[int] = []
     allows_unpreemptible = True

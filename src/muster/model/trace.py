@@ -13,7 +13,7 @@ class TraceJob(Record, frozen=True, kw_only=True):
     submit_ms: int
     """Since the beginning of the trace."""
     run_ms: int
-    """How long its whole gang computes, undisturbed, on the GPU type it ran on."""
+    """How long its whole gang computes without interruption, on the GPU type it ran on."""
     gpu_milli: int
     """GPUs of the whole gang in thousandths."""
     team: TeamPath = DEFAULT_TEAM
@@ -24,18 +24,18 @@ class TraceJob(Record, frozen=True, kw_only=True):
     gpu_types: tuple[GpuType, ...] = ()
     """The types it accepts; empty accepts all."""
     cpu_milli: int = 0
-    """Of the whole gang, like memory."""
+    """CPUs of the whole gang in thousandths. Memory is also of the whole gang."""
     memory_bytes: int = 0
     max_duration_ms: int | None = None
-    """The limit its user gave; None when the source has none."""
+    """The limit that its user set; None when the source has none."""
     run_ms_by_type: tuple[tuple[GpuType, int], ...] = ()
     """How long it runs on each GPU type, where that was measured."""
     status: str = ""
-    """How it ended in the source, in the source's words."""
+    """How it ended, in the words of the source."""
 
     @property
     def gpus(self) -> float:
-        """GPUs of the whole gang, for people."""
+        """GPUs of the whole gang, as a number for people."""
         return self.gpu_milli / GPU_MILLI
 
 
@@ -45,4 +45,4 @@ class Trace(Record, frozen=True, kw_only=True):
     name: str
     jobs: tuple[TraceJob, ...]
     skipped: int = 0
-    """Jobs of the source that are not here because it does not say how long they ran, or on what."""
+    """Jobs of the source that are left out because it does not say how long they ran, or on what."""

@@ -1,4 +1,4 @@
-"""The free-capacity index: by node, by topology domain and by what a worker asks for, with overlay and undo.
+"""The index of free capacity: by node, by topology domain and by what a worker asks for, with overlay and undo.
 
     tree       the topology as arrays, nodes numbered along it
     setting    tiers, pools and GPU types, looked up fast
@@ -11,6 +11,6 @@
 Three ideas make it fast in plain Python:
 
 - Nodes are numbered along the topology tree, so a domain is a range of numbers and ranks follow the network.
-- Nodes whose free capacity is equal share one *free state*; what fits is computed once per state, not per node.
-- Changes go through a journal, so a view of one request catches up with what changed instead of looking again.
+- Nodes with equal free capacity share one *free state*. What fits is computed once per state, not per node.
+- Changes go through a journal, so that a view of one ask catches up with the changes instead of counting again.
 """

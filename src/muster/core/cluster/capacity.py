@@ -1,8 +1,8 @@
 """What is free, node by node, with cheap forks, marks and roll-backs.
 
-A use may be laid over another that has not ended yet (a promise over a running job): used amounts add up and free is
-what is left, never below nothing. Lists of integers and tuples are used here, not values with names: this is the
-structure every decision reads, and the profiler asked for it.
+A use may lie over another use that has not ended yet (a promise over a running job). Used amounts then add up, and the
+free amount is what is left, never below zero. This module uses plain lists of integers and tuples instead of values
+with named fields: every decision reads this structure, and profiling showed that it matters.
 """
 
 from bisect import bisect_left, insort
@@ -17,7 +17,7 @@ from muster.model.resources import GPU_MILLI
 
 
 class NodeUse:
-    """What one job occupies on one node. Nobody changes one."""
+    """What one job occupies on one node. Never changed once made."""
 
     __slots__ = ("cpu_milli", "devices", "disk_bytes", "memory_bytes", "node")
 
@@ -33,7 +33,7 @@ class NodeUse:
 
 
 def per_device(uses: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """One entry per device: workers of one job that share a GPU add up."""
+    """One entry per device. The uses of workers of one job that share a GPU are added up."""
     total: dict[int, int] = {}
     for device, milli in uses:
         total[device] = total.get(device, 0) + milli
@@ -74,9 +74,9 @@ class Capacity:
         self.tree = tree
         self.states = states
         self.changed: list[int] = []
-        """Nodes whose free state changed, in the order of the changes: what views catch up from."""
+        """Nodes whose free state changed, in the order of the changes. Views catch up from this list."""
         self.touched: list[int] = []
-        """Nodes of which anything changed, also what is used beyond what there is: what other forks catch up from."""
+        """Nodes on which anything changed, also uses beyond what the node has. Other forks catch up from this list."""
         self._undo: list[_Change] = []
         self._views: dict[tuple[Ask, int], SlotView] = {}
         self._totals: dict[Ask, tuple[int, int]] = {}
@@ -93,7 +93,7 @@ class Capacity:
 
     @classmethod
     def of(cls, tree: Tree, states: FreeStates, pools: dict[str, Pool]) -> "Capacity":
-        """Everything free."""
+        """The capacity of a cluster on which everything is free."""
         made = cls(tree, states)
         made.usable = [_usable_devices(node) for node in tree.nodes]
         made.hardware = [states.number_of_hardware(_hardware(node, pools)) for node in tree.nodes]
@@ -106,7 +106,7 @@ class Capacity:
         return made
 
     def shelve(self) -> None:
-        """Sort all nodes onto the shelves of their states and sum up the domains."""
+        """Put all nodes onto the shelves of their states and sum up the domains."""
         self.is_shelved = True
         self.shelves = {}
         for index, number in enumerate(self.number):
@@ -115,10 +115,10 @@ class Capacity:
         self.free_milli = [[sum(free[start:end]) for start, end in ranges] for ranges in self.tree.ranges]
 
     def fork(self, *, shelved: bool = True) -> "Capacity":
-        """An independent copy; views are not copied, they are made anew when asked for.
+        """An independent copy. Views are not copied; they are made again when needed.
 
-        Without shelves a fork is good for counting what fits, not for choosing single nodes, and changes at half the
-        price: `shelve` it before placing anything.
+        A fork without shelves can count what fits, but cannot choose single nodes. Its changes cost half as much. Call
+        `shelve` before placing anything on it.
         """
         made = Capacity(self.tree, self.states)
         made.usable = self.usable
@@ -135,7 +135,7 @@ class Capacity:
         return made
 
     def reset_node(self, index: int, other: "Capacity") -> None:
-        """Make one node as it is in another fork."""
+        """Copy the state of one node from another fork."""
         self._used[index] = other._used[index]
         self._cpu[index] = other._cpu[index]
         self._memory[index] = other._memory[index]
@@ -144,7 +144,7 @@ class Capacity:
         self._shelve(index, other.number[index])
 
     def replace_node(self, index: int, node: Node, pools: dict[str, Pool]) -> None:
-        """Take over a changed state, pool or set of bad GPUs of a node whose size and place are the same."""
+        """Take over a node that changed in its health state, bad GPUs, CPUs, memory or disk (see `same_place`)."""
         before = self.tree.nodes[index]
         self.tree.nodes[index] = node
         self.usable = self.usable.copy()
@@ -218,11 +218,11 @@ class Capacity:
             self._shelve(index, number)
 
     def forget_marks(self) -> None:
-        """Drop the undo log: what was done is kept."""
+        """Drop the undo log and keep all changes."""
         self._undo.clear()
 
     def settle(self) -> None:
-        """Keep what was done and forget how: for a capacity that lives on and that nothing catches up from."""
+        """Keep all changes and drop all journals and views: for a long-lived capacity that nothing catches up from."""
         self._undo.clear()
         self._views.clear()
         self._totals.clear()
@@ -255,7 +255,7 @@ class Capacity:
         )
 
     def _shelve(self, index: int, number: int) -> None:
-        """Move a node to the shelf of its new state and keep the sums of its domains."""
+        """Move a node to the shelf of its new state and update the sums of its domains."""
         before = self.number[index]
         if before == number:
             return
@@ -276,7 +276,7 @@ class Capacity:
         return state.whole * GPU_MILLI + sum(state.partial)
 
     def view(self, ask: Ask, group: int = 1) -> SlotView:
-        """How many workers of this ask (or groups of them) fit where, up to date."""
+        """An up-to-date view of how many workers of this ask (or groups of them) fit where."""
         key = (ask, group)
         view = self._views.get(key)
         if view is None:
@@ -286,7 +286,7 @@ class Capacity:
         return view
 
     def devices_for(self, index: int, ask: Ask, workers: int) -> list[tuple[int, ...]]:
-        """Which devices of a node `workers` of this ask get; the caller knows that they fit. Takes nothing."""
+        """Which devices of a node each of `workers` of this ask gets. The caller knows that they fit. Takes nothing."""
         if not ask.gpu_milli:
             return [()] * workers
         free = [total - used for total, used in zip(self.usable[index], self._used[index], strict=True)]
@@ -297,7 +297,7 @@ class Capacity:
         return [tuple(whole[start : start + size]) for start in range(0, workers * size, size)]
 
     def total_slots(self, ask: Ask) -> int:
-        """How many workers of this ask fit on all nodes together; by state, so it costs next to nothing."""
+        """How many workers of this ask fit on all nodes together. Counted per state, so it is cheap."""
         known = self._totals.get(ask)
         if known is not None and known[0] == len(self.changed):
             return known[1]
@@ -307,7 +307,7 @@ class Capacity:
         return total
 
     def suits(self, asks: tuple[Ask, ...]) -> list[bool]:
-        """By node, whether its hardware could ever take a worker of one of these asks."""
+        """For each node, whether its hardware could ever take a worker of one of these asks."""
         good = [
             any((not ask.gpu_milli or kind.gpu_type == ask.gpu_type) and kind.pool in ask.pools for ask in asks)
             for kind in self.states.hardware
@@ -319,7 +319,7 @@ class Capacity:
         return self._free_of(self.number[index])
 
     def free_milli_for(self, ask: Ask) -> int:
-        """Free GPU thousandths of the ask's type in its pools, whether or not a worker fits into them."""
+        """Free GPU thousandths of the ask's type in its pools, even where no worker fits into them."""
         total = 0
         for number, nodes in self.shelves.items():
             hardware = self.states.hardware[self.states.states[number].hardware]
@@ -328,7 +328,7 @@ class Capacity:
         return total
 
     def holds(self, footprint: Footprint) -> bool:
-        """True when all of the footprint is free on usable nodes at this moment."""
+        """True when the whole footprint is free now, on usable nodes."""
         for use in footprint:
             usable, used, index = self.usable[use.node], self._used[use.node], use.node
             if not self.states.hardware[self.hardware[index]].usable:
@@ -345,7 +345,7 @@ class Capacity:
 
 
 def _share_device(free: list[int], gpu_milli: int) -> int:
-    """The fullest device that still takes this share; takes it from `free`."""
+    """The fullest device that still has room for this share. Subtracts the share from `free`."""
     device = min((left, device) for device, left in enumerate(free) if left >= gpu_milli)[1]
     free[device] -= gpu_milli
     return device

@@ -1,4 +1,4 @@
-"""From workers to what they occupy, and what that counts for in quota."""
+"""From workers to what they occupy, and to how much quota that uses."""
 
 from muster.core.cluster.capacity import Footprint, NodeUse, per_device
 from muster.core.cluster.gang import Demand
@@ -18,7 +18,7 @@ def footprint_of(spec: JobSpec, workers: Placement, tree: Tree) -> Footprint:
     for worker in workers:
         request, node = requests[worker.role], tree.index_of[worker.node]
         milli = worker.share_milli if worker.share_milli is not None else GPU_MILLI
-        # A device that has fallen off its node since the job was placed there is nobody's any more.
+        # A device that its node no longer has since the job was placed there is not counted for any job.
         there = [device for device in worker.gpus if device < tree.nodes[node].gpus]
         devices.setdefault(node, []).extend([(device, milli) for device in there])
         total = by_node.setdefault(node, [0, 0, 0])

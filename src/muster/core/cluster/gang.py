@@ -1,6 +1,6 @@
 """A gang as placement sees it: which asks, how many of each, on which GPU type, inside which level.
 
-Gangs that are alike in all of this are one object, so that what was found out for one holds for all.
+Gangs that are equal in all of this are one object, so that what was found out for one gang holds for all of them.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from muster.model.spec import JobSpec, RoleSpec, TopologySpec
 from muster.model.team import ANY_TYPE
 
 TYPE_CHOICES = 16
-"""Combinations of GPU types tried for a gang whose roles accept several."""
+"""How many combinations of GPU types are tried for a gang whose roles accept several types."""
 
 Demand = tuple[tuple[GpuType, int], ...]
 """GPU thousandths per type, and their sum under `*`: what quota is charged."""
@@ -30,11 +30,11 @@ class RolePart(NamedTuple):
     role: str
     workers: int
     group: int
-    """Workers of one tensor-parallel group: they stay together inside the NVLink level."""
+    """How many workers make one tensor-parallel group. They stay together inside the NVLink level."""
 
 
 class Choice(NamedTuple):
-    """One way to serve a gang: an ask per role, all on the types and pools chosen."""
+    """One way to serve a gang: one ask per role, on the chosen GPU types and pools."""
 
     asks: tuple[Ask, ...]
     demand: Demand
@@ -46,18 +46,18 @@ class Gang(NamedTuple):
 
     parts: tuple[RolePart, ...]
     choices: tuple[Choice, ...]
-    """Preferred first; empty when the cluster has no such GPU or no pool admits the job."""
+    """Preferred choice first; empty when the cluster has no GPU that the job accepts or no pool admits the job."""
     widest: int
-    """The level that the gang may not leave; 0 is the whole cluster."""
+    """The level whose domain the gang may not leave; 0 is the whole cluster."""
     prefer: int
-    """The level it would rather stay in while it can wait for it; 0 when it does not care."""
+    """The level that the gang prefers to stay in, and waits for, until the preference relaxes; 0 means none."""
 
     def level_at(self, at_ms: int, relaxes_ms: int) -> int:
-        """How far it may spread at a time: a soft wish holds until it relaxes."""
+        """The level that limits how far the gang may spread at this time. A preference holds until it relaxes."""
         return self.widest if at_ms >= relaxes_ms else self.prefer
 
     def choices_on(self, workers: Placement, tree: Tree) -> list[Choice]:
-        """The ways to serve the gang that have the GPU types these workers are on."""
+        """The ways to serve the gang on the GPU types that these workers have."""
         types = {worker.role: tree.nodes[tree.index_of[worker.node]].gpu_type for worker in workers}
         return [
             choice
@@ -160,9 +160,9 @@ def _accepted_types(request: Request, setting: Setting) -> tuple[GpuType | None,
 
 
 def _takes_shared(roles: tuple[RoleSpec, ...], setting: Setting) -> bool:
-    """False for a gang that is too large for a node, where nodes are packed as elsewhere: it gets empty ones.
+    """False for a gang that is too large for any one node, under best-fit packing: it gets only empty nodes.
 
-    Only if all its workers are alike and as many as ever: others would be in their own way.
+    This applies only to a gang with one role and a fixed size. The workers of other gangs would block each other.
     """
     if setting.policy.packing is not Packing.BEST_FIT or len(roles) > 1 or roles[0].workers_min < roles[0].workers_max:
         return True
@@ -190,7 +190,7 @@ def _speed_milli(request: Request, gpu_type: GpuType, setting: Setting) -> int:
 
 
 def demand_of(parts: tuple[RolePart, ...], asks: tuple[Ask, ...]) -> Demand:
-    """What a gang counts for in quota."""
+    """The quota that a gang uses."""
     total: dict[GpuType, int] = {}
     for part, ask in zip(parts, asks, strict=True):
         if ask.gpu_type is not None:

@@ -1,4 +1,4 @@
-"""The rules a plan is made under, looked up fast: tiers by name, pools by name, GPU types that exist."""
+"""The rules a plan is made under, for fast lookup: tiers by name, pools by name, GPU types that exist."""
 
 from muster.core.cluster.tree import Tree
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
@@ -9,7 +9,7 @@ from muster.model.spec import JobSpec
 
 
 class Setting:
-    """Everything an operator configured, with the cluster's shape."""
+    """Everything an operator configured, and the shape of the cluster."""
 
     __slots__ = (
         "gpu_types",
@@ -30,7 +30,7 @@ class Setting:
         self.pools: dict[str, Pool] = {pool.name: pool for pool in pools}
         self.policy = policy
         self.is_strict = policy.is_strict
-        """Asked for at every event."""
+        """Stored, not computed each time: it is read at every event."""
         self.pool_names: tuple[PoolName, ...] = tuple(sorted(dict.fromkeys(node.pool for node in tree.nodes)))
         self.gpus: dict[tuple[PoolName, GpuType], int] = {}
         for node in tree.nodes:
@@ -40,7 +40,7 @@ class Setting:
         self.gpu_types: tuple[GpuType, ...] = tuple(sorted({gpu_type: None for _, gpu_type in self.gpus}))
 
     def tier(self, name: TierName) -> Tier:
-        """The tier called `name`; admission has made sure that it exists."""
+        """The tier called `name`. Admission has made sure that it exists."""
         return self.tiers[self.tier_rank[name]]
 
     def limit_ms(self, spec: JobSpec) -> int:
@@ -56,14 +56,14 @@ class Setting:
 
     @property
     def turn_reserve_milli(self) -> int:
-        """Free GPUs, in thousandths, that jobs which gave way leave to jobs that have never run.
+        """Free GPUs, in thousandths, that background jobs leave to jobs that have never run.
 
-        A few of them spare many others a restart.
+        A few free GPUs save many running jobs a restart.
         """
         return self.tree.gpus // TURN_RESERVE_PART * GPU_MILLI
 
     def grace_ms(self, spec: JobSpec) -> int:
-        """How long a job may take to leave once it was told to."""
+        """How long a job may take to leave once it is told to."""
         return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.policy.stop_grace_ms
 
     def pools_for(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> tuple[PoolName, ...]:
@@ -77,7 +77,7 @@ class Setting:
         )
 
     def knows_speeds(self, spec: JobSpec) -> bool:
-        """True when it is known of some GPU type how fast it is for this job."""
+        """True when the speed of some GPU type is known for this job."""
         return bool(self.policy.throughput) or any(role.request.throughput for role in spec.roles)
 
     def is_reserved(self, pool: PoolName) -> bool:

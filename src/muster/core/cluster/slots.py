@@ -1,7 +1,7 @@
 """How many workers of one ask fit into every node and domain, kept up to date from the capacity's journal.
 
-When workers come in tensor-parallel groups the counts are of whole groups from the level the group may span upwards:
-a group never crosses a domain of that level.
+When workers form tensor-parallel groups, the level that a group may span and all levels above it count whole groups.
+A group never crosses a domain of that level.
 """
 
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ class SlotView:
             self.sums[level] = inner = counts
 
     def _inner_ranges(self, level: int) -> list[tuple[int, int]]:
-        """For every domain of a level the range of its children, numbered as the next level numbers them."""
+        """For every domain of a level, the range of its children, by their numbers at the next level."""
         tree = self._capacity.tree
         ranges = tree.ranges[level]
         if level + 1 == tree.node_level:
@@ -57,7 +57,7 @@ class SlotView:
         return [(inner[start], inner[end - 1] + 1) for start, end in ranges]
 
     def catch_up(self) -> list[int]:
-        """Take over what changed since the last look; returns the nodes that changed."""
+        """Take over the changes since the last call. Returns the nodes that changed."""
         capacity = self._capacity
         changed = capacity.changed[self._cursor :]
         if not changed:
@@ -99,10 +99,10 @@ class SlotView:
         return self.sums[level] if level < len(self.sums) else self.nodes
 
     def count(self, level: int, domain: int) -> int:
-        """How many fit into one domain of any level, counted in groups at and above the level a group may span."""
+        """How many fit into one domain of any level. At `group_level` and above, these are whole groups."""
         return self.counts(level)[domain]
 
     @property
     def group_level(self) -> int:
-        """The level inside which a group stays; from here upwards counts are of groups."""
+        """The level inside which a group stays. From here upwards, counts are of groups."""
         return self._grain

@@ -1,7 +1,7 @@
-"""Free states: what a node has left, interned, so that nodes with equal remains are reasoned about once.
+"""Free states: what a node has left, interned, so that nodes with equal free capacity are computed only once.
 
-A cluster of thousands of nodes has few distinct free states. What fits into a state, and how much harm filling it
-does to the gangs the cluster could still place, is computed once per (state, ask) and then looked up by number.
+A cluster of thousands of nodes has few distinct free states. What fits into a state, and how much filling it harms the
+gangs that the cluster could still place, is computed once per (state, ask) and then looked up by number.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from muster.model.ids import GpuType, PoolName
 from muster.model.resources import GPU_MILLI
 
 NO_BOUND = 1 << 30
-"""More workers than any gang has: what an ask that needs nothing of a resource is limited to by it."""
+"""More workers than any gang has. A resource that an ask does not need limits the ask to this number."""
 
 
 class Hardware(NamedTuple):
-    """What does not change while jobs come and go; part of every free state."""
+    """The part of a free state that does not change while jobs come and go."""
 
     gpu_type: GpuType
     pool: PoolName
@@ -24,7 +24,7 @@ class Hardware(NamedTuple):
     reserved: bool
     price_milli: int
     gpus: int
-    """Those that work."""
+    """Working GPUs only."""
 
 
 class FreeState(NamedTuple):
@@ -32,16 +32,16 @@ class FreeState(NamedTuple):
 
     hardware: int
     whole: int
-    """GPUs nobody uses."""
+    """GPUs that no job uses."""
     partial: tuple[int, ...]
-    """Free thousandths of the GPUs that are shared, ascending."""
+    """Free thousandths of each shared GPU, ascending."""
     cpu_milli: int
     memory_bytes: int
     disk_bytes: int
 
 
 Remains = tuple[int, int, tuple[int, ...], int, int, int]
-"""A free state without the names of its fields, which cost more than looking it up."""
+"""A free state as a plain tuple. Making a tuple with named fields would cost more than the lookup itself."""
 
 
 class Ask(NamedTuple):
@@ -49,15 +49,15 @@ class Ask(NamedTuple):
 
     gpu_milli: int
     gpu_type: GpuType | None
-    """None only when no GPU is asked for."""
+    """None only when the ask has no GPU."""
     cpu_milli: int
     memory_bytes: int
     disk_bytes: int
     pools: tuple[PoolName, ...]
     takes_suspects: bool = True
-    """Whether nodes that failed recently will do."""
+    """Whether the worker may go to nodes that failed recently."""
     takes_shared: bool = True
-    """Whether nodes will do of which others use a GPU."""
+    """Whether the worker may go to nodes on which other jobs use a GPU."""
 
     @property
     def devices(self) -> int:
@@ -66,15 +66,16 @@ class Ask(NamedTuple):
 
 
 Rank = tuple[bool, bool, int, int, int]
-"""How good a node is for a worker, smaller is better: suspect, reserved, harm, GPUs left over, price."""
+"""How good a node is for a worker; smaller is better. Fields: suspect, reserved, harm, GPUs left over, price."""
 
 
 FillRank = tuple[bool, bool, int, int, int]
-"""How good a node is to be filled up, smaller is better: suspect, reserved, harm per worker, GPUs free now, price."""
+"""How good a node is to fill up; smaller is better. Fields: suspect, reserved, harm and GPUs left over per worker,
+GPUs free now, price."""
 
 
 class ReferenceShape(NamedTuple):
-    """A worker the cluster would like to be able to place, and how much that matters."""
+    """A worker that the cluster should still be able to place, and how much that matters."""
 
     gpu_milli: int
     gpu_type: GpuType | None
@@ -90,10 +91,10 @@ class FreeStates:
         self.states: list[FreeState] = []
         self._number: dict[Remains, int] = {}
         self._content: list[tuple[object, ...]] = []
-        """What a state says without numbers: ties are broken by it, never by what happened to be seen first."""
+        """The content of each state. Ties are broken by content, never by which state was seen first."""
         self.hardware: list[Hardware] = []
         self.has_suspects = False
-        """True while a node is suspect; placement then tries without such nodes first."""
+        """True while a node is suspect. Placement then first tries without suspect nodes."""
         self._hardware_number: dict[Hardware, int] = {}
         self._devices: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
         self._slots: dict[Ask, list[int]] = {}
@@ -159,7 +160,7 @@ class FreeStates:
         return max(fits, 0)
 
     def measure_by(self, reference_shapes: Sequence[ReferenceShape]) -> None:
-        """Set what harm is measured by; everything ranked by an older yardstick is forgotten."""
+        """Set the reference shapes that harm is measured by. Rankings by older shapes are forgotten."""
         wanted = tuple(reference_shapes)
         if wanted != self._reference_shapes:
             self._reference_shapes = wanted
@@ -196,7 +197,7 @@ class FreeStates:
         return (hardware.suspect, hardware.reserved, harm, left_milli, hardware.price_milli)
 
     def fill_rank(self, ask: Ask, number: int) -> FillRank:
-        """How good a state is to be filled up with workers of this ask, per worker; smaller is better."""
+        """How good a state is to fill up with workers of this ask, per worker; smaller is better."""
         key = (ask, number)
         known = self._fill.get(key)
         if known is None:
@@ -215,7 +216,7 @@ class FreeStates:
         return known
 
     def _stranded_milli(self, state: FreeState) -> int:
-        """Free GPU thousandths that the yardsticks could not use, weighted: the fragmentation measure of FGD."""
+        """Free GPU thousandths that the reference shapes could not use, weighted: the fragmentation measure of FGD."""
         free_milli = state.whole * GPU_MILLI + sum(state.partial)
         if not free_milli:
             return 0
@@ -228,7 +229,7 @@ class FreeStates:
 
 
 class _Ranking:
-    """A sorted list of states and how many states it has looked at."""
+    """A sorted list of states, and how many states it has looked at so far."""
 
     __slots__ = ("order", "seen")
 
@@ -238,7 +239,7 @@ class _Ranking:
 
 
 def _gpu_fit(gpu_milli: int, whole: int, partial: tuple[int, ...]) -> int:
-    """How many workers of this size the free GPUs of one node take."""
+    """How many workers of this size fit on the free GPUs of one node."""
     if gpu_milli >= GPU_MILLI:
         return whole // (gpu_milli // GPU_MILLI)
     return whole * (GPU_MILLI // gpu_milli) + sum(free // gpu_milli for free in partial)
@@ -258,7 +259,7 @@ def _unusable_milli(mark: ReferenceShape, state: FreeState, free_milli: int) -> 
 
 
 def remains(state: FreeState, ask: Ask, workers: int) -> FreeState:
-    """What is left of a state after `workers` of this ask were put into it; the caller knows that they fit."""
+    """What is left of a state after `workers` of this ask were put into it. The caller knows that they fit."""
     whole, partial = state.whole, state.partial
     if ask.gpu_milli >= GPU_MILLI:
         whole -= workers * ask.devices
@@ -275,7 +276,7 @@ def remains(state: FreeState, ask: Ask, workers: int) -> FreeState:
 
 
 def _share(whole: int, partial: tuple[int, ...], gpu_milli: int, workers: int) -> tuple[int, tuple[int, ...]]:
-    """Put fractional workers on the fullest GPUs that still take them, opening a whole one only when none does."""
+    """Put fractional workers on the fullest shared GPUs with enough room. Use a free GPU only when there is none."""
     free = sorted(partial)
     for _ in range(workers):
         index = next((i for i, left in enumerate(free) if left >= gpu_milli), None)

@@ -1,7 +1,7 @@
 """The topology tree as arrays: nodes numbered along it, every domain a contiguous range of node numbers.
 
-Level 0 is the whole cluster, levels 1..k are the configured ones, level k+1 is the node. Domains are identified by
-their full path, so a rack named `r1` in two blocks is two racks.
+Level 0 is the whole cluster, levels 1..k are the configured levels, level k+1 is the node. The full path identifies a
+domain, so that a rack named `r1` in two blocks is two racks.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from muster.model.node import ClusterSpec, Node
 
 
 class Tree:
-    """The static shape of a cluster. Knows nothing of what is free."""
+    """The static shape of a cluster. It does not know what is free."""
 
     __slots__ = (
         "domain_of",
@@ -41,7 +41,7 @@ class Tree:
             self._number_domains([node.domains[:level] for node in self.nodes])
 
     def _number_domains(self, paths: Sequence[tuple[str, ...]]) -> None:
-        """Number the domains of one level in node order and remember the range of nodes of each."""
+        """Number the domains of one level in node order, and remember the range of nodes of each domain."""
         domain_of: list[int] = []
         starts: list[int] = []
         previous: tuple[str, ...] | None = None
@@ -59,7 +59,7 @@ class Tree:
         return self.levels.index(name)
 
     def children(self, level: int, domain: int) -> range:
-        """The domains of the next level inside one domain; node numbers when the next level is the node."""
+        """The domains of the next level inside one domain; node numbers if the next level is the node."""
         start, end = self.ranges[level][domain]
         if level + 1 == self.node_level:
             return range(start, end)
@@ -67,7 +67,7 @@ class Tree:
         return range(inner[start], inner[end - 1] + 1)
 
     def span(self, level: int, domain: int) -> tuple[int, int]:
-        """The range of node numbers of a domain at any level, the node's own included."""
+        """The range of node numbers of a domain, at any level including the node level."""
         return (domain, domain + 1) if level == self.node_level else self.ranges[level][domain]
 
     def domain_at(self, level: int, node: int) -> int:
@@ -80,7 +80,7 @@ class Tree:
 
 
 def same_place(before: Node, after: Node) -> bool:
-    """True when nothing changed by which nodes are numbered and devices counted, or which asks exist."""
+    """True when the change affects neither the numbering of nodes, nor the device count, nor which asks exist."""
     return (before.domains, before.gpus, before.gpu_type, before.pool) == (
         after.domains,
         after.gpus,

@@ -1,16 +1,16 @@
-"""The per-job controller: what an event makes of a job, and what must be done about it.
+"""The per-job controller: how an event changes a job, and what must be done about it.
 
-    transitions          from an event to what it makes of a job: the door to this package
+    transitions          from an event to the changed job: the entry point of this package
     waiting              whether a job may start: dependencies, its turn in an array, a user's hold
-    dependencies arrays  jobs that wait for others, and arrays of tasks
+    dependencies arrays  jobs that wait for other jobs, and arrays of tasks
     seats                which workers sit where, and which come and go in a resize
     gang                 its workers come up, save, exit, are resized, vanish with their node
     checkpoints          what to resume from, how often to save
-    updating             what it asked for is different from now on
-    stopping             cancelled, evicted, out of time, broken: told to leave, and killed when it does not
-    endings              an attempt is over: done, tried again, or given up
+    updating             a user or operator changed what the job asks for
+    stopping             cancelled, evicted, out of time, broken: told to leave, and killed if it does not
+    endings              an attempt is over: the job is done, retried, or given up
     timing               when the job next needs to be woken
-    desired              what a backend should be doing, for when it may not have heard
+    desired              the commands to send again when a backend may have missed them
     found_gangs          workers of a job that its record does not know
 
 `transition` is total: every event in every state has an outcome. Stale events change nothing, and a final state never

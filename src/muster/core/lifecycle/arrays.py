@@ -1,7 +1,7 @@
-"""Arrays: one job file that stands for many tasks, with one id, one progress and a cap on how many go at once.
+"""Arrays: one job file that stands for many tasks, with one id, one progress and a cap on how many are under way.
 
-A task has the id `job-7.3`: the array's and its index. A task whose turn has not come is blocked; one that had its turn
-keeps it until it has ended for good, so preempted and retried tasks never wait behind new ones.
+A task has the id `job-7.3`: the id of the array and its index. A task whose turn has not come is blocked. A task that
+got its turn keeps it until it has ended for good, so preempted and retried tasks never wait behind new tasks.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class Task:
     id: JobId
     index: int
     spec: JobSpec
-    """The array's, without the array, and with the index in its environment."""
+    """The spec of the array, without `array`, and with the index in its environment."""
     awaits_turn: bool
 
 
@@ -36,9 +36,9 @@ class ArrayProgress:
     counts: tuple[tuple[JobState, int], ...]
     """Tasks in each state that has any, in the order of the states."""
     percent: int
-    """Of the tasks that have ended, rounded down: 100 means all."""
+    """Share of the tasks that have ended, rounded down. 100 means all."""
     state: JobState
-    """The array's as a whole; dependents go by it."""
+    """The state of the array as a whole. Jobs that depend on the array go by it."""
 
 
 def task_id(array: JobId, index: int) -> JobId:
@@ -53,7 +53,7 @@ def tasks_of(array: ArrayRecord) -> tuple[JobId, ...]:
 
 
 def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
-    """All tasks of an array in the order of their indices; those beyond the cap await their turn."""
+    """All tasks of an array in the order of their indices. Tasks beyond the cap wait for their turn."""
     if spec.array is None:
         return ()
     single = evolve(spec, array=None)
@@ -70,9 +70,9 @@ def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
 
 
 def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:
-    """The same array again with only those tasks that failed or timed out; None when there are none.
+    """The same array with only the tasks that failed or timed out; None when there are none.
 
-    A final state stays final, so trying again is a new array with its own id and the same indices.
+    A final state stays final, so a retry is a new array with its own id and the same indices.
     """
     failed = tuple(
         task.array_index
@@ -85,7 +85,7 @@ def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:
 
 
 class ArrayTally:
-    """Counts the tasks of one array by state and knows whose turn is next, without looking at all of them again."""
+    """Counts the tasks of one array by state and knows which is next, without looking at all tasks again."""
 
     def __init__(self, array: JobId, spec: ArraySpec) -> None:
         self.id = array
@@ -133,7 +133,7 @@ class ArrayTally:
             self._running_milli_ms += sign * milli * (task.billed_ms or 0)
 
     def record(self, spec: JobSpec, first: Job) -> ArrayRecord:
-        """What is known of all tasks together; `first` is any of them, which has what all have in common."""
+        """What is known of all tasks together. `first` is any task; it has what all tasks have in common."""
         progress = self.progress()
         going = sum(count for state, count in progress.counts if not state.is_final)
         return ArrayRecord(
@@ -156,14 +156,14 @@ class ArrayTally:
         )
 
     def turns(self) -> tuple[JobId, ...]:
-        """The tasks whose turn has come: as many as the cap leaves room for, lowest index first."""
+        """The tasks that get their turn now: as many as the cap leaves room for, lowest index first."""
         ended = sum(count for state, count in self._counts.items() if state.is_final)
         under_way = len(self.tasks) - ended - len(self._awaiting)
         room = max(self._cap - under_way, 0)
         return tuple(task for _, task in zip(range(room), self._awaiting, strict=False))
 
     def progress(self) -> ArrayProgress:
-        """Counts, percent and the state of the whole."""
+        """Counts, percent and the state of the whole array."""
         total = len(self.tasks)
         ended = sum(count for state, count in self._counts.items() if state.is_final)
         return ArrayProgress(
@@ -174,7 +174,7 @@ class ArrayTally:
         )
 
     def _state(self, *, is_over: bool) -> JobState:
-        """The worst ending when all have ended, otherwise the liveliest state that any task is in."""
+        """The worst ending when all tasks have ended, otherwise the liveliest state of any task."""
         order = _ENDINGS_WORST_FIRST if is_over else _STATES_LIVELIEST_FIRST
         return next(state for state in order if self._counts[state])
 

@@ -1,6 +1,6 @@
 """Checkpoints: what to resume from, how often to save, what to delete.
 
-Decides over what the checkpoint store has listed; touches no storage.
+Decides from what the checkpoint store has listed. Touches no storage.
 """
 
 from collections.abc import Iterable
@@ -17,36 +17,36 @@ class Checkpoint:
 
     name: str
     step: int
-    """How far training had come."""
+    """The training step it was saved at."""
     saved_ms: int
     is_complete: bool
-    """Its manifest was written, which happens last."""
+    """True when its manifest was written, which happens last."""
     in_use: bool = False
-    """Somebody is reading it: an attempt that resumes, or a copy to durable storage."""
+    """True while it is being read, by an attempt that resumes or by a copy to durable storage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRecord:
-    """What has been seen of failures so far: so many in so much time of nodes."""
+    """The failures seen so far, and the node time in which they were seen."""
 
     failures: int = 0
     node_ms: int = 0
-    """Summed over nodes: two nodes watched for an hour count two hours."""
+    """Summed over nodes: two nodes watched for one hour count as two hours."""
 
 
 NO_FAILURES = FailureRecord()
 
 
 def newest_complete(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
-    """What to resume from: the complete checkpoint that is furthest along, or None to begin anew."""
+    """What to resume from: the complete checkpoint with the highest step, or None to begin from scratch."""
     return max((each for each in checkpoints if each.is_complete), key=_age_order, default=None)
 
 
 def to_delete(checkpoints: Iterable[Checkpoint], *, keep: int) -> tuple[Checkpoint, ...]:
-    """What may go, oldest first, when the `keep` newest complete ones stay.
+    """The checkpoints that may be deleted, oldest first, when the `keep` newest complete ones stay.
 
-    Never the newest complete one and never one in use. An incomplete one goes once a newer one is complete: until then
-    it may still be being written.
+    Never the newest complete one, and never one in use. An incomplete one may be deleted once a newer one is complete.
+    Until then a job may still be writing it.
     """
     in_order = sorted(checkpoints, key=_age_order)
     complete = [each for each in in_order if each.is_complete]
@@ -58,7 +58,7 @@ def to_delete(checkpoints: Iterable[Checkpoint], *, keep: int) -> tuple[Checkpoi
 
 
 def save_interval_ms(spec: CheckpointSpec, *, cost_ms: int | None, nodes: int, record: FailureRecord) -> int:
-    """How long a job trains between two saves: what it asked for, or what its measured cost makes best."""
+    """How long a job trains between two saves: what it asked for, or the best interval for its measured cost."""
     if spec.every_ms is not None:
         return max(spec.every_ms, CHECKPOINT_EVERY_MIN_MS)
     if cost_ms is None:
@@ -67,10 +67,11 @@ def save_interval_ms(spec: CheckpointSpec, *, cost_ms: int | None, nodes: int, r
 
 
 def best_interval_ms(*, cost_ms: int, mtbf_ms: int) -> int:
-    """The training time between saves that loses least, to saving and to repeated work together.
+    """The training time between saves that loses the least time to saving and to repeated work together.
 
-    Daly's refinement of Young's square root of twice cost times mean time between failures. Where saving costs more
-    than twice that mean nothing helps, and the mean itself is the answer. Within the named limits.
+    Young's formula is the square root of two times the cost times the mean time between failures (MTBF). This is Daly's
+    refinement of it. If a save costs twice the MTBF or more, no interval helps, and the result is the MTBF itself. The
+    result stays within `CHECKPOINT_EVERY_MIN_MS` and `CHECKPOINT_EVERY_MAX_MS`.
     """
     if cost_ms >= 2 * mtbf_ms:
         interval_ms = mtbf_ms
@@ -83,8 +84,8 @@ def best_interval_ms(*, cost_ms: int, mtbf_ms: int) -> int:
 def gang_mtbf_ms(*, nodes: int, record: FailureRecord) -> int:
     """Mean time until one of this many nodes fails.
 
-    Starts from what large clusters have published and moves to what was seen here as that grows: one failure in the
-    published time is counted in with those observed.
+    It starts from the published time of large clusters and moves towards what is observed here: one failure in the
+    published time is added to the observed failures.
     """
     node_mtbf_ms = (NODE_MTBF_MS + record.node_ms) // (1 + record.failures)
     return max(node_mtbf_ms // max(nodes, 1), 1)

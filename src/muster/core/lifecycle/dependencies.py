@@ -1,4 +1,4 @@
-"""Dependencies between jobs: whom a finished job releases or dooms, and whether a submission would wait for itself."""
+"""Dependencies between jobs: which jobs a finished job releases or dooms, and whether a submission waits for itself."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ class Fate(StrEnum):
     PENDING = "pending"
     MET = "met"
     DOOMED = "doomed"
-    """It ended the wrong way, so that the dependency can never be met."""
+    """The job ended the wrong way, so the dependency can never be met."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What the ending of one job decided for another."""
+    """What the end of one job decided for another."""
 
     job: JobId
     dependency: JobId
@@ -30,7 +30,7 @@ class Settled:
 
 
 def fate(state: JobState, when: DependencyWhen) -> Fate:
-    """What a dependency in this state means for one that asks for `when`."""
+    """What a job in this state means for a job that depends on it with `when`."""
     if not state.is_final:
         return Fate.PENDING
     match when:
@@ -48,7 +48,10 @@ def fate(state: JobState, when: DependencyWhen) -> Fate:
 def settle(
     ended: JobId, ending: JobState, dependents: Iterable[tuple[JobId, tuple[Dependency, ...]]]
 ) -> tuple[Settled, ...]:
-    """Whom the ending of a job releases or dooms, in the order given. Who asks twice for it gets the worse answer."""
+    """The jobs that the end of a job releases or dooms, in the order given.
+
+    If a job depends on it twice, the worse answer counts.
+    """
     settled = []
     for job, depends_on in dependents:
         fates = [fate(ending, each.when) for each in depends_on if each.job == ended]
@@ -60,9 +63,9 @@ def settle(
 
 
 def find_cycle(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> tuple[JobId, ...]:
-    """Jobs that wait for each other in a ring, the first repeated at the end; empty when there is none.
+    """Jobs that wait for each other in a cycle, with the first repeated at the end; empty when there is no cycle.
 
-    `depends_on` is a whole submission: what is not among its keys was submitted before and cannot be in a ring with it.
+    `depends_on` is a whole submission. A job that is not among its keys was submitted before and cannot be in a cycle.
     """
     try:
         _sorter(depends_on).prepare()
@@ -72,7 +75,7 @@ def find_cycle(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> tuple[JobId, ..
 
 
 def in_order(depends_on: Mapping[JobId, tuple[JobId, ...]]) -> tuple[JobId, ...]:
-    """The jobs of a submission without rings, each after those it depends on."""
+    """The jobs of a submission without cycles, each after the jobs it depends on."""
     return tuple(_sorter(depends_on).static_order())
 
 

@@ -1,6 +1,6 @@
-"""What a backend should be doing for a job, for when it may not have heard: after a restart, or a lost connection.
+"""The desired commands: what to send a backend that may have missed something, after a restart or a lost connection.
 
-Sent with the generation the job has, so a backend that did hear does nothing but report again.
+They are sent with the job's present generation, so a backend that missed nothing only reports again.
 """
 
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
@@ -10,11 +10,11 @@ from muster.model.job import Cause, Job, JobState
 from muster.model.records import evolve
 
 GIVEN_UP = (Cause.CANCELLED, Cause.DEPENDENCY)
-"""Why a job of which workers are in quarantine ends as soon as they have."""
+"""Causes for which a job with workers in quarantine ends as soon as these workers have ended."""
 
 
 def desired_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
-    """Commands that bring a backend to where the job's record says it is; none for a job without GPUs."""
+    """Commands that bring a backend to what the job's record says; none for a job without workers."""
     match job.state:
         case JobState.STARTING | JobState.RUNNING:
             leaving = (_stop(job, ranks_of(job.leaving), job.leaving_by_ms, now_ms),) if job.leaving else ()
@@ -30,7 +30,7 @@ def desired_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
 
 
 def stray_kills(job: Job) -> tuple[KillWorkers, ...]:
-    """What ends the workers of a job that are in quarantine."""
+    """The kills that end the quarantined workers of a job."""
     attempts = sorted({each.attempt for each in job.astray})
     return tuple(
         _kill(job, attempt, tuple(each.rank for each in job.astray if each.attempt == attempt)) for attempt in attempts
@@ -38,9 +38,9 @@ def stray_kills(job: Job) -> tuple[KillWorkers, ...]:
 
 
 def desired_kill(job: Job, kill: KillWorkers) -> KillWorkers | None:
-    """The kill of workers on a lost node, to be sent again; None once a newer attempt has ended what was left of them.
+    """The kill of workers on a lost node, to send again; None once the job has a newer attempt, which ends them too.
 
-    Nobody says whether the first one arrived, and a command that was on its way may arrive once the node is back.
+    It is not known whether the first kill arrived, and an older command may still arrive once the node is back.
     """
     return evolve(kill, generation=job.generation) if job.attempt == kill.attempt else None
 
@@ -63,7 +63,7 @@ def _kill(job: Job, attempt: int, ranks: tuple[int, ...]) -> KillWorkers:
 
 
 def _stop(job: Job, ranks: tuple[int, ...], by_ms: int | None, now_ms: int) -> SignalStop:
-    """Never more time than a stop gives: a kill that was sent once is to come again later, and that is no new grace."""
+    """The stop with the time that is left, never more than the grace: `by_ms` may be the time of a repeated kill."""
     left_ms = max((now_ms if by_ms is None else by_ms) - now_ms, 0)
     return SignalStop(
         job=job.id,

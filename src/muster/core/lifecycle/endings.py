@@ -1,4 +1,4 @@
-"""The end of an attempt: the job is done, tried again, or given up."""
+"""The end of an attempt: the job is done, retried, or given up."""
 
 from typing import assert_never
 
@@ -12,30 +12,30 @@ from muster.model.spec import RetryCause
 
 
 def settled(job: Job, at_ms: int) -> Job:
-    """The job itself while any of its workers still occupies GPUs; after the last one, what becomes of it."""
+    """The job unchanged while any worker still occupies GPUs. After the last one, the job with its attempt ended."""
     if job.leaving or len(job.exited_ranks) < len(job.workers):
         return job
-    # Completion wins over any stop that was under way: the work is done.
+    # Completion wins over a stop that is under way, because the work is done.
     is_complete = len(job.finished_ranks) == len(job.workers)
     return _after(job, Cause.COMPLETED if is_complete else job.cause or Cause.ERROR, at_ms)
 
 
 def billed(job: Job, at_ms: int) -> Job:
-    """The job with its GPU time counted up to now; must come before anything that changes its workers."""
+    """The job with its GPU time counted up to now. Call this before anything that changes its workers."""
     until_ms = at_ms if job.billed_ms is None else max(at_ms, job.billed_ms)
     return evolve(job, attained_gpu_ms=_attained_gpu_ms(job, until_ms), billed_ms=until_ms)
 
 
 def _attained_gpu_ms(job: Job, until_ms: int) -> int:
-    """The GPU time of all attempts, the present one counted up to then."""
+    """The GPU time of all attempts, with the present attempt counted up to `until_ms`."""
     since_ms = until_ms if job.billed_ms is None else job.billed_ms
     return job.attained_gpu_ms + gpu_milli(job) * max(until_ms - since_ms, 0) // GPU_MILLI
 
 
 def _after(job: Job, cause: Cause, at_ms: int) -> Job:
-    """What becomes of a job whose attempt ended for this cause."""
+    """The job after its attempt ended for this cause."""
     match cause:
-        case Cause.COMPLETED:  # most attempts end well, and each case that is passed over costs a look-up
+        case Cause.COMPLETED:  # first, because most attempts end well and each case before it would cost a lookup
             return _ended(job, JobState.SUCCEEDED, cause, at_ms)
         case Cause.PREEMPTED:
             return _requeued(evolve(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
@@ -50,7 +50,7 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
 
 
 def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
-    """Infrastructure faults are not the user's and are tried again, unless the job meets nothing else."""
+    """Infrastructure faults are not the user's fault. They are retried, up to `FAULTS_IN_A_ROW` without progress."""
     counted = evolve(
         job,
         faults_in_a_row=job.faults_in_a_row + 1,
@@ -64,12 +64,12 @@ def _after_fault(job: Job, cause: Cause, at_ms: int) -> Job:
 
 
 def _pause_ms(faults: int) -> int:
-    """What cannot be started now cannot be started a moment later: waiting keeps a short outage from ending the job."""
+    """The pause before the next start. It doubles each time, so that a short outage does not end the job."""
     return min(START_PAUSE_MS << (faults - 2), START_PAUSE_MAX_MS)
 
 
 def _after_failure(job: Job, cause: Cause, at_ms: int) -> Job:
-    """The job's own failures are tried again as often as it asked for, and only for the causes it named."""
+    """Failures of the job itself are retried as often as it asked for, and only for the causes it named."""
     retry = job.spec.retry
     if RetryCause(cause.value) in retry.on and job.retries_used < retry.limit:
         return _requeued(evolve(job, retries_used=job.retries_used + 1), cause, at_ms)
@@ -81,12 +81,12 @@ def _ended(job: Job, state: JobState, cause: Cause, at_ms: int) -> Job:
 
 
 def _requeued(job: Job, cause: Cause, at_ms: int) -> Job:
-    """Waits again from its old place in the queue: it keeps its time of submission."""
+    """The job waits again, in its old place in the queue, because it keeps its time of submission."""
     return _vacated(job, waiting_state(job), cause, at_ms)
 
 
 def _vacated(job: Job, state: JobState, cause: Cause, at_ms: int, *, ended_ms: int | None = None) -> Job:
-    """The job without GPUs, its time on them counted, and nothing left of the attempt that could be mistaken."""
+    """The job without GPUs, with its GPU time counted and all fields of the ended attempt reset."""
     return evolve(
         job,
         state=state,

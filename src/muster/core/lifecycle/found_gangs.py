@@ -1,8 +1,8 @@
-"""Workers of a job that its record does not know of: those of a database that was restored from a copy, or lost.
+"""Workers of a job that its record does not know. They appear when a database was lost or restored from a copy.
 
-A node says what it runs whenever it is greeted. What nobody here has started is quarantined there. A job of which
-something is quarantined does not start: it would run twice. Its attempts and generations go on above all that a node
-has seen, so that no new worker is taken for an old one.
+A node reports what it runs whenever a control plane greets it. Workers that this log did not start are quarantined on
+that node. A job with workers in quarantine does not start, because it would run twice. Its next attempt and generation
+are above all that any node has seen, so that no new worker is taken for an old one.
 """
 
 from muster.core.lifecycle.desired import GIVEN_UP, desired_commands, stray_kills
@@ -18,7 +18,7 @@ from muster.model.records import evolve
 
 
 def unknown_workers(job: Job, gang: FoundGang, node: NodeName) -> Placement:
-    """Those of the workers that a node runs of which the job's record does not say that it runs them there."""
+    """The workers that a node runs although the job's record does not place them there."""
     if job.attempt != gang.attempt or not _is_same_work(job, gang):
         return gang.workers
     seated = {(worker.rank, worker.node): worker.gpus for worker in occupied(job)}
@@ -26,18 +26,18 @@ def unknown_workers(job: Job, gang: FoundGang, node: NodeName) -> Placement:
 
 
 def _is_seated(worker: Worker, gpus: tuple[int, ...] | None) -> bool:
-    """True when a worker has the GPUs that the record says. An older supervisor remembers its rank and nothing else."""
+    """True when a worker has the GPUs that the record says. An older supervisor remembers only the rank, no GPUs."""
     return gpus is not None and (not worker.gpus or worker.gpus == gpus)
 
 
 def _is_same_work(job: Job, gang: FoundGang) -> bool:
-    """False for another job that was given the same number. What may be changed while a job runs does not matter."""
+    """False for another job that got the same id. Fields that may change while a job runs are not compared."""
     spec = gang.spec
     return spec is None or (spec.name, spec.team, spec.roles) == (job.spec.name, job.spec.team, job.spec.roles)
 
 
 def found(job: Job, event: GangsFound) -> Step:
-    """Note which workers of the job a node runs that its record does not know of, and what the node has seen."""
+    """Note which workers a node runs that the job's record does not know, and the newest numbers the node has seen."""
     gangs = [gang for gang in event.gangs if gang.job == job.id]
     unknown = tuple(
         Astray(attempt=gang.attempt, rank=worker.rank, node=event.node)
@@ -60,27 +60,27 @@ def found(job: Job, event: GangsFound) -> Step:
 
 
 def give_up(job: Job, cause: Cause) -> Step:
-    """End a job of which workers are in quarantine: it has ended when they have."""
+    """End a job with workers in quarantine. The job has ended when these workers have."""
     after = evolve(job, cause=cause, generation=job.generation + 1)
     return after, stray_kills(after)
 
 
 def _next_rank(job: Job, gangs: list[FoundGang], event: GangsFound) -> int:
-    """Above every rank that the node has heard of in the job's present attempt, so that none is used again."""
+    """A rank above every rank that the node knows of the present attempt, so that no rank is used twice."""
     seen = [each.next_rank for each in event.seen if (each.job, each.attempt) == (job.id, job.attempt)]
     found = [worker.rank + 1 for gang in gangs if gang.attempt == job.attempt for worker in gang.workers]
     return max((*seen, *found), default=0)
 
 
 def without(job: Job, event: WorkersExited | StartFailed) -> Job:
-    """The job after some of its stray workers have ended."""
+    """The job after some of its quarantined workers have ended."""
     ended = frozenset(event.ranks)
     left = tuple(each for each in job.astray if each.attempt != event.attempt or each.rank not in ended)
     return job if len(left) == len(job.astray) else _reconsidered(evolve(job, astray=left), event.at_ms)
 
 
 def gone_with_node(job: Job, event: NodeLost) -> Job:
-    """The job after a node is lost with all that it ran."""
+    """The job after a node is lost with all workers that ran there."""
     left = tuple(each for each in job.astray if each.node != event.node)
     return job if len(left) == len(job.astray) else _reconsidered(evolve(job, astray=left), event.at_ms)
 
@@ -108,7 +108,7 @@ def adopt(job: Job, event: GangAdopted) -> Step:
         exit_code=None,
         astray=tuple(each for each in job.astray if each.attempt != event.attempt),
     )
-    return after, desired_commands(after, event.at_ms)  # its time begins anew, also where it runs
+    return after, desired_commands(after, event.at_ms)  # its maximum duration starts again, also on its nodes
 
 
 def _reconsidered(job: Job, at_ms: int) -> Job:

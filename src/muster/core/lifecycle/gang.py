@@ -1,6 +1,7 @@
 """The workers of a job: they come up together, save, exit, are resized, and vanish with their node.
 
-A gang has succeeded when all of its workers ended well by themselves. When one fails the others are told to leave.
+A gang has succeeded when all of its workers ended well by themselves. When one worker fails, the others are told to
+leave.
 """
 
 from typing import Final
@@ -30,13 +31,13 @@ from muster.model.spec import Launch
 _QUEUED: Final = JobState.QUEUED
 _STARTING: Final = JobState.STARTING
 _RUNNING: Final = JobState.RUNNING
-"""Looked up once: every start asks for them."""
+"""Looked up once, because every start needs them."""
 
 _ACTIVE: Final = (_STARTING, _RUNNING)
 
 
 def start(job: Job, event: JobStarted) -> Step:
-    """Begin a new attempt on the given GPUs, if this is the next one and the job waits for it."""
+    """Begin a new attempt on the given GPUs, if the job is queued and this is its next attempt."""
     is_next = (event.attempt, event.generation) == (job.attempt + 1, job.generation + 1)
     if job.state is not _QUEUED or not is_next or not event.workers:
         return job, ()
@@ -61,10 +62,10 @@ def start(job: Job, event: JobStarted) -> Step:
 
 
 def workers_started(job: Job, event: WorkersStarted) -> Step:
-    """Count the workers that are up; with the last one the job runs."""
+    """Count the workers that are up. When the last one is up, the job runs."""
     members = ranks_of(job.workers)
     ready = current_ranks(job, event.ranks, event.generation)
-    if ready != members or job.ready_ranks:  # else the whole gang came up at once
+    if ready != members or job.ready_ranks:  # otherwise the whole gang came up at once
         known = frozenset(members)
         joined = [rank for rank in ready if rank in known]
         ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *joined))))
@@ -72,7 +73,7 @@ def workers_started(job: Job, event: WorkersStarted) -> Step:
 
 
 def workers_exited(job: Job, event: WorkersExited) -> Step:
-    """Count the workers that are gone; the first that failed, or was out of time, takes the gang with it."""
+    """Count the workers that are gone. The first that failed or was out of time ends the whole gang."""
     ranks = current_ranks(job, event.ranks, event.generation)
     if not ranks:
         return job, ()
@@ -82,7 +83,7 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
         return _out_of_time(job, after, event.at_ms)
     is_cut_short = job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks)
     if is_cut_short and event.told:
-        # Nobody here has told them: the log was taken back since, or an operator ended all that its node ran.
+        # This log did not tell them: it was restored to an older state, or an operator ended all workers of the node.
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
     if is_cut_short and event.exit_code != 0:
         failed = evolve(after, exit_code=event.exit_code)
@@ -91,7 +92,7 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
 
 
 def start_failed(job: Job, event: StartFailed) -> Step:
-    """Give up the attempt when its gang cannot be complete; newcomers to a gang that runs are only done without."""
+    """Give up the attempt if its gang cannot be complete. A running gang goes on without newcomers that failed."""
     ranks = current_ranks(job, event.ranks, event.generation)
     if not ranks:
         return job, ()
@@ -105,7 +106,7 @@ def start_failed(job: Job, event: StartFailed) -> Step:
 
 
 def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
-    """Note how far the job is safe, and what saving cost. Progress forgives earlier faults."""
+    """Note when the job saved itself and what that cost. A save resets the count of faults in a row."""
     saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
     newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
     saved = evolve(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
@@ -115,9 +116,9 @@ def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
 
 
 def node_lost(job: Job, event: NodeLost) -> Step:
-    """Go on without the workers on a lost node, or give up the attempt to start again near those that survived.
+    """Go on without the workers on a lost node, or give up the attempt and start again near the survivors.
 
-    They are gone with it. They are killed all the same: a start that is still on its way is refused after that.
+    The lost workers are gone. A kill is sent anyway, so that the node refuses a start that is still on its way.
     """
     alive = frozenset(alive_ranks(job))
     lost = tuple(
@@ -126,7 +127,7 @@ def node_lost(job: Job, event: NodeLost) -> Step:
     if not lost:
         return job, ()
     after, commands = _after_loss(job, event, lost)
-    # Sent together with a stop for the others, so both have the stop's generation.
+    # The kill is sent together with a stop for the other workers, so both have the generation of the stop.
     generation = after.generation if commands else after.generation + 1
     killed = KillWorkers(job=job.id, attempt=job.attempt, generation=generation, ranks=lost)
     return evolve(after, generation=generation), (killed, *commands)
@@ -135,8 +136,8 @@ def node_lost(job: Job, event: NodeLost) -> Step:
 def node_changed(job: Job, event: NodeChanged) -> Step:
     """Note which workers have a GPU that is bad now, or are on a node that is down.
 
-    The process often crashes before anybody notices the GPU: a gang that is being stopped for an error of its own is
-    then stopped for that of the node.
+    The process often crashes before the bad GPU is noticed. If the gang is already being stopped for its own error, the
+    cause is then changed to a node failure.
     """
     node = event.node
     if node.state is NodeState.DOWN:
@@ -155,14 +156,14 @@ def node_changed(job: Job, event: NodeChanged) -> Step:
 
 
 def node_unreachable(job: Job, event: NodeUnreachable) -> Step:
-    """Give up workers on a node that nobody can talk to."""
+    """Give up workers on a node that cannot be reached."""
     return _cut_off(job, event.node, event.at_ms)
 
 
 def _cut_off(job: Job, node: NodeName, at_ms: int) -> Step:
     """Give up workers on a node that is down. They count as alive until they are known to be gone.
 
-    So no other attempt starts beside them, and nobody is given their GPUs.
+    So no other attempt starts beside them, and no other job gets their GPUs.
     """
     alive = frozenset(alive_ranks(job))
     lost = tuple(worker.rank for worker in job.workers if worker.node == node and worker.rank in alive)
@@ -176,7 +177,7 @@ def _cut_off(job: Job, node: NodeName, at_ms: int) -> Step:
 
 
 def resize(job: Job, event: ResizeOrdered) -> Step:
-    """Let workers leave and join; the attempt goes on. One change at a time, and none once workers have finished."""
+    """Let workers leave and join while the attempt goes on. One change at a time, and none once a worker has exited."""
     change = reseat(job, event.workers)
     if job.state not in _ACTIVE or job.leaving or job.exited_ranks or not change.is_possible:
         return job, ()
@@ -196,9 +197,10 @@ def resize(job: Job, event: ResizeOrdered) -> Step:
 
 
 def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
-    """A node kept the maximum duration by itself: the gang ends as if the control plane had told it to.
+    """End the gang by timeout, because a node enforced the maximum duration without the control plane.
 
-    The others often crash on the broken connection. A crash that was reported first is then no reason of its own.
+    The other workers often crash on the broken connection. If such a crash was reported first, the cause is changed
+    from error to timeout.
     """
     if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
         return abandon(after, at_ms, cause=Cause.TIMEOUT)
@@ -208,7 +210,7 @@ def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
 
 
 def _failure(job: Job, event: WorkersExited) -> Cause:
-    """Why a gang fails of which a worker has failed: its own fault unless a GPU of the gang is known to be bad."""
+    """Why the gang of a failed worker fails: out of memory, or a GPU that is known to be bad, else its own error."""
     if event.oom:
         return Cause.OOM
     on_bad_gpu = any(worker.rank in job.bad_ranks for worker in job.workers)
@@ -254,19 +256,19 @@ def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
 
 
 def _near_survivors(job: Job, node: NodeName) -> Job:
-    """The job with a wish to start again where its workers on other nodes were."""
+    """The job with a preference to start again on the nodes where its other workers were."""
     survivors = tuple(each for each in job.preferred_nodes or nodes_of(job.workers) if each != node)
     return evolve(job, preferred_nodes=survivors)
 
 
 def _blamed_on_node(job: Job) -> Job:
-    """The others often crash on the broken connection before anybody notices the lost node."""
+    """The job with its error blamed on the node: workers often crash on the broken connection before it is noticed."""
     is_why = job.state is JobState.STOPPING and job.cause is Cause.ERROR
     return evolve(job, cause=Cause.NODE_FAILURE) if is_why else job
 
 
 def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
-    """The job with a smaller gang; these workers hold their GPUs until they are gone, and are killed from now on."""
+    """The job with a smaller gang. These workers keep their GPUs until they are gone, and are killed from now on."""
     paid = billed(job, at_ms)
     return evolve(
         paid,
@@ -279,7 +281,7 @@ def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
 
 
 def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:
-    """True when only leaving workers are lost, or the framework heals and every role keeps its minimum."""
+    """True when only leaving workers are lost, or when torchft can heal and every role keeps its minimum."""
     if job.state not in _ACTIVE:
         return False
     if not any(worker.rank in lost for worker in job.workers):
@@ -288,7 +290,7 @@ def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:
 
 
 def _is_enough_without(job: Job, ranks: tuple[int, ...]) -> bool:
-    """True when every role keeps its minimum without these workers, and none of the others has finished."""
+    """True when every role keeps its minimum without these workers, and no worker has exited yet."""
     remaining = [worker for worker in job.workers if worker.rank not in ranks]
     return not job.exited_ranks and all(
         sum(worker.role == role.name for worker in remaining) >= role.workers_min for role in job.spec.roles
@@ -296,7 +298,7 @@ def _is_enough_without(job: Job, ranks: tuple[int, ...]) -> bool:
 
 
 def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = False) -> Job:
-    """The job after these processes are gone: members of the gang have exited, leavers have left."""
+    """The job after these processes are gone: gang members have exited, and leaving workers have left."""
     left = _after_leaving(job, ranks, at_ms)
     members = frozenset(ranks_of(job.workers))
     exited = [rank for rank in ranks if rank in members]
@@ -308,7 +310,7 @@ def _without(job: Job, ranks: tuple[int, ...], at_ms: int, *, finished: bool = F
 
 
 def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
-    """The job with a smaller gang: these workers are no part of it any more."""
+    """The job with a smaller gang, without these workers."""
     left = _after_leaving(billed(job, at_ms), ranks, at_ms)
     smaller = evolve(
         left,
@@ -319,7 +321,7 @@ def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
 
 
 def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
-    """The job after those of its leavers that are among these ranks have left their GPUs."""
+    """The job after its leaving workers with these ranks have left their GPUs."""
     if not job.leaving:
         return job
     gone = frozenset(worker.rank for worker in job.leaving if worker.rank in ranks)
@@ -334,7 +336,7 @@ def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
 
 
 def _up_when_complete(job: Job, at_ms: int) -> Job:
-    """A gang whose every worker is up, or was, runs; from here it is no longer a victim put back in the queue."""
+    """A gang runs once every worker is up or has exited. From then on the job no longer counts as requeued."""
     if job.state is not _STARTING:
         return job
     up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))

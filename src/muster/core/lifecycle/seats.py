@@ -1,7 +1,7 @@
 """Which workers sit where. A seat is a role and devices on a node; a rank names the process in it.
 
-A resize keeps the processes whose seats stay, with their ranks, and gives newcomers ranks that nobody has had before in
-the attempt: a late report can then only be about the process that it names.
+A resize keeps the processes whose seats stay, with their ranks. Newcomers get ranks that no worker of the attempt has
+had before, so that a late report can only be about the process that it names.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class Reseating:
 
     @property
     def is_possible(self) -> bool:
-        """True when it changes something, somebody carries on, and nobody joins on a device that is not free yet."""
+        """True when it changes something, some worker stays, and no worker joins on a device that is not free yet."""
         is_change = bool(self.leaving or self.joining)
         return is_change and bool(self.kept) and not _share_devices(self.leaving, self.joining)
 
@@ -35,7 +35,7 @@ class Reseating:
 
 
 def occupied(job: Job) -> Placement:
-    """Every worker whose GPUs are not free yet, with those that are leaving."""
+    """Every worker whose GPUs are not free yet, including workers that are leaving."""
     return (*job.workers, *job.leaving) if job.leaving else job.workers
 
 
@@ -45,7 +45,7 @@ def gpu_milli(job: Job) -> int:
 
 
 def alive_ranks(job: Job) -> tuple[int, ...]:
-    """Ranks that may have a process, with those that are leaving, in order."""
+    """Ranks that may have a process, including workers that are leaving, in order."""
     ranks = sorted([worker.rank for worker in occupied(job)])
     if job.exited_ranks:
         exited = frozenset(job.exited_ranks)
@@ -54,11 +54,11 @@ def alive_ranks(job: Job) -> tuple[int, ...]:
 
 
 def current_ranks(job: Job, ranks: Iterable[int], generation: int) -> tuple[int, ...]:
-    """Those of the reported ranks that may still have a process, if the report is about the present attempt."""
+    """The reported ranks that may still have a process; none if the report is not about the present attempt."""
     if not job.attempt_generation <= generation <= job.generation:
         return ()
     alive, reported = alive_ranks(job), tuple(ranks)
-    if reported == alive:  # the usual report is of a whole gang
+    if reported == alive:  # most reports are about a whole gang
         return alive
     known = frozenset(alive)
     return tuple([rank for rank in sorted(dict.fromkeys(reported)) if rank in known])
@@ -75,9 +75,9 @@ def nodes_of(workers: Iterable[Worker]) -> tuple[NodeName, ...]:
 
 
 def reseat(job: Job, wanted: Placement) -> Reseating:
-    """Who stays, who leaves and who joins when `wanted` is to be the job's whole gang.
+    """Which workers stay, leave and join when `wanted` becomes the whole gang of the job.
 
-    Who stays is told by the seat: a planner may have numbered the gang anew, but a process keeps its rank.
+    A worker stays if its seat is in `wanted`. Planning may have given new ranks, but a process keeps its rank.
     """
     sitting: dict[_Seat, list[Worker]] = {}
     for worker in reversed(job.workers):

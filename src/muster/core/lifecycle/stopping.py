@@ -1,6 +1,7 @@
 """Telling a job to leave, and killing it when it does not.
 
-A stop always has a deadline, which is never after the end of the job's maximum duration: others count on its GPUs.
+A stop always has a deadline. It is never after the end of the job's maximum duration, because promises to other jobs
+count on its GPUs.
 """
 
 from muster.core.lifecycle.endings import settled
@@ -14,11 +15,11 @@ from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
 from muster.model.records import evolve
 
 Step = tuple[Job, tuple[Command, ...]]
-"""What a job becomes, and what its backend must do."""
+"""The changed job, and the commands for its backend."""
 
 
 def cancel(job: Job, event: JobCancelRequested) -> Step:
-    """End the job: at once when it waits, in an orderly way when it runs, and without a retry when it is stopping."""
+    """End the job: at once if it waits, with a grace period if it runs, without a retry if it is stopping already."""
     if not job.state.holds_resources:
         return evolve(job, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_ms=event.at_ms), ()
     if job.state in (JobState.CHECKPOINTING, JobState.STOPPING):
@@ -27,14 +28,14 @@ def cancel(job: Job, event: JobCancelRequested) -> Step:
 
 
 def evict(job: Job, event: EvictionOrdered) -> Step:
-    """Have the job save itself and leave to another. One that is leaving already is not told twice."""
+    """Have the job save itself and leave its GPUs to another job. A job that is leaving already is not told twice."""
     if job.state not in (JobState.STARTING, JobState.RUNNING):
         return job, ()
     return _tell_to_leave(job, event.at_ms, cause=Cause.PREEMPTED, by_ms=event.by_ms, state=JobState.CHECKPOINTING)
 
 
 def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
-    """One worker is gone and the gang with it: the rest is told to leave, soon; nobody left means that it is over."""
+    """End the attempt because a worker is gone. The other workers must leave soon; if none is left, it is over now."""
     over = settled(evolve(job, cause=cause), at_ms)
     if not over.state.holds_resources:
         return over, ()
@@ -42,7 +43,7 @@ def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
 
 
 def wake(job: Job, at_ms: int) -> Step:
-    """Do what has come due. One thing at a time: what is due besides is still due afterwards."""
+    """Do what has come due, one thing at a time. Anything else that is due stays due afterwards."""
     match job.state:
         case JobState.STARTING | JobState.RUNNING:
             return _wake_active(job, at_ms)
@@ -69,13 +70,13 @@ def _wake_active(job: Job, at_ms: int) -> Step:
 
 
 def _kill(job: Job, ranks: tuple[int, ...]) -> Step:
-    """End these workers at once, whatever else is under way."""
+    """Kill these workers at once, whatever else is under way."""
     after = evolve(job, generation=job.generation + 1)
     return after, (KillWorkers(job=job.id, attempt=job.attempt, generation=after.generation, ranks=ranks),)
 
 
 def _tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobState = JobState.STOPPING) -> Step:
-    """Signal everybody who is left; killing comes at the deadline, by a timer."""
+    """Signal all workers that are left. A timer kills them at the deadline."""
     latest_ms = by_ms if job.ends_by_ms is None else min(by_ms, job.ends_by_ms)
     after = evolve(
         job,

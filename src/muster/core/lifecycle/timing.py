@@ -1,6 +1,6 @@
 """When a job next needs to be woken, and what its deadlines are.
 
-All of it follows from the job's record, so that timers survive a restart without being stored.
+All of this is computed from the job's record, so that timers survive a restart without being stored.
 """
 
 from typing import Final
@@ -14,11 +14,11 @@ from muster.model.resources import GPU_MILLI
 _RUNNING: Final = JobState.RUNNING
 _STARTING: Final = JobState.STARTING
 _BLOCKED: Final = JobState.BLOCKED
-"""Looked up once: every event asks when its job is due, and finding these costs more than the rest of the answer."""
+"""Looked up once: every event calls `due_ms`, and finding these would cost more than the rest of the function."""
 
 
 def due_ms(job: Job) -> int | None:
-    """The earliest moment at which the passing of time alone changes something for the job; None when it never does."""
+    """The earliest time at which the passing of time alone changes something for the job; None if it never does."""
     state = job.state
     if state is _RUNNING:
         return _soonest(_soonest(notice_ms(job), job.ask_ms), job.leaving_by_ms)
@@ -36,12 +36,12 @@ def _soonest(one_ms: int | None, other_ms: int | None) -> int | None:
 
 
 def is_due(moment_ms: int | None, at_ms: int) -> bool:
-    """True when there is such a moment and it has come."""
+    """True when the moment is set and has come."""
     return moment_ms is not None and moment_ms <= at_ms
 
 
 def notice_ms(job: Job) -> int | None:
-    """When the job is told that its maximum duration is about to end: its grace before, so that it is gone on time."""
+    """When the job is told that its maximum duration ends: one grace period earlier, so that it has left by then."""
     return None if job.ends_by_ms is None else job.ends_by_ms - job.grace_ms
 
 
@@ -56,19 +56,19 @@ def start_timeout_ms(job: Job) -> int | None:
 
 
 def grace_ms(job: Job, *, stop_grace_ms: int, max_duration_ms: int) -> int:
-    """What an attempt gets to leave: what its file says or the policy's, and never more than half of its whole time."""
+    """The grace period of an attempt, from its file or the policy. Never more than half of its maximum duration."""
     checkpoint = job.spec.checkpoint
     wanted_ms = stop_grace_ms if checkpoint is None else checkpoint.grace_ms
     return min(wanted_ms, max_duration_ms // 2)
 
 
 def next_ask_ms(job: Job, at_ms: int) -> int | None:
-    """When to ask for the next checkpoint, counted from a save, a request or the start at `at_ms`."""
+    """When to ask for the next checkpoint, counted from the save, the request or the start at `at_ms`."""
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
         return None
     if checkpoint.every_ms is not None or job.checkpoint_cost_ms is None:
-        # Neither the gang's size nor its failures matter, and most reports of a save end here.
+        # The gang's size and failures do not matter here. Most reports of a save take this path.
         return at_ms + save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
     nodes = len({worker.node for worker in job.workers})
     record = FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
@@ -76,5 +76,5 @@ def next_ask_ms(job: Job, at_ms: int) -> int | None:
 
 
 def _attained_node_ms(job: Job, nodes: int) -> int:
-    """How long the job has had nodes under it, as far as its GPU time tells."""
+    """The node time that the job has used so far, estimated from its GPU time."""
     return job.attained_gpu_ms * GPU_MILLI * nodes // max(gpu_milli(job), 1)

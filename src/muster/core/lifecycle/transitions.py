@@ -1,4 +1,4 @@
-"""From an event to what it makes of a job: the door to everything in this package."""
+"""From an event to the changed job: the entry point of this package."""
 
 from typing import assert_never
 
@@ -49,10 +49,10 @@ from muster.model.spec import JobSpec
 _NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
 
 _BLANK = Job(id=JobId(""), spec=_NO_FILE, state=JobState.QUEUED, submitted_ms=0)
-"""What every record is made from: filling in a few fields costs less than setting all of them."""
+"""Every record is a copy of this one with a few fields changed, which costs less than setting all fields."""
 
 _AttemptEvent = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved | EvictionOrdered | ResizeOrdered
-"""Is about one attempt of a job; too late for it, it says nothing."""
+"""About one attempt of a job. Ignored if it comes after that attempt."""
 
 _RareEvent = (
     JobSubmitted
@@ -65,13 +65,13 @@ _RareEvent = (
     | GangAdopted
     | GangKillOrdered
 )
-"""What does not happen to most jobs."""
+"""Events that do not happen to most jobs."""
 
 
 def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
     """The record of a new job, or of every task of a new array, in the order of their indices.
 
-    `number` says how many submissions there have been with this one.
+    `number` is the number of submissions so far, including this one.
     """
     asked = evolve(
         _BLANK,
@@ -100,9 +100,9 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
 
 
 def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
-    """What the event makes of the job, and what must be done about it, in order.
+    """The job after the event, and the instructions that follow, in order.
 
-    Total: an event that does not concern the job, or comes too late, leaves it as it is and asks for nothing.
+    Total: an event that does not concern the job or comes too late changes nothing and gives no instructions.
     """
     if job.state.is_final:
         return job, ()
@@ -110,7 +110,7 @@ def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
     if after is job:
         return job, commands
     due = due_ms(after)
-    # A timer that fired is used up: what else is due at the same moment needs one of its own.
+    # A timer that fired is used up. Anything else that is due at the same moment needs a new timer.
     is_set = due == due_ms(job) and not isinstance(event, TimerFired)
     if due is None or is_set:
         return after, commands
@@ -118,7 +118,7 @@ def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:
 
 
 def _step(job: Job, event: Event) -> Step:
-    # What there is most of comes first: a case that does not match costs as much as many a step.
+    # The most frequent events come first: a case that does not match costs as much as many of the steps.
     match event:
         case WorkersStarted():
             return gang.workers_started(job, event) if _is_of_now(event, job) else (job, ())
@@ -192,6 +192,6 @@ def _is_of_now(event: _AttemptEvent, job: Job) -> bool:
 
 
 def _waiting(job: Job) -> Job:
-    """The record in the state that follows from what its submission says."""
+    """The record in the state that follows from its submission."""
     state = waiting_state(job)
     return job if state is job.state else evolve(job, state=state)

@@ -1,4 +1,4 @@
-"""What a job asked for is different from now on. Only what changes nothing about its size or place can change."""
+"""A change of what a job asks for. Only fields that affect neither its size nor its place can change."""
 
 from muster.core.lifecycle.desired import desired_commands
 from muster.core.lifecycle.stopping import Step
@@ -9,9 +9,9 @@ from muster.model.spec import JobChanges, JobSpec
 
 
 def update(job: Job, event: JobUpdated) -> Step:
-    """The job under its new terms; one that runs under a new limit has that long from when it started.
+    """The job with the changes. For a running job a new maximum duration counts from the start of its attempt.
 
-    Its nodes are told: they keep the limit when nobody else is there.
+    Its nodes are told, because they enforce the maximum duration while no control plane is there.
     """
     changes = event.changes
     spec = updated_spec(job.spec, changes)

@@ -1,4 +1,4 @@
-"""Whether a job may start: its dependencies, its turn in an array, and its user's wish."""
+"""Whether a job may start: its dependencies, its turn in an array, and its user's hold."""
 
 from typing import assert_never
 
@@ -23,10 +23,10 @@ def waiting_state(job: Job) -> JobState:
 
 
 def awaits_gpus(job: Job) -> bool:
-    """True for jobs that planning considers.
+    """True for jobs that belong in the queue of the snapshot, also while they are held or wait for a dependency.
 
-    Not for those that pause, nor for tasks whose turn has not come: ten thousand of them would only be looked at. Nor
-    for those of which something is in quarantine.
+    False for jobs that pause, for jobs with workers in quarantine, and for array tasks whose turn has not come: ten
+    thousand of these would be looked at for nothing.
     """
     state = job.state
     if state.is_final or state.holds_resources:
@@ -35,7 +35,7 @@ def awaits_gpus(job: Job) -> bool:
 
 
 def reconsider(job: Job, event: WaitingEvent) -> Job:
-    """The job after something that bears on whether it may start. What occupies GPUs only remembers the wish."""
+    """The job after an event that decides whether it may start. A job that occupies GPUs only remembers the change."""
     match event:
         case JobHeld():
             wished = evolve(job, held=True)
@@ -61,5 +61,5 @@ def end_pause(job: Job) -> Job:
 
 
 def _doom(job: Job, event: DependencyFailed) -> Job:
-    """A job that can never start ends, and says why."""
+    """End a job that can never start, and record why."""
     return evolve(job, state=JobState.CANCELLED, cause=Cause.DEPENDENCY, ended_ms=event.at_ms)

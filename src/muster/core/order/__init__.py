@@ -1,11 +1,11 @@
-"""Who goes next.
+"""Which job goes next.
 
 queueing            waiting jobs by tier and class, and the order inside a tier
 tier_walk           the jobs of one tier in the order in which they are served
-quota decay         who uses how much, what the team tree allows, and how past usage fades
-entitlements        what every job is due of the cluster over its whole life
+quota decay         how much each team uses, what the team tree allows, and how past usage fades
+entitlements        the share of the cluster that every job is due over its whole life
 fair_service        which jobs would run by now if all were served in the order of submission
 run_times pace      how long jobs run, and how fast on which GPU type
-ranks               who comes first where a policy preempts inside a tier
+ranks               which job comes first where a policy preempts inside a tier
 recent_preemptions  how many jobs of a team were told to leave within the last hour
 """

@@ -3,7 +3,7 @@
 from math import isqrt
 
 STEPS = 64
-"""A half-life is divided into this many steps; between two steps the value is interpolated."""
+"""A half-life is divided into this many steps. Between two steps the value is interpolated."""
 
 ONE = 1 << 32
 

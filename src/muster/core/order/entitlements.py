@@ -1,9 +1,9 @@
 """What every job is due of the cluster over its whole life: its team's part by weight, divided between its jobs.
 
-The tree of teams is a tree of branches, with the jobs as leaves. A branch is active while a job below it has not
-ended, and what it is due is divided between its active children by their weights. Between two changes only time
-passes, so each branch integrates what one unit of weight below it has been due so far; a job that comes and goes
-brings the branches above it up to date and no others.
+The team tree is a tree of branches, with the jobs as leaves. A branch is active while a job below it has not ended.
+What a branch is due is divided between its active children by their weights. Between two changes only time passes, so
+each branch integrates what one unit of weight below it has been due so far. When a job comes or goes, only the branches
+above it are brought up to date.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from muster.model.saved_state import BranchRecord, EntitlementsRecord, MemberRec
 from muster.model.team import Team, ancestors
 
 GRAIN = 1 << 24
-"""Integrals are kept in so many parts of a GPU thousandth and millisecond that division loses nothing to speak of."""
+"""Integrals are kept in this fraction of a GPU thousandth times a millisecond, so fine that rounding hardly matters."""
 
 DEFAULT_WEIGHT = 1000
-"""Of teams that nobody declared, and of each job among those of its team."""
+"""The weight of a team that is not declared, and of each job among the jobs of its team."""
 
 
 class _DueBranch:
-    """A team, what it submits itself, or the whole cluster."""
+    """A team, the jobs that a team submits itself, or the whole cluster."""
 
     __slots__ = ("above", "due_above_seen", "due_each", "weight", "weight_below")
 
@@ -29,14 +29,14 @@ class _DueBranch:
         self.weight = weight
         self.above = above
         self.weight_below = 0
-        """Of all its active children together."""
+        """The weight of all its active children together."""
         self.due_each = 0
         """What one unit of weight below it has been due so far."""
         self.due_above_seen = 0
-        """What one unit of weight below the branch above had been due when this one was last brought up to date."""
+        """The `due_each` of the branch above when this branch was last brought up to date."""
 
     def copy(self, above: "_DueBranch | None") -> "_DueBranch":
-        """The same below another branch."""
+        """A copy of the branch below another branch."""
         made = _DueBranch(self.weight, above)
         made.weight_below = self.weight_below
         made.due_each = self.due_each
@@ -69,11 +69,11 @@ class _Member(NamedTuple):
     team: TeamPath
     since_ms: int
     due_before: int
-    """What every job of its team had been due when it came."""
+    """What one unit of weight of its team's own jobs had been due when the job came."""
 
 
 class Entitlements:
-    """The due parts of all jobs that have not ended. Times never go back."""
+    """What all jobs that have not ended are due. Times never go back."""
 
     def __init__(self, teams: tuple[Team, ...], capacity_milli: int, now_ms: int = 0) -> None:
         self._now_ms = now_ms
@@ -90,18 +90,18 @@ class Entitlements:
         self._root = _DueBranch(DEFAULT_WEIGHT, None)
 
     def copy(self) -> "Entitlements":
-        """The same, for whoever goes on from here on its own."""
+        """An independent copy."""
         made = Entitlements((), self._capacity_milli, self._now_ms)
         made._members = self._members.copy()
         made._weights = self._weights.copy()
         made._root = self._root.copy(None)
-        for path, branch in self._branches.items():  # in the order in which they grew: whoever is above is there
+        for path, branch in self._branches.items():  # in the order in which they grew: the branch above comes first
             made._branches[path] = branch.copy(made._above(path))
         return made
 
     @classmethod
     def of(cls, record: EntitlementsRecord) -> "Entitlements":
-        """Those that were recorded."""
+        """The entitlements that were recorded."""
         made = cls((), record.capacity_milli, record.now_ms)
         made._weights = dict(record.weights)
         made._root = _DueBranch.of(record.root, None)
@@ -111,7 +111,7 @@ class Entitlements:
         return made
 
     def record(self) -> EntitlementsRecord:
-        """Everything that is kept, as values."""
+        """Everything in here, as values."""
         return EntitlementsRecord(
             now_ms=self._now_ms,
             capacity_milli=self._capacity_milli,
@@ -132,7 +132,7 @@ class Entitlements:
         self._members[job] = _Member(team, at_ms, leaf.due_each)
 
     def leave(self, job: JobId, at_ms: int) -> None:
-        """A job has ended; of no effect when it is not there."""
+        """A job has ended. No effect when the job is not known."""
         member = self._members.pop(job, None)
         if member is not None:
             self._pass_time(at_ms)
@@ -140,7 +140,7 @@ class Entitlements:
 
     @property
     def are_declared(self) -> bool:
-        """False when no team was given a weight: then nobody said what any job is due."""
+        """False when no team is declared. Then nothing says what any job is due."""
         return bool(self._weights)
 
     def knows(self, job: JobId) -> bool:
@@ -148,21 +148,21 @@ class Entitlements:
         return job in self._members
 
     def resize(self, capacity_milli: int, at_ms: int) -> None:
-        """The cluster has so many GPUs from now on."""
+        """The cluster has this many GPU thousandths from now on."""
         self._pass_time(at_ms)
         self._capacity_milli = capacity_milli
 
     def change_teams(self, teams: tuple[Team, ...], at_ms: int) -> None:
-        """Weights are others from now on; what was due before is forgotten."""
+        """Use new weights from now on, and forget what was due before."""
         members, self._members = self._members, {}
         self._plant(teams)
         for job, member in members.items():
             self.join(job, member.team, at_ms)
 
     def share_milli(self, job: JobId, now_ms: int) -> int | None:
-        """GPU thousandths that a job was due on average since it came, at least one; None when it is not known.
+        """GPU thousandths that a job was due on average since it came, at least one; None when the job is not known.
 
-        Reading changes nothing: what is brought up to date more often would be rounded more often.
+        Reading brings no branch up to date, because each update rounds once more.
         """
         member = self._members.get(job)
         if member is None:
@@ -173,18 +173,18 @@ class Entitlements:
         return max(due * DEFAULT_WEIGHT // (max(lived_ms, 1) * GRAIN), 1)
 
     def due_milli_ms(self, job: JobId, now_ms: int) -> int:
-        """All that a job was due since it came, in GPU thousandths and milliseconds."""
+        """All that a job was due since it came, in GPU thousandths times milliseconds."""
         member = self._members[job]
         leaf = self._branches[own_jobs(member.team)]
         return (self._due_each(leaf, now_ms) - member.due_before) * DEFAULT_WEIGHT // GRAIN
 
     def fair_ms(self, job: JobId, gpu_milli: int, ran_ms: int, now_ms: int) -> int | None:
-        """How long a job would have taken on its share for what it has done; None when nobody said what it is due."""
+        """How long the job would have taken on its due share for what it has done; None when its share is not known."""
         share_milli = self.share_milli(job, now_ms) if self.are_declared else None
         return None if share_milli is None else ran_ms * max(gpu_milli, share_milli) // share_milli
 
     def _due_each(self, branch: _DueBranch, now_ms: int) -> int:
-        """What one unit of weight below an active branch will have been due by then, if nothing changes."""
+        """What one unit of weight below an active branch will have been due by `now_ms`, if nothing changes."""
         above = branch.above
         if above is None:
             return branch.due_each + max(now_ms - self._now_ms, 0) * self._rate(branch)
@@ -199,7 +199,7 @@ class Entitlements:
         return total // branch.weight_below
 
     def _branch(self, path: TeamPath) -> _DueBranch:
-        """The branch of a team, or of what it submits itself, grown with those above it when it is new."""
+        """The branch of a team or of its own jobs. A new branch is made together with the missing branches above it."""
         known = self._branches.get(path)
         if known is None:
             known = self._branches[path] = _DueBranch(self._weights.get(path, DEFAULT_WEIGHT), self._above(path))
@@ -211,14 +211,14 @@ class Entitlements:
         return self._branch(parents[0]) if parents else self._root
 
     def _pass_time(self, at_ms: int) -> None:
-        """Let the whole cluster be due to whoever is active."""
+        """Count the time since the last change: the whole cluster is due to the active branches."""
         if at_ms > self._now_ms:
             if self._root.weight_below:
                 self._root.due_each = self._due_each(self._root, at_ms)
             self._now_ms = at_ms
 
     def _catch_up(self, branch: _DueBranch) -> None:
-        """Bring the integral of a branch up to date, those above it first."""
+        """Bring the integral of a branch up to date, after the branches above it."""
         above = branch.above
         if above is None:
             return
@@ -228,7 +228,7 @@ class Entitlements:
         branch.due_above_seen = above.due_each
 
     def _change(self, branch: _DueBranch, by_weight: int) -> None:
-        """Let the weight below a branch change; one that wakes up or falls asleep changes its own branch above."""
+        """Change the weight below a branch. A branch that becomes active or inactive changes the branch above it."""
         self._catch_up(branch)
         was_active = branch.weight_below > 0
         branch.weight_below += by_weight

@@ -1,7 +1,7 @@
-"""Who would be running by now if everybody were served in the order of submission.
+"""Which jobs would be running by now if all jobs were served in the order of submission.
 
-All jobs that have not ended stand in one line. A job is *due* once it and everybody before it would fit into the
-cluster together, by GPUs. Waiting before that is nobody's fault; waiting after it is time that others took.
+All jobs that have not ended stand in one line. A job is *due* once it and all jobs before it would fit into the
+cluster together, counted in GPUs. Waiting before that is unavoidable. Waiting after that is time that other jobs took.
 """
 
 from bisect import bisect_left, insort
@@ -18,9 +18,9 @@ class FairService:
         self._line: list[tuple[int, JobId]] = []
         self._milli: dict[JobId, int] = {}
         self._due = 0
-        """How many from the front have been found due."""
+        """How many jobs from the front have been found due."""
         self._due_milli = 0
-        """What those of them need that have not ended."""
+        """The GPU thousandths that these jobs need together."""
 
     @classmethod
     def of(cls, record: DueLineRecord) -> "FairService":
@@ -47,7 +47,7 @@ class FairService:
         self._milli[job] = gpu_milli
 
     def leave(self, job: JobId, submitted_ms: int) -> None:
-        """A job ended; of no effect when it is not in the line."""
+        """A job ended. No effect when it is not in the line."""
         gpu_milli = self._milli.pop(job, None)
         if gpu_milli is None:
             return
@@ -58,7 +58,7 @@ class FairService:
             self._due_milli -= gpu_milli
 
     def advance(self) -> list[JobId]:
-        """Those who have become due since the last call, in order. Nobody ever ceases to be due."""
+        """The jobs that have become due since the last call, in order. A job that is due stays due."""
         found: list[JobId] = []
         while self._due < len(self._line):
             job = self._line[self._due][1]

@@ -1,4 +1,4 @@
-"""How fast running jobs are, by what is known of GPU types, and how they could be faster."""
+"""How fast running jobs are on their GPU types, and on which types they would be faster."""
 
 from typing import NamedTuple
 
@@ -11,31 +11,31 @@ from muster.model.resources import GPU_MILLI
 
 
 class Pace(NamedTuple):
-    """How fast a running gang is where it is, and how it could be served better."""
+    """How fast a running gang is where it is, and which choices would be faster."""
 
     gang: Gang
     speed_milli: int
     faster: tuple[Choice, ...]
-    """The ways to serve it that are faster and that it would have taken first, fastest first."""
+    """The faster choices that come before its present one in `Gang.choices`, in that order."""
 
     def may_find_room(self, capacity: Capacity) -> bool:
-        """True when there are as many free places on some faster type as the gang has workers, wherever they are."""
+        """True when some faster choice has as many free slots as the gang has workers, wherever they are."""
         return any(has_slots(capacity, self.gang, choice) for choice in self.faster)
 
 
 class Paces:
-    """How fast all running jobs are of which that is known."""
+    """How fast running jobs are, for all jobs whose speed is known."""
 
     def __init__(self) -> None:
         self.slow: dict[JobId, Pace] = {}
-        """Those that can resume and would run faster elsewhere."""
+        """Jobs that can resume and would run faster elsewhere."""
         self._of_usual_milli: dict[JobId, int] = {}
-        """Their speeds, in thousandths of the usual one, where it is another."""
+        """The speed of each job in thousandths of its usual speed, where the two differ."""
         self.content_with_less: dict[JobId, None] = {}
-        """Those that could also run on slower GPUs than they have."""
+        """Jobs that could also run on slower GPUs than they have."""
 
     def follow(self, job: RunningJob, setting: Setting) -> None:
-        """A job runs where it does from now on."""
+        """Note that a job now runs where its record says."""
         self.forget(job.id)
         if not setting.knows_speeds(job.spec):
             return
@@ -54,20 +54,20 @@ class Paces:
             self.slow[job.id] = Pace(gang, speed_milli, faster)
 
     def forget(self, job_id: JobId) -> None:
-        """A job no longer runs there."""
+        """Forget a job that no longer runs there."""
         self.slow.pop(job_id, None)
         self.content_with_less.pop(job_id, None)
         self._of_usual_milli.pop(job_id, None)
 
     def at_usual_speed_ms(self, job_id: JobId, ran_ms: int) -> int:
-        """How long a job would have run at its usual speed to get as far."""
+        """How long a job would have needed at its usual speed for the work it did in `ran_ms`."""
         return ran_ms * self._of_usual_milli.get(job_id, GPU_MILLI) // GPU_MILLI
 
 
 def usual_speed_milli(gang: Gang, setting: Setting) -> int:
-    """How fast a gang is on average on all GPUs that it accepts; it has a way to be served.
+    """How fast a gang is on average over all GPUs that it accepts. The gang must have at least one choice.
 
-    That is what it would have of a share of the cluster: so many GPUs of every type.
+    This is the speed it would have on a share of the cluster with its part of the GPUs of every type.
     """
     weighed = [(choice.speed_milli, _gpus_for(choice, setting)) for choice in gang.choices]
     gpus = sum(count for _, count in weighed)
@@ -75,12 +75,12 @@ def usual_speed_milli(gang: Gang, setting: Setting) -> int:
 
 
 def _gpus_for(choice: Choice, setting: Setting) -> int:
-    """All GPUs of the types and pools of one way to serve a gang."""
+    """How many GPUs have the types and pools of one choice."""
     kinds = [(pool, ask.gpu_type) for ask in choice.asks if ask.gpu_type is not None for pool in ask.pools]
     return sum(setting.gpus.get(kind, 0) for kind in kinds)
 
 
 def has_slots(capacity: Capacity, gang: Gang, choice: Choice) -> bool:
-    """True when every role of a gang finds as many places as it has workers, wherever they are."""
+    """True when every role of a gang finds as many free slots as it has workers, wherever they are."""
     asks = zip(gang.parts, choice.asks, strict=True)
     return all(capacity.total_slots(ask) >= part.workers for part, ask in asks)

@@ -1,7 +1,7 @@
-"""Who goes next: tiers, guarantees, fair share, aged priority, and the policy's order, then the id.
+"""Which job goes next: by tier, guarantee, fair share, aged priority and the policy's order, then by id.
 
-Waiting jobs that are alike in everything that decides whether they can start form a *class*. A class that cannot
-start is dropped for the cycle as a whole, so ten thousand waiting jobs cost as much as their few hundred classes.
+Waiting jobs that are equal in everything that decides whether they can start form a *class*. A class that cannot start
+is dropped as a whole for the cycle, so ten thousand waiting jobs cost only as much as their few hundred classes.
 """
 
 from bisect import bisect_left, insort
@@ -15,18 +15,18 @@ from muster.model.plan import Blocked
 from muster.model.policy import Order, Policy
 
 OrderKey = tuple[int, int, int, str, JobId]
-"""Three numbers that the order of the policy decides by, then the id, as people count."""
+"""Three numbers that depend on the order of the policy, then the id in natural order (job-9 before job-10)."""
 
 FeasibilityKey = tuple[int, int, int, bool]
-"""What classes share that start or fail together, whatever their team: band, gang, limit, and the right to preempt."""
+"""Band, gang, limit and right to preempt. Classes with equal keys start or fail together, whatever their team."""
 
 FRESH, STARVED, BACKGROUND = 0, 1, 2
-"""Bands of a tier, served in this order where jobs take turns: those that have never run, those that gave way and
-have waited too long, and everybody else who has run before."""
+"""Bands of a tier, served in this order where jobs take turns: jobs that have never run, jobs that ran before and have
+waited too long since, and all other jobs that ran before."""
 
 
 class JobClass:
-    """Waiting jobs of one tier, team, gang, limit and rights; interchangeable but for their place in the queue."""
+    """Waiting jobs of one tier, team, gang, limit and rights. They differ only in their place in the queue."""
 
     __slots__ = (
         "_ids",
@@ -59,7 +59,7 @@ class JobClass:
         job: WaitingJob,
     ) -> None:
         self.order = order
-        """When the class was first seen: breaks ties between equal heads without comparing classes."""
+        """The number of the class in the order of creation. Breaks ties between equal heads."""
         self.tier = tier
         self.team = team
         self.gang = gang
@@ -73,9 +73,9 @@ class JobClass:
         self.relaxes = job.spec.topology.prefer is not None and job.spec.topology.relax_after_ms > 0
         self.jobs: list[OrderKey] = []
         self.stuck_at = -1
-        """What `Snapshot.releases` was when a plan that was carried out last found that none of its jobs can start."""
+        """`Snapshot.releases` at the last plan that was carried out and found that no job of the class can start."""
         self._names: list[JobId] = []
-        """The ids of `jobs`, in the same order: copying them is what passing a class over costs."""
+        """The ids of `jobs` in the same order, so that skipping a class costs only a copy of this list."""
         self._ids: tuple[JobId, ...] | None = None
 
     @property
@@ -85,20 +85,20 @@ class JobClass:
 
     @property
     def ids(self) -> tuple[JobId, ...]:
-        """Its jobs in order; made once and kept until a job comes or goes."""
+        """Its jobs in order. Built once and kept until a job comes or goes."""
         if self._ids is None:
             self._ids = tuple(self._names)
         return self._ids
 
     def add(self, key: OrderKey) -> None:
-        """One job more."""
+        """Add a job."""
         at = bisect_left(self.jobs, key)
         self.jobs.insert(at, key)
         self._names.insert(at, key[-1])
         self._ids = None
 
     def remove(self, key: OrderKey) -> None:
-        """One job less."""
+        """Remove a job."""
         at = bisect_left(self.jobs, key)
         del self.jobs[at], self._names[at]
         self._ids = None
@@ -116,9 +116,9 @@ class WaitingQueue:
         self._gangs: dict[tuple[object, ...], tuple[int, Gang]] = {}
         self._numbered: list[Gang] = []
         self.by_age: list[tuple[int, str, JobId]] = []
-        """When each job was submitted, longest ago first, with its id as people count."""
+        """When each job was submitted, longest ago first, then its id in natural order."""
         self._keys: dict[JobId, OrderKey] = {}
-        """Where each job stands, for as long as it waits."""
+        """The order key of each waiting job."""
         self._by_feasibility: dict[tuple[int, int], dict[FeasibilityKey, dict[int, JobClass]]] = {}
         self._by_tier: list[dict[int, JobClass]] = [{} for _ in setting.tiers]
         self.relaxing: dict[int, JobClass] = {}
@@ -128,7 +128,7 @@ class WaitingQueue:
         self._made = 0
 
     def add(self, job: WaitingJob) -> None:
-        """Queue a job; jobs that are held or wait for others are known but not considered."""
+        """Queue a job. A job that is held or waits for another job is known but not considered."""
         self.jobs[job.id] = job
         if job.held or job.unmet:
             return
@@ -208,15 +208,15 @@ class WaitingQueue:
         return list(self._by_tier[tier].values())
 
     def by_feasibility(self, tier: int, band: int) -> Iterator[tuple[FeasibilityKey, list[JobClass]]]:
-        """The classes of a band, those together that start or fail together."""
+        """The classes of a band, grouped by feasibility key."""
         for feasibility_key, groups in self._by_feasibility.get((tier, band), {}).items():
             if groups:
                 yield feasibility_key, list(groups.values())
 
     def remember_stuck(self, blocked: tuple[Blocked, ...], releases: int) -> None:
-        """These classes could not start in a plan that is carried out, nor can whoever joins them for now.
+        """Note classes that could not start in a plan that is carried out. Jobs that join them cannot start either.
 
-        No event says so: an engine that starts again from the log has forgotten it, and makes one plan more.
+        No event records it. An engine that restarts from the log does not know it, and makes one more plan.
         """
         for entry in blocked:
             if entry.is_stuck:
@@ -224,7 +224,7 @@ class WaitingQueue:
                     self.class_of[part[0]].stuck_at = releases
 
     def is_stuck(self, job_id: JobId, releases: int) -> bool:
-        """True when nothing can be done for a job: others like it could not start, and nothing came free since."""
+        """True when nothing can be done for a job: jobs like it could not start, and nothing came free since."""
         group = self.class_of.get(job_id)
         if group is None:
             return True
@@ -244,7 +244,7 @@ class WaitingQueue:
         return self._classes.values()
 
     def front(self) -> JobClass | None:
-        """The class of the job that is first in line where teams do not count; who can never start is in no line."""
+        """The class of the first job in line where teams do not count. Jobs that can never start are skipped."""
         for tier in self._by_tier:
             able = [(group.head, group) for group in tier.values() if group.gang.choices]
             if able:
@@ -252,7 +252,7 @@ class WaitingQueue:
         return None
 
     def _is_behind(self, group: JobClass, job_id: JobId, releases: int) -> bool:
-        """True when the policy lets nothing pass a job that is stuck, and one of those is in front."""
+        """True when the policy lets no job pass a stuck job, and a stuck job is in front of this one."""
         policy = self._setting.policy
         if policy.backfill or policy.weighs_teams:
             return False
@@ -265,7 +265,7 @@ class WaitingQueue:
 
 
 def _age(job: WaitingJob, key: OrderKey) -> tuple[int, str, JobId]:
-    """Where a job stands by age alone; its name as people count is in its key already."""
+    """The sort key of a job by age alone. Its id in natural order is taken from its order key."""
     return (job.submitted_ms, key[3], job.id)
 
 
@@ -277,14 +277,14 @@ def band_of(job: WaitingJob, policy: Policy) -> int:
 
 
 def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
-    """Where a job stands among those of its team. All jobs age alike, so the key does not change with time."""
+    """The sort key of a job among the jobs of its team. All jobs age alike, so the key does not change with time."""
     policy, spec = setting.policy, job.spec
     aged_ms = job.submitted_ms - spec.priority * policy.ageing_ms
     name = natural(job.id)
     match policy.order:
         case Order.FAIR | Order.FIFO:
             if band_of(job, policy) == BACKGROUND:
-                # Who has had least goes on first: the others have shown that they take long.
+                # The job with the least GPU time goes first: the others have shown that they take long.
                 return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
             return (aged_ms, 0, 0, name, job.id)
         case Order.SHORTEST:

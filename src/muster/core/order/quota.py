@@ -1,7 +1,7 @@
-"""Who uses how much, and what the team tree allows: limits, guarantees, borrowing and fair share.
+"""How much each team uses, and what the team tree allows: limits, guarantees, borrowing and fair share.
 
-A ledger is cheap to fork, so that a plan charges what it starts without touching what is true. Teams without a
-declaration are guaranteed nothing and limited by nothing.
+A ledger is cheap to fork, so that a plan charges what it starts to a copy. A team that is not declared has no guarantee
+and no limit.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from muster.model.saved_state import TeamUsageRecord
 from muster.model.team import ANY_TYPE, Team, ancestors
 
 OWN_JOBS = "/."
-"""What a team submits itself is counted apart from what its sub-teams do, so that it competes as one more of them."""
+"""A team's own jobs are counted apart from those of its sub-teams, so that they compete as one more sub-team."""
 
 LN2_MICRO = 693_147
 
@@ -26,7 +26,7 @@ def own_jobs(path: TeamPath) -> TeamPath:
 
 
 LimitShare = tuple[tuple[TeamPath, GpuType], int]
-"""A limit, by its team and GPU type, and so many GPU thousandths of it."""
+"""A limit, named by its team and GPU type, and how many GPU thousandths of it are used."""
 
 
 class Breach(NamedTuple):
@@ -40,7 +40,7 @@ class Breach(NamedTuple):
 
 
 def remembered(usage: tuple[TeamUsageRecord, ...], half_life_ms: int, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:
-    """Decayed GPU-milliseconds of every team that submits jobs itself, of what was recorded earlier."""
+    """Decayed GPU-milliseconds of every team that submits jobs itself, from what was recorded earlier."""
     own = sorted((each for each in usage if each.team.endswith(OWN_JOBS) and each.gpu_ms), key=lambda each: each.team)
     return tuple(
         (TeamPath(each.team.removesuffix(OWN_JOBS)), decayed(each.gpu_ms, max(now_ms - each.at_ms, 0), half_life_ms))
@@ -49,7 +49,7 @@ def remembered(usage: tuple[TeamUsageRecord, ...], half_life_ms: int, now_ms: in
 
 
 class Ledger:
-    """Usage per team and type, summed up the tree."""
+    """Usage per team and GPU type, summed up the team tree."""
 
     __slots__ = (
         "_averages",
@@ -71,15 +71,15 @@ class Ledger:
         self._chains: dict[TeamPath, tuple[TeamPath, ...]] = {}
         self._used: dict[TeamPath, dict[GpuType, int]] = {}
         self._decayed: dict[TeamPath, tuple[int, int]] = {}
-        """GPU time that fair share remembers of each team, as it was at a time."""
+        """GPU time that fair share remembers of each team, and the time at which it had that value."""
         self._recorded: tuple[TeamUsageRecord, ...] | None = None
-        """The same as values, until more is added: asked for after every write."""
+        """The same as values, cached until usage is added, because it is needed after every write."""
         self._averages: tuple[int, dict[TeamPath, int]] = (0, {})
         self._limits: dict[TeamPath, tuple[tuple[TeamPath, GpuType, int], ...]] = {}
         self._shares: dict[tuple[TeamPath, Demand], tuple[LimitShare, ...]] = {}
         self._guaranteed = {team.path: dict(team.guaranteed) for team in teams if team.guaranteed}
         self.epoch = 0
-        """Counts charges, so that what was derived from usage can be remembered until it changes."""
+        """Counts charges, so that values derived from usage can be cached until usage changes."""
         for team in teams:
             self._join(team.path)
 
@@ -115,7 +115,7 @@ class Ledger:
         """Count a gang's GPUs as used by its team and everything above it; sign -1 gives them back."""
         self.epoch += 1
         for team in self.chain(path):
-            # What one team uses is replaced, never changed in place: forks share it.
+            # The usage of a team is replaced, never changed in place, because forks share it.
             used = self._used[team] = self._used.get(team, {}).copy()
             for gpu_type, milli in demand:
                 used[gpu_type] = used.get(gpu_type, 0) + sign * milli
@@ -125,7 +125,7 @@ class Ledger:
         return self._used.get(team, {}).get(gpu_type, 0)
 
     def breach(self, path: TeamPath, demand: Demand) -> Breach | None:
-        """The innermost limit that starting this would break, or None."""
+        """The innermost limit that this demand would break, or None."""
         for team, gpu_type, limit_milli in self.limits(path):
             for wanted_type, asked in demand:
                 if wanted_type == gpu_type:
@@ -135,7 +135,7 @@ class Ledger:
         return None
 
     def is_over_limit(self, path: TeamPath) -> bool:
-        """True when a team uses more than it may: its limit was lowered while its jobs ran."""
+        """True when a team, or a team above it, is over a limit, because the limit was lowered while jobs ran."""
         return any(self.used_milli(team, gpu_type) > limit for team, gpu_type, limit in self.limits(path))
 
     def limits(self, path: TeamPath) -> tuple[tuple[TeamPath, GpuType, int], ...]:
@@ -151,7 +151,7 @@ class Ledger:
         return known
 
     def under_limits(self, path: TeamPath, demand: Demand) -> tuple[LimitShare, ...]:
-        """What a demand uses up of each limit above its team; alike for all alike jobs, so it is worked out once."""
+        """How much of each limit on its team a demand uses. Equal for equal jobs, so it is computed once."""
         known = self._shares.get((path, demand))
         if known is None:
             amounts = dict(demand)
@@ -161,9 +161,9 @@ class Ledger:
         return known
 
     def within_guarantee(self, team: TeamPath, demand: Demand) -> bool:
-        """True when one team, with this added, would use no more than it is guaranteed.
+        """True when a team with this demand added would use no more than it is guaranteed.
 
-        Every guarantee that names a wanted type must cover it, and every wanted type must be named or summed up.
+        Every guarantee for a wanted GPU type must cover it. Every wanted type needs its own guarantee or the sum `*`.
         """
         guaranteed = self._guaranteed.get(team)
         if guaranteed is None:
@@ -183,19 +183,19 @@ class Ledger:
 
     @property
     def shelters(self) -> bool:
-        """True where a guarantee comes before a tier: some team is guaranteed something, and tiers are bound to teams.
+        """True where a guarantee comes before a tier: some team has a guarantee, and some team has bounds on its tiers.
 
-        Tiers that anybody may use without bounds, as in a bare scenario, come before guarantees.
+        Where every team may use every tier, as in a bare scenario, tiers come before guarantees.
         """
         return self.guarantees_anything and any(team.tiers is not None for team in self.teams.values())
 
     @property
     def guarantees_anything(self) -> bool:
-        """False when no team is guaranteed anything: then all that is used is borrowed, from nobody."""
+        """False when no team has a guarantee. Then all usage counts as borrowed, and no team can reclaim it."""
         return bool(self._guaranteed)
 
     def headroom_milli(self, path: TeamPath) -> int:
-        """The most that a team, or one above it, may add and stay inside a guarantee; never too little."""
+        """An upper bound of what a team, or a team above it, can add and stay inside a guarantee."""
         best = 0
         for team in self.guaranteed_above(path):
             guaranteed, used = self._guaranteed[team], self._used.get(team, {})
@@ -205,11 +205,11 @@ class Ledger:
         return best
 
     def guaranteed_above(self, path: TeamPath) -> tuple[TeamPath, ...]:
-        """The team and those above it that are guaranteed something, innermost first."""
+        """The team and the teams above it that have a guarantee, innermost first."""
         return tuple(team for team in self.chain(path) if team in self._guaranteed)
 
     def is_borrowing(self, team: TeamPath, demand: Demand) -> bool:
-        """True when a team uses more than its guarantee of some type that `demand` is made of."""
+        """True when a team uses more than its guarantee of a type in `demand`, or has no guarantee for these types."""
         guaranteed = self._guaranteed.get(team, {})
         used = self._used.get(team, {})
         types = [gpu_type for gpu_type, milli in demand if milli and gpu_type in guaranteed]
@@ -218,7 +218,7 @@ class Ledger:
         return any(used.get(gpu_type, 0) > guaranteed[gpu_type] for gpu_type in types)
 
     def branches(self, one: TeamPath, other: TeamPath) -> tuple[TeamPath, TeamPath] | None:
-        """Where two teams part: the topmost ancestor of each that is not shared; None when one contains the other."""
+        """Where two teams part: the topmost ancestor of each that the other does not share; None for the same team."""
         mine, theirs = self.chain(one)[::-1], self.chain(other)[::-1]
         for left, right in zip(mine, theirs, strict=False):
             if left != right:
@@ -236,7 +236,7 @@ class Ledger:
         return remembered(self.record(), self._half_life_ms, now_ms)
 
     def record(self) -> tuple[TeamUsageRecord, ...]:
-        """What fair share remembers, as it was last added to: bringing it up to date would round it once more."""
+        """What fair share remembers, with the time of the last addition. Decaying it to now would round once more."""
         if self._recorded is None:
             decayed_ms = self._decayed.items()
             self._recorded = tuple(
@@ -245,7 +245,7 @@ class Ledger:
         return self._recorded
 
     def restore(self, usage: tuple[TeamUsageRecord, ...]) -> None:
-        """Remember what was recorded, and nothing else."""
+        """Replace what fair share remembers by what was recorded."""
         self._averages, self._recorded = (0, {}), None
         self._decayed = {each.team: (each.gpu_ms, each.at_ms) for each in usage}
 
@@ -254,7 +254,7 @@ class Ledger:
         return decayed(value, now_ms - at_ms, self._half_life_ms) if now_ms > at_ms else value
 
     def share(self, team: TeamPath, now_ms: int) -> int:
-        """What fair share compares: GPUs used on average over the half-life plus GPUs used now, over the weight."""
+        """What fair share compares: the decayed average of GPUs used plus GPUs used now, divided by the weight."""
         at_ms, averages = self._averages
         if at_ms != now_ms:
             averages = {}

@@ -1,7 +1,7 @@
-"""How long jobs run, learnt from those that ended: quantiles for jobs that have something in common.
+"""How long jobs run, learnt from jobs that ended: quantiles over groups of similar jobs.
 
-Jobs of one team, user, name and size tell most about the next one like them; where too few of those have ended, wider
-circles are asked. What is learnt orders jobs and makes estimates. Promises never rest on it.
+Jobs of one team, user, name and size tell most about the next such job. Where too few of them have ended, wider groups
+(circles) are used. What is learnt is used to order jobs and to make estimates. Promises never rest on it.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -14,13 +14,13 @@ from muster.model.saved_state import RunTimesRecord
 from muster.model.spec import JobSpec
 
 ENOUGH = 8
-"""Endings that a circle must have seen before it is asked."""
+"""How many longer runs a circle must have seen before its quantiles are used."""
 
 USER_TAG = "user"
 """The tag that says who submitted a job."""
 
 _Circle = tuple[str | int, ...]
-"""What the jobs of a group have in common."""
+"""The key of a circle: what its jobs have in common."""
 
 
 class RunTimes:
@@ -38,11 +38,11 @@ class RunTimes:
         return made
 
     def record(self) -> tuple[RunTimesRecord, ...]:
-        """Everything learnt, the group first that learnt nothing for longest."""
+        """Everything learnt, sorted so that the circle that was updated longest ago comes first."""
         return tuple(RunTimesRecord(alike=circle, run_ms=window.latest()) for circle, window in self._circles.items())
 
     def learn(self, spec: JobSpec, run_ms: int) -> None:
-        """A job ended by itself after running so long, all attempts together."""
+        """A job ended by itself after running this long, all attempts together."""
         for circle in _circles(spec):
             window = self._circles.pop(circle, None)
             if window is None:
@@ -52,7 +52,7 @@ class RunTimes:
             self._circles[circle] = window
 
     def quantile_ms(self, spec: JobSpec, permille: int, *, ran_ms: int = 0) -> int | None:
-        """How much longer so many in a thousand jobs like this one run at most; None while too little is known."""
+        """The quantile of how much longer jobs like this one run after `ran_ms`; None while too little is known."""
         for circle in _circles(spec):
             window = self._circles.get(circle)
             if window is not None and window.longer_than(ran_ms) >= ENOUGH:
@@ -60,26 +60,26 @@ class RunTimes:
         return None
 
     def turn_ms(self) -> int:
-        """How long a turn is: longer than most jobs here ever run, and as long as it may be while few have ended."""
+        """How long a turn is: longer than most jobs here ever run, and `TURN_MAX_MS` while too few jobs have ended."""
         window = self._circles.get(())
         if window is None or window.longer_than(-1) < TURN_ENDINGS:
             return TURN_MAX_MS
         return min(max(window.quantile(TURN_PERCENT * 10, -1), TURN_MIN_MS), TURN_MAX_MS)
 
     def copy(self) -> "RunTimes":
-        """The same for somebody else to read, while this one goes on learning on another thread."""
+        """A copy for another thread to read, while this object goes on learning."""
         made = RunTimes()
         made._circles = {circle: window.copy() for circle, window in list(self._circles.items())}
         return made
 
     def _forget_oldest(self) -> None:
-        """Keep memory bounded: the group that learnt nothing for longest goes."""
+        """Keep memory bounded: drop the circle that was updated longest ago."""
         if len(self._circles) >= RUN_TIME_CIRCLES:
             del self._circles[next(iter(self._circles))]
 
 
 class _Window:
-    """The latest run times of one group in the order they came, and sorted from the first time somebody asks on."""
+    """The latest run times of one circle, in the order they came. Also kept sorted from the first query on."""
 
     __slots__ = ("_latest", "_sorted")
 
@@ -103,29 +103,29 @@ class _Window:
         return made
 
     def latest(self) -> tuple[int, ...]:
-        """In the order they came."""
+        """The run times in the order they came."""
         return tuple(self._latest)
 
     def longer_than(self, ran_ms: int) -> int:
-        """How many of them ran longer."""
+        """How many run times are longer than `ran_ms`."""
         known = self._in_order()
         return len(known) - bisect_right(known, ran_ms)
 
     def quantile(self, permille: int, ran_ms: int) -> int:
-        """The nearest-rank quantile of those that ran longer, in thousandths."""
+        """The nearest-rank quantile of the run times longer than `ran_ms`."""
         known = self._in_order()
         first = bisect_right(known, ran_ms)
         return known[first + max(-(-(len(known) - first) * permille // 1000) - 1, 0)]
 
     def _in_order(self) -> list[int]:
-        # Most groups are never asked: only what is asked about is kept sorted.
+        # Most circles are never queried. Only a circle that was queried is kept sorted.
         if self._sorted is None:
             self._sorted = sorted(self._latest)
         return self._sorted
 
 
 def run_ms(spec: JobSpec, gpu_ms: int) -> int:
-    """How long a job has run, by the GPU time it received."""
+    """How long a job has run, computed from the GPU time it received."""
     return gpu_ms * GPU_MILLI // max(spec.gang_gpu_milli, 1)
 
 
@@ -135,7 +135,7 @@ def began_ms(job: RunningJob) -> int:
 
 
 def _circles(spec: JobSpec) -> tuple[_Circle, ...]:
-    """The groups a job belongs to, the closest first."""
+    """The circles a job belongs to, the narrowest first."""
     team, size, user = spec.team, spec.gang_gpu_milli, ""
     for key, value in spec.tags:
         if key == USER_TAG:

@@ -1,6 +1,6 @@
-"""The jobs of one tier in the order in which they are served: guarantees, fair share, then each team's own order.
+"""The jobs of one tier in the order in which they are served: by guarantee, by fair share, then by each team's order.
 
-The walk takes into account what it has itself started: a team that was just served steps back behind its siblings.
+The walk takes into account what it has started itself: a team that was just served steps back behind its siblings.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from muster.model.team import ancestors
 
 
 class _Leaf:
-    """The classes of one team in one tier, by their heads."""
+    """The classes of one team in one tier, ordered by their first jobs."""
 
     __slots__ = ("cursor", "heap", "path")
 
@@ -26,7 +26,7 @@ class _Leaf:
         return self.heap[0][2]
 
     def advance(self) -> None:
-        """The head job of the first class is settled: the class goes on with its next job."""
+        """The first job of the first class is decided. The class goes on with its next job."""
         group = self.heap[0][2]
         position = self.cursor.get(group.order, 0) + 1
         self.cursor[group.order] = position
@@ -36,14 +36,14 @@ class _Leaf:
             heappop(self.heap)
 
     def drop(self) -> tuple[JobId, ...]:
-        """No job of the first class can start in this cycle; returns those that were still to come."""
+        """Drop the first class, because none of its jobs can start in this cycle. Returns its undecided jobs."""
         group = heappop(self.heap)[2]
         position = self.cursor.get(group.order, 0)
         return group.ids[position:] if position else group.ids
 
 
 class _WalkBranch:
-    """Teams that compete with each other, the one to serve next on top."""
+    """Teams that compete with each other. The team to serve next is on top of the heap."""
 
     __slots__ = ("heap", "path")
 
@@ -65,7 +65,7 @@ class TierWalk:
     ) -> None:
         self._ledger = ledger
         self._is_hopeless = is_hopeless
-        """Says of a class, before it is handed out, that none of it can start: it is skipped."""
+        """Asked before a class is handed out. If true, no job of the class can start, and the class is skipped."""
         self.skipped: list[tuple[JobClass, tuple[JobId, ...]]] = []
         self._now_ms = now_ms
         self._fair = by_team
@@ -75,7 +75,7 @@ class TierWalk:
         for group in classes:
             path = TeamPath("")
             if self._fair:
-                # Only a team whose sub-teams wait as well needs a place of its own among them.
+                # Only a team whose sub-teams also have waiting jobs needs a place of its own among them.
                 path = own_jobs(group.team) if group.team in above else group.team
             leaf = leaves.get(path)
             if leaf is None:
@@ -108,7 +108,7 @@ class TierWalk:
             heapify(branch.heap)
 
     def _entry(self, child: _WalkBranch | _Leaf) -> tuple[bool, int, TeamPath, _WalkBranch | _Leaf]:
-        """How a team compares with its siblings: below its guarantee first, then by share."""
+        """The sort key of a team among its siblings: teams below their guarantee first, then by share."""
         if not self._fair:
             return (False, 0, child.path, child)
         group = _first(child)
@@ -126,20 +126,20 @@ class TierWalk:
             path.append(branch)
 
     def peek(self) -> tuple[JobClass, JobId] | None:
-        """The class to serve next and the job of it that is first in line; None when all were considered."""
+        """The class to serve next and its first job in line; None when all jobs were considered."""
         if not self._root.heap:
             return None
         _, leaf = self._path_to_leaf()
         return leaf.peek(), leaf.heap[0][0][-1]
 
     def advance(self) -> None:
-        """The job handed out was settled (and perhaps charged): go on."""
+        """Go on after the job that was handed out is decided (and perhaps charged)."""
         path, leaf = self._path_to_leaf()
         leaf.advance()
         self._update(path, leaf)
 
     def rest(self) -> list[tuple[JobClass, tuple[JobId, ...]]]:
-        """All classes with their jobs that were not settled, in no order that matters; the walk is over."""
+        """All classes with their undecided jobs, in no particular order. The walk is over."""
         return [
             (group, group.ids[position:] if (position := leaf.cursor.get(group.order, 0)) else group.ids)
             for leaf in self._leaves.values()
@@ -147,14 +147,14 @@ class TierWalk:
         ]
 
     def drop(self) -> tuple[JobId, ...]:
-        """The class handed out cannot start in this cycle: go on without it. Returns its jobs still to come."""
+        """Go on without the class that was handed out: it cannot start in this cycle. Returns its undecided jobs."""
         path, leaf = self._path_to_leaf()
         dropped = leaf.drop()
         self._update(path, leaf)
         return dropped
 
     def _update(self, path: list[_WalkBranch], leaf: _Leaf) -> None:
-        """Re-order every branch on the way up; each child on the way is on top of its branch."""
+        """Re-order every branch on the way up. Each child on the way is on top of its branch."""
         while leaf.heap and self._is_hopeless(leaf.peek()):
             group = leaf.peek()
             self.skipped.append((group, leaf.drop()))
@@ -168,7 +168,7 @@ class TierWalk:
 
 
 def _first(child: _WalkBranch | _Leaf) -> JobClass:
-    """The class that a team would be served with next."""
+    """The next class to serve below a branch or leaf."""
     while isinstance(child, _WalkBranch):
         child = child.heap[0][3]
     return child.peek()
