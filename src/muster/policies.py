@@ -81,12 +81,12 @@ _BUILT_IN = (
     NamedPolicy(name="fifo", summary="in the order of submission, nobody overtakes", rules=_IN_ORDER),
     NamedPolicy(
         name="greedy",
-        summary="in the order of submission, whatever fits, no holds",
+        summary="in the order of submission, whatever fits, no promises",
         rules=_whatever_fits(Order.FIFO),
     ),
     NamedPolicy(
         name="easy",
-        summary="backfill in front of one hold, for the first job that does not fit",
+        summary="backfill in front of one promise, for the first job that does not fit",
         rules=_whatever_fits(Order.FIFO, holds=1),
     ),
     NamedPolicy(

@@ -280,10 +280,10 @@ def whatever_is_busy_is_called_impossible(patch: pytest.MonkeyPatch) -> None:
 def promises_are_not_told(patch: pytest.MonkeyPatch) -> None:
     honest = forecast.StartForecast.__init__
 
-    def without_holds(self: Any, state: Any, made: Any) -> None:
+    def without_promises(self: Any, state: Any, made: Any) -> None:
         honest(self, state, evolve(made, promises=()))
 
-    patch.setattr(forecast.StartForecast, "__init__", without_holds)
+    patch.setattr(forecast.StartForecast, "__init__", without_promises)
 
 
 def the_linter_does_not_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def the_linter_does_not_look_at_gangs(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_linter_does_not_look_at_promises(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan_lint, "_wrong_holds", lambda *_: [])
+    patch.setattr(plan_lint, "_wrong_promises", lambda *_: [])
 
 
 PLANTED: tuple[tuple[Plant, Check], ...] = (

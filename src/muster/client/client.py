@@ -296,9 +296,9 @@ class Client:
         """All tokens that the caller may revoke, without their secrets."""
         return self._pages("/v1/tokens", Token, {})
 
-    def create_token(self, **wishes: Any) -> Token:
+    def create_token(self, **asked: Any) -> Token:
         """Make a new token. Its secret is only in this answer."""
-        return build(Token, self._wire.json("POST", "/v1/tokens", repeatable=False, body=wishes))
+        return build(Token, self._wire.json("POST", "/v1/tokens", repeatable=False, body=asked))
 
     def revoke_token(self, token: str) -> None:
         """Revoke a token and all tokens that were made with it."""

@@ -53,8 +53,8 @@ def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Pla
     only while its job still waits.
     """
     snapshot, rejected = _admitted(scenario, entitlements)
-    holds = tuple(hold for hold in decided.promises if hold.job in snapshot.queue.jobs)
-    left = Plan(version=snapshot.version, now_ms=scenario.now_ms, promises=holds, blocked=decided.blocked)
+    promises = tuple(promise for promise in decided.promises if promise.job in snapshot.queue.jobs)
+    left = Plan(version=snapshot.version, now_ms=scenario.now_ms, promises=promises, blocked=decided.blocked)
     return Decision(plan=left, explanations=explain_all(snapshot, left, scenario.now_ms), rejected=rejected)
 
 

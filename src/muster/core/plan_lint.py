@@ -20,7 +20,7 @@ def lint(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
         return (f"plan was made for version {plan.version}, the snapshot is at {snapshot.version}",)
     if not (plan.changes_anything or plan.promises):
         return ()
-    return tuple(_wrong_jobs(plan, snapshot) + _wrong_placements(plan, snapshot) + _wrong_holds(plan, snapshot))
+    return tuple(_wrong_jobs(plan, snapshot) + _wrong_placements(plan, snapshot) + _wrong_promises(plan, snapshot))
 
 
 def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> list[str]:
@@ -37,7 +37,9 @@ def _wrong_jobs(plan: Plan, snapshot: Snapshot) -> list[str]:
         running = snapshot.running.get(job_id)
         if running is None or running.leaving_by_ms is not None:
             wrong.append(f"{job_id} is evicted or resized but does not run, or is leaving already")
-    wrong += [f"{hold.job} starts and is promised a later start" for hold in plan.promises if hold.job in started]
+    wrong += [
+        f"{promise.job} starts and is promised a later start" for promise in plan.promises if promise.job in started
+    ]
     return wrong
 
 
@@ -152,14 +154,14 @@ def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[s
     return found
 
 
-def _wrong_holds(plan: Plan, snapshot: Snapshot) -> list[str]:
+def _wrong_promises(plan: Plan, snapshot: Snapshot) -> list[str]:
     """Promises to jobs that do not exist, in the past, or on nodes that do not exist."""
     wrong: list[str] = []
-    for hold in plan.promises:
-        if hold.start_ms < plan.now_ms:
-            wrong.append(f"{hold.job} is promised a start in the past")
-        if hold.job not in snapshot.queue.jobs and hold.job not in snapshot.running:
-            wrong.append(f"{hold.job} is promised a start but does not exist")
-        missing = [node for node in hold.nodes if node not in snapshot.setting.tree.index_of]
-        wrong += [f"{hold.job} is promised {node}, which does not exist" for node in missing]
+    for promise in plan.promises:
+        if promise.start_ms < plan.now_ms:
+            wrong.append(f"{promise.job} is promised a start in the past")
+        if promise.job not in snapshot.queue.jobs and promise.job not in snapshot.running:
+            wrong.append(f"{promise.job} is promised a start but does not exist")
+        missing = [node for node in promise.nodes if node not in snapshot.setting.tree.index_of]
+        wrong += [f"{promise.job} is promised {node}, which does not exist" for node in missing]
     return wrong

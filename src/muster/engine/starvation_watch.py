@@ -1,6 +1,6 @@
 """Watches jobs that have run before and wait again, and finds those that have waited longer than is fair.
 
-A job starves when it has waited `PATIENCE_MS` beyond its fair time. If teams were declared, the fair time is how long
+A job starves when it has waited `STARVATION_MS` beyond its fair time. If teams were declared, the fair time is how long
 the work done so far would have taken on the job's share of the cluster. If none were, the fair time ends when the job
 would have been served in the order of submission; time in which it ran after that does not count as waiting.
 
@@ -17,7 +17,7 @@ from muster.core.order.run_times import run_ms
 from muster.engine.timers import Timers
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
-from muster.model.limits import PATIENCE_MS, STARVATION_LOOK_MS
+from muster.model.limits import STARVATION_MS, STARVATION_LOOK_MS
 from muster.model.saved_state import StarvationRecord
 
 
@@ -114,9 +114,9 @@ class StarvationWatch:
         ran_ms = run_ms(job.spec, job.attained_gpu_ms)
         fair_ms = self._entitlements.fair_ms(job.id, job.spec.gang_gpu_milli, ran_ms, at_ms)
         if fair_ms is not None:
-            return job.submitted_ms + fair_ms + PATIENCE_MS
+            return job.submitted_ms + fair_ms + STARVATION_MS
         due = self._due.get(job.id)
-        return None if due is None else due.since_ms + PATIENCE_MS + ran_ms - due.ran_ms
+        return None if due is None else due.since_ms + STARVATION_MS + ran_ms - due.ran_ms
 
 
 def _ran_ms(job: Job, at_ms: int) -> int:

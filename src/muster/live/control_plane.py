@@ -117,7 +117,7 @@ class ControlPlane:
         self._backend = backend
         self._clock = clock
         self._configuration = configuration
-        self._on_turn = on_round
+        self._on_round = on_round
         self._on_step_down = on_step_down
         self._numbers_from = numbers_from
         self._inbox = Inbox()
@@ -321,7 +321,7 @@ class ControlPlane:
             plan_s=time.perf_counter() - written_s,
             has_planned=has_planned,
         )
-        self._on_turn(finished)
+        self._on_round(finished)
         self._housekeeping.after_round(engine.state, is_idle=not requests and not reports and not has_planned)
 
     def _placed(self, event: ObservedEvent) -> ObservedEvent:

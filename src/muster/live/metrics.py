@@ -59,7 +59,7 @@ class Metrics:
         self._control = control
         self._attempts = Attempts(control.state)
         self._version = control.feed.version
-        self.registry.register(_Standing(self, control))
+        self.registry.register(_ViewFigures(self, control))
         control.feed.subscribe(self._follow)
 
     def on_round(self, turn: WriterRound) -> None:
@@ -122,7 +122,7 @@ class Metrics:
         return Histogram(name, meaning, labels, buckets=buckets, registry=self.registry)
 
 
-class _Standing(Collector):
+class _ViewFigures(Collector):
     """Gauges, computed when a scraper asks."""
 
     def __init__(self, metrics: Metrics, control: ControlPlane) -> None:

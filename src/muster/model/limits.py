@@ -121,7 +121,7 @@ TURN_MAX_MS = 2 * 3_600_000
 TURN_ENDINGS = 20
 """Jobs that must have ended before a turn may be shorter than `TURN_MAX_MS`."""
 
-PATIENCE_MS = 14 * 3_600_000
+STARVATION_MS = 14 * 3_600_000
 """How long a job that gave way waits before it may itself take the place of jobs whose turn is over. It counts from
 when the job was due or, where teams are declared, from the end of its fair time. Even with the time that the other jobs
 need to leave, no job loses a day by giving way."""

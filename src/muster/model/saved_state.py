@@ -61,7 +61,7 @@ class EntitlementsRecord(Record, frozen=True, kw_only=True):
     members: tuple[MemberRecord, ...]
 
 
-class DueLineRecord(Record, frozen=True, kw_only=True):
+class FairServiceRecord(Record, frozen=True, kw_only=True):
     """Jobs in the order of submission, and how many of them, from the front, have been found due."""
 
     capacity_milli: int
@@ -73,7 +73,7 @@ class DueLineRecord(Record, frozen=True, kw_only=True):
 class StarvationRecord(Record, frozen=True, kw_only=True):
     """Since when jobs are due, and when waiting jobs are next looked at."""
 
-    line: DueLineRecord
+    line: FairServiceRecord
     due: tuple[tuple[JobId, int, int], ...]
     """For each job: its id, since when it is due, and how long it had run by then."""
     looks_ms: tuple[tuple[JobId, int], ...]

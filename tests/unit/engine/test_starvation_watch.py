@@ -4,7 +4,7 @@ from muster.core.order.entitlements import Entitlements
 from muster.engine.starvation_watch import StarvationWatch
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Job, JobState
-from muster.model.limits import PATIENCE_MS, STARVATION_LOOK_MS
+from muster.model.limits import STARVATION_MS, STARVATION_LOOK_MS
 from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.team import Team
@@ -33,7 +33,7 @@ def test_waiting_counts_from_when_the_job_was_due_and_running_does_not() -> None
     running = evolve(job, state=JobState.RUNNING)
     back = evolve(job, state=JobState.QUEUED, attained_gpu_ms=GPU_MS, requeued=True)
     assert starvation.follow(running, back, 4 * HOUR_MS) == []
-    spent_ms = PATIENCE_MS + 4 * HOUR_MS
+    spent_ms = STARVATION_MS + 4 * HOUR_MS
     assert starvation.timers.next_ms == spent_ms
     assert not starvation.is_spent(back, spent_ms - 1)
     assert starvation.is_spent(back, spent_ms)
@@ -46,11 +46,11 @@ def test_a_job_is_not_due_while_those_before_it_fill_the_cluster() -> None:
     first, second = a_record("a"), a_record("b", submitted_ms=5, attained_gpu_ms=GPU_MS)
     submit(starvation, first, 0)
     assert starvation.follow(None, second, 5) == []
-    assert not starvation.is_spent(second, 10 * PATIENCE_MS)
+    assert not starvation.is_spent(second, 10 * STARVATION_MS)
     ended = evolve(first, state=JobState.SUCCEEDED, ended_ms=HOUR_MS)
     assert starvation.follow(first, ended, HOUR_MS) == ["b"]
     starvation.note(second, HOUR_MS)
-    assert starvation.timers.next_ms == HOUR_MS + PATIENCE_MS
+    assert starvation.timers.next_ms == HOUR_MS + STARVATION_MS
 
 
 def test_a_job_that_never_ran_is_not_watched() -> None:
@@ -76,7 +76,7 @@ def test_where_teams_were_declared_patience_begins_when_the_share_would_have_bee
     submit(starvation, other, 0)
     back = evolve(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
     starvation.follow(evolve(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
-    spent_ms = PATIENCE_MS + 8 * HOUR_MS  # on one of two GPUs, four hours on two of them take eight
+    spent_ms = STARVATION_MS + 8 * HOUR_MS  # on one of two GPUs, four hours on two of them take eight
     assert starvation.timers.next_ms == spent_ms
     assert not starvation.is_spent(back, spent_ms - 1)
     assert starvation.is_spent(back, spent_ms)
@@ -88,7 +88,7 @@ def test_who_has_patience_left_because_shares_have_changed_is_looked_at_again() 
     submit(starvation, job, 0)
     back = evolve(job, state=JobState.QUEUED, attained_gpu_ms=2 * GPU_MS, requeued=True)
     starvation.follow(evolve(job, state=JobState.RUNNING), back, 4 * HOUR_MS)
-    first_look_ms = PATIENCE_MS + 4 * HOUR_MS  # alone, it was due both GPUs
+    first_look_ms = STARVATION_MS + 4 * HOUR_MS  # alone, it was due both GPUs
     assert starvation.timers.next_ms == first_look_ms
     for name in ("b", "c", "d"):
         starvation.follow(None, evolve(a_record(name, submitted_ms=5 * HOUR_MS), spec=a_job(team="t")), 5 * HOUR_MS)
@@ -106,9 +106,9 @@ def test_a_job_that_waits_again_and_again_is_looked_at_once() -> None:
     for hours in range(1, 20):
         back = evolve(job, state=JobState.QUEUED, attained_gpu_ms=2 * hours * HOUR_MS, requeued=True)
         starvation.follow(evolve(job, state=JobState.RUNNING), back, hours * HOUR_MS)
-    now_ms = PATIENCE_MS + 19 * HOUR_MS - 1
+    now_ms = STARVATION_MS + 19 * HOUR_MS - 1
     while starvation.timers.pop_due(now_ms) is not None:
         assert not starvation.is_spent(back, now_ms)
         starvation.look_again(back, now_ms)
-    assert starvation.timers.pop_due(10 * PATIENCE_MS) == "j"
+    assert starvation.timers.pop_due(10 * STARVATION_MS) == "j"
     assert starvation.timers.next_ms is None

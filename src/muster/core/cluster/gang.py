@@ -109,10 +109,10 @@ def tensor_group(request: Request, tensor: int) -> int:
     return max(1, tensor // (request.gpu_milli // GPU_MILLI))
 
 
-def _levels(wish: TopologySpec, setting: Setting) -> tuple[int, int]:
+def _levels(topology: TopologySpec, setting: Setting) -> tuple[int, int]:
     tree = setting.tree
-    widest = tree.level_of(wish.within) if wish.within is not None else 0
-    prefer = tree.level_of(wish.prefer) if wish.prefer is not None else 0
+    widest = tree.level_of(topology.within) if topology.within is not None else 0
+    prefer = tree.level_of(topology.prefer) if topology.prefer is not None else 0
     return widest, max(prefer, widest)
 
 

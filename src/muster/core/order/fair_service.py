@@ -7,7 +7,7 @@ cluster together, counted in GPUs. Waiting before that is unavoidable. Waiting a
 from bisect import bisect_left, insort
 
 from muster.model.ids import JobId
-from muster.model.saved_state import DueLineRecord
+from muster.model.saved_state import FairServiceRecord
 
 
 class FairService:
@@ -23,7 +23,7 @@ class FairService:
         """The GPU thousandths that these jobs need together."""
 
     @classmethod
-    def of(cls, record: DueLineRecord) -> "FairService":
+    def of(cls, record: FairServiceRecord) -> "FairService":
         """The line that was recorded."""
         made = cls(record.capacity_milli)
         made._line = [(submitted_ms, job) for submitted_ms, job, _ in record.line]
@@ -32,10 +32,10 @@ class FairService:
         made._due_milli = sum(gpu_milli for _, _, gpu_milli in record.line[: record.due])
         return made
 
-    def record(self) -> DueLineRecord:
+    def record(self) -> FairServiceRecord:
         """The line as values."""
         line = tuple((submitted_ms, job, self._milli[job]) for submitted_ms, job in self._line)
-        return DueLineRecord(capacity_milli=self.capacity_milli, line=line, due=self._due)
+        return FairServiceRecord(capacity_milli=self.capacity_milli, line=line, due=self._due)
 
     def join(self, job: JobId, submitted_ms: int, gpu_milli: int) -> None:
         """A job was submitted."""
