@@ -59,6 +59,11 @@ def teams_with(principal: Principal, permission: Permission) -> tuple[TeamPath, 
     return tuple(team for team in found if not any(covers(other, team) for other in found if other != team))
 
 
+def needed_to_change(principal: Principal, owner: str) -> Permission:
+    """The permission that the principal needs on the job's team to change a job of this user."""
+    return Permission.JOBS_CHANGE if owner == principal.name else Permission.JOBS_CHANGE_OTHERS
+
+
 def may_grant(principal: Principal, bindings: Iterable[Binding], scopes: tuple[str, ...]) -> bool:
     """True when a token with these bindings and scopes allows only what its maker may do and may give away."""
     if principal.scopes and not (scopes and set(scopes) <= set(principal.scopes)):

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from muster.access.audit_entries import entry
 from muster.access.permissions import Permission
-from muster.access.principal import may
+from muster.access.principal import may, needed_to_change
 from muster.api.gate import Caller
 from muster.engine.engine import Engine
 from muster.live.inbox import Action
@@ -47,7 +47,6 @@ async def visible(caller: Caller, job: str) -> JobRecord:
 async def changeable(caller: Caller, job: str, action: str) -> JobRecord:
     """A job that the caller may change: an own job, or one of a team on which the caller has `JOBS_CHANGE_OTHERS`."""
     record = await visible(caller, job)
-    is_own = record.user == caller.name
-    permission = Permission.JOBS_CHANGE if is_own else Permission.JOBS_CHANGE_OTHERS
+    permission = needed_to_change(caller.principal, record.user)
     await require(caller, permission, record.spec.team, action=action, subject=record.id)
     return record
