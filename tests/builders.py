@@ -94,7 +94,7 @@ def runs(
     )
 
 
-def a_hold(job_id: str, on: Iterable[tuple[str, Iterable[int]]], *, in_hours: float, **fields: Any) -> Promise:
+def a_promise(job_id: str, on: Iterable[tuple[str, Iterable[int]]], *, in_hours: float, **fields: Any) -> Promise:
     """A promise made an hour ago to a job with one role, on these (node, devices)."""
     return Promise(
         job=JobId(job_id),

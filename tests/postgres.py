@@ -28,7 +28,7 @@ class Server:
         self.process = process
 
     def new_url(self) -> str:
-        """The address of a store that nobody has used."""
+        """The address of a store that was never used."""
         schema = f"store_{next(_schemas)}"
         self.run(f"CREATE SCHEMA {schema}")
         options = quote(f"-csearch_path={schema}")
@@ -44,7 +44,7 @@ class Server:
 
 @contextmanager
 def running_server() -> Iterator[Server]:
-    """Start a server, and end it. Whoever runs as root lets it run as another user: it refuses to run as root."""
+    """Start a server, and end it. Under root it runs as another user, because it refuses to run as root."""
     folder = Path(tempfile.mkdtemp(prefix="muster-pg-"))
     identity: dict[str, str] = {}
     if os.geteuid() == 0:

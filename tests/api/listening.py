@@ -28,7 +28,7 @@ async def listening(world: World) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def caller(world: World, url: str, who: str = "member") -> AsyncIterator[httpx.AsyncClient]:
-    """Somebody who speaks to a server over its socket."""
+    """A client that speaks to a server over its socket."""
     headers = {"Authorization": f"Bearer {world.secrets[who]}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
         yield client

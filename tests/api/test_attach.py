@@ -30,7 +30,7 @@ async def _attached(
         yield socket
 
 
-def test_terminals_take_no_threads_from_what_everybody_else_waits_for() -> None:
+def test_terminals_take_no_threads_from_other_requests() -> None:
     async def play(world: World) -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         async with listening(world) as url, caller(world, url) as client:
@@ -46,7 +46,7 @@ def test_terminals_take_no_threads_from_what_everybody_else_waits_for() -> None:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
 
 
-def test_who_does_not_take_what_is_shown_is_let_go() -> None:
+def test_a_client_that_does_not_read_its_terminal_is_disconnected() -> None:
     async def play(world: World) -> None:
         async with listening(world) as url, caller(world, url) as client:
             job = await _interactive(world, client)

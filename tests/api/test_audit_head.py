@@ -1,4 +1,4 @@
-"""The head of the audit, noted elsewhere, shows what whoever can write the database cannot hide."""
+"""The head of the audit, noted elsewhere, shows what a user who can write the database cannot hide."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def test_half_a_head_is_refused(params: dict[str, str]) -> None:
 
 
 def test_an_audit_that_was_made_anew_fits_together_and_not_to_what_was_noted(tmp_path: Path) -> None:
-    """As by somebody who may write the database: all entries again, with another name, each chained to the last."""
+    """As by a user who may write the database: all entries again, with another name, each chained to the last."""
     url = f"sqlite:///{tmp_path / 'muster.db'}"
     entries = [AuditEntry(at_ms=at, by="mallory", action="jobs.cancel", subject=f"job-{at}") for at in range(3)]
     with open_store(url, write=True) as store:

@@ -52,8 +52,8 @@ def test_a_job_cannot_be_moved_where_it_could_not_have_been_submitted_but_by_an_
         job = await submitted(client, priority=50, held=True)
         for who in ("member", "lead"):
             requests: list[dict[str, Any]] = [{"tier": "production"}, {"priority": 100}]
-            for wish in requests:
-                refused = await asks(world, who, "PATCH", f"/v1/jobs/{job}", wish)
+            for body in requests:
+                refused = await asks(world, who, "PATCH", f"/v1/jobs/{job}", body)
                 assert (refused.status_code, refused.json()["code"]) == (403, "refused")
         assert (await client.patch(f"/v1/jobs/{job}", json={"priority": 60})).status_code == 200
         moved = await asks(world, "operator", "PATCH", f"/v1/jobs/{job}", {"tier": "production", "priority": 90})
@@ -79,11 +79,11 @@ def test_what_was_let_in_stays_when_the_bounds_narrow_and_a_retry_is_a_new_job()
 
 def test_a_lead_hands_down_no_more_than_its_team_has() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
-        for wish, words in (
+        for body, words in (
             ({"tiers": ["production"]}, "may use tier 'production'"),
             ({"allow_unpreemptible": True}, "allow_unpreemptible"),
         ):
-            refused = await client.put("/v1/teams/nlp/pre", json=wish)
+            refused = await client.put("/v1/teams/nlp/pre", json=body)
             assert (refused.status_code, words in refused.text) == (422, True), refused.text
         assert (await client.put("/v1/teams/nlp", json={"tiers": ["production"]})).status_code == 403
         narrowed = await client.put("/v1/teams/nlp/pre", json={"tiers": ["exploratory"], "max_priority": 10})

@@ -41,7 +41,7 @@ async def _everything_said(world: World, secret: str) -> str:
 
 
 def _echo(answers: list[httpx.Response], secret: str) -> str:
-    """A token that somebody puts into an address comes back to themselves in the message about it, and nowhere else."""
+    """A token that a caller puts into an address comes back to the caller in the message about it, and nowhere else."""
     return f"there is no token {secret}" if any(secret in str(answer.url) for answer in answers) else "\0"
 
 

@@ -1,4 +1,4 @@
-"""Paths of the server: nobody is told of them, whichever way a message with one takes."""
+"""Paths of the server: no caller is told of them, whichever way a message with one takes."""
 
 from pathlib import Path
 

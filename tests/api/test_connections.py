@@ -1,4 +1,4 @@
-"""Connections: what one may say before it is understood, how long that may take, and who makes room for whom."""
+"""Connections: what one may say before it is understood, how long that may take, and which one makes room."""
 
 import asyncio
 import json
@@ -84,7 +84,7 @@ def test_an_address_that_is_too_long_is_refused_and_what_is_no_http_too() -> Non
 
 
 @pytest.mark.parametrize("begin", [b"", HEAD, b"\r\n"], ids=["none", "head", "blank"])
-def test_who_takes_too_long_to_ask_is_hung_up_on(begin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_takes_too_long_to_ask_is_disconnected(begin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(_: World, url: str) -> None:
         async with _connected(url) as [(reader, writer)]:
             writer.write(begin)
@@ -105,7 +105,7 @@ def test_a_blank_line_does_not_keep_an_answered_connection_open(monkeypatch: pyt
     _played(scenario, monkeypatch, head_s=0.05)
 
 
-def test_who_takes_too_long_to_send_a_body_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_takes_too_long_to_send_a_body_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(world: World, url: str) -> None:
         async with _connected(url) as [(reader, writer)]:
             token = world.secrets["member"]
@@ -123,7 +123,7 @@ async def _until_gone(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def test_who_holds_connections_makes_room_for_who_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connections_make_room_for_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(world: World, url: str) -> None:
         async with _connected(url, 3) as held, caller(world, url) as client:
             assert (await client.get("/v1/whoami")).status_code == 200
@@ -134,7 +134,7 @@ def test_who_holds_connections_makes_room_for_who_uses_one(monkeypatch: pytest.M
     _played(scenario, monkeypatch, Connections(10, each=3))
 
 
-def test_where_everybody_is_busy_a_newcomer_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_connections_are_busy_a_new_one_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(world: World, url: str) -> None:
         async with _connected(url) as [(reader, writer)]:
             token = world.secrets["member"]
@@ -171,7 +171,7 @@ def test_a_terminal_is_counted_once_and_its_place_is_free_again(monkeypatch: pyt
     _played(scenario, monkeypatch, book)
 
 
-def test_who_does_not_take_what_was_answered_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_read_its_answers_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(world: World, url: str) -> None:
         async with caller(world, url) as client:
             job = await submitted(client, run="#" * 400_000)

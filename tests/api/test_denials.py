@@ -82,7 +82,7 @@ def test_there_is_a_bound_on_what_is_being_counted(monkeypatch: pytest.MonkeyPat
     played(scenario, who="viewer")
 
 
-def test_what_is_refused_to_too_many_is_put_down_to_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused_to_too_many_callers_is_recorded_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(denials, "DENIALS_REMEMBERED", 1)
 
     async def scenario(world: World, client: httpx.AsyncClient) -> None:

@@ -1,4 +1,4 @@
-"""The entrance: who asks is known before a body is read, nobody asks too often, and requests take turns."""
+"""The entrance: the caller is known before a body is read, no caller asks too often, and requests take turns."""
 
 import asyncio
 
@@ -44,7 +44,7 @@ def test_a_dear_request_is_answered_and_those_behind_it_wait() -> None:
     assert rates.take("ada", 15) == 0
     assert rates.wait_s("ada") == pytest.approx(0.6)
     rates.charge("ada", 1_000_000)
-    assert rates.wait_s("ada") == pytest.approx(1.1)  # What somebody owes is bounded too.
+    assert rates.wait_s("ada") == pytest.approx(1.1)  # What a caller owes is bounded too.
 
 
 def test_turns_are_shared_and_a_newcomer_does_not_wait_behind_a_crowd() -> None:
@@ -69,7 +69,7 @@ def test_turns_are_shared_and_a_newcomer_does_not_wait_behind_a_crowd() -> None:
     asyncio.run(play())
 
 
-def test_who_is_alone_has_more_turns_until_somebody_comes() -> None:
+def test_a_caller_that_is_alone_has_more_turns_until_another_comes() -> None:
     async def play() -> None:
         turns = FairQueue(1, each=1, alone=3, waiting=10)
         for _ in range(3):
@@ -129,7 +129,7 @@ async def _said(url: str, request: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("method", ["POST /v1/jobs", "PUT /v1/tiers", "POST /v1/tokens", "POST /v1/nowhere"])
-def test_nobody_is_asked_who_they_are_after_their_body_was_read(method: str) -> None:
+def test_a_caller_is_asked_for_a_token_before_its_body_is_read(method: str) -> None:
     async def play(world: World) -> None:
         async with listening(world) as url:
             head = f"{method} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n"
@@ -141,7 +141,7 @@ def test_nobody_is_asked_who_they_are_after_their_body_was_read(method: str) -> 
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
 
 
-def test_who_asks_too_often_is_told_when_to_come_again() -> None:
+def test_a_caller_that_asks_too_often_is_told_when_to_come_again() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         statuses = [(await client.get("/v1/whoami")).status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
@@ -167,7 +167,7 @@ def test_a_long_body_and_a_denial_count_as_several_requests() -> None:
     played(scenario, settings=Settings(requests_per_s=1, requests_at_once=2_000))
 
 
-def test_who_guesses_tokens_is_slowed_and_others_at_the_same_address_are_not(
+def test_a_caller_that_guesses_tokens_is_slowed_and_others_at_its_address_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
@@ -194,7 +194,7 @@ def test_who_guesses_tokens_is_slowed_and_others_at_the_same_address_are_not(
 GUESS = "muster_000000000000_" + "a" * 43
 
 
-def test_who_guesses_tokens_over_a_websocket_is_slowed_as_well() -> None:
+def test_a_caller_that_guesses_tokens_over_a_websocket_is_slowed_as_well() -> None:
     async def guessed(url: str) -> int:
         header = {"Authorization": f"Bearer {GUESS}"}
         try:
@@ -214,7 +214,7 @@ def test_who_guesses_tokens_over_a_websocket_is_slowed_as_well() -> None:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
 
 
-def test_who_guesses_tokens_for_figures_is_slowed_as_well() -> None:
+def test_a_caller_that_guesses_tokens_for_figures_is_slowed_as_well() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         world.app.state.services.strangers._per_s = 0.001
         guess = {"Authorization": f"Bearer {GUESS}"}

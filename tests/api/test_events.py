@@ -1,4 +1,4 @@
-"""Watching events over a real socket: order, resuming, who sees what, limits, and stopping."""
+"""Watching events over a real socket: order, resuming, what each watcher sees, limits, and stopping."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.builders import a_job
 
 Event = dict[str, Any]
 KEPT = 50
-"""Events that the feed remembers in a test about those who were away for longer."""
+"""Events that the feed remembers in a test about watchers that were away for longer."""
 
 
 def _played(scenario: Callable[[World, str], Awaitable[None]], **fields: Any) -> None:
@@ -72,7 +72,7 @@ def test_a_watcher_sees_what_is_written_from_now_on() -> None:
     _played(scenario)
 
 
-def test_who_resumes_misses_nothing_and_sees_nothing_twice() -> None:
+def test_a_watcher_that_resumes_misses_nothing_and_sees_nothing_twice() -> None:
     async def scenario(world: World, url: str) -> None:
         async with caller(world, url) as client:
             async with _watching(client, after=0) as events:
@@ -89,7 +89,7 @@ def test_who_resumes_misses_nothing_and_sees_nothing_twice() -> None:
     _played(scenario)
 
 
-def test_who_was_away_for_long_is_served_from_the_store() -> None:
+def test_a_watcher_that_was_away_for_long_is_served_from_the_store() -> None:
     def many(engine: Any, now_ms: int) -> None:
         for _ in range(KEPT + 10):
             engine.submit(a_job(team="nlp"), now_ms, held=True, by="member")
@@ -107,7 +107,7 @@ def test_who_was_away_for_long_is_served_from_the_store() -> None:
     _played(scenario)
 
 
-def test_everybody_sees_only_the_jobs_of_their_teams() -> None:
+def test_a_watcher_sees_only_the_jobs_of_its_teams() -> None:
     async def scenario(world: World, url: str) -> None:
         async with caller(world, url, "admin") as admin, caller(world, url, "other") as other:
             async with _watching(other) as theirs, _watching(admin, team="vision") as filtered:
@@ -133,7 +133,7 @@ def test_a_silent_stream_shows_that_it_is_alive() -> None:
     _played(scenario, settings=Settings(heartbeat_s=0.01))
 
 
-def test_there_is_room_for_so_many_watchers_and_who_leaves_makes_room() -> None:
+def test_there_is_room_for_so_many_watchers_and_one_that_leaves_makes_room() -> None:
     async def scenario(world: World, url: str) -> None:
         async with caller(world, url) as client:
             async with _watching(client), _watching(client):

@@ -1,4 +1,4 @@
-"""A flood: eight members send the worst there is to send, and somebody else does not notice."""
+"""A flood: eight members send the worst there is to send, and another caller does not notice."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ from tests.api.world import World, a_world, job_file
 FLOODERS = 8
 CONNECTIONS_EACH = 3
 ASKED = 12
-"""Requests of each kind of somebody else, one after another."""
+"""Requests of each kind by another caller, one after another."""
 DEADLINE_S = 120.0
 LARGE = JOB_BODY_BYTES - 1_000
 BODIES: tuple[dict[str, object], ...] = (
@@ -41,11 +41,11 @@ async def _ask(client: httpx.AsyncClient, told: Counter[int]) -> None:
         listed = await client.get("/v1/jobs")
         assert (listed.status_code, len(listed.content) < 3 * JOB_BODY_BYTES) == (200, True)
         assert (await client.post("/v1/jobs", json={"job": job_file()})).status_code == 201
-    while not told[429]:  # Whoever floods is told so, sooner or later.
+    while not told[429]:  # A caller that floods is told so, sooner or later.
         await asyncio.sleep(0.01)
 
 
-def test_under_a_flood_somebody_else_is_answered_and_those_who_flood_are_told_to_wait() -> None:
+def test_under_a_flood_other_callers_are_answered_and_the_flooders_are_told_to_wait() -> None:
     async def play(world: World) -> None:
         told: Counter[int] = Counter()
         for number in range(FLOODERS):

@@ -31,7 +31,7 @@ CHECKS = (
 """All but that whatever fits the schema is accepted: a job file must also fit the cluster, and a quota its team."""
 
 SETTINGS = Settings(stream_s=0.01, requests_at_once=1_000_000, strangers_at_once=1_000_000)
-"""Whoever tries everything asks often, and without a token too."""
+"""A caller that tries everything asks often, and without a token too."""
 TEAMS = Rules(teams=(*RULES.teams, a_team("nlp/pretraining")))
 
 
@@ -56,7 +56,7 @@ async def _fuzzed(world: World, report: Path) -> tuple[int, str]:
             *(sys.executable, "-c", command, "run", f"{url}/openapi.json", "--no-color"),
             *("--phases", "examples,coverage,fuzzing,stateful", "--checks", ",".join(CHECKS)),
             *("--max-examples", str(EXAMPLES), "--seed", str(SEED), "--generation-database", "none"),
-            *("--header", "Via: 1.1 somewhere"),  # so that it is nobody on this machine who asks for figures
+            *("--header", "Via: 1.1 somewhere"),  # so that no caller on this machine asks for figures
             *("--header", f"Authorization: Bearer {world.secrets['admin']}"),
             cwd=report,
             stdout=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Names: the server answers to its own and to no page of somebody else; and what answers say to browsers."""
+"""Names: the server answers to its own and to no page of another site; and what answers say to browsers."""
 
 import asyncio
 

@@ -48,7 +48,7 @@ def test_what_happens_to_jobs_is_counted() -> None:
         assert figures["muster_nodes{state=ready}"] == 4
         assert figures["muster_writer_up"] == 1
         assert figures["muster_cycle_seconds_count"] >= 1
-        assert figures["muster_commit_seconds_count"] >= 1  # the turn of the newest answer may not be over
+        assert figures["muster_commit_seconds_count"] >= 1  # the round of the newest answer may not be over
         world.clock.advance(10_000)
         world.backend.lose_node(NodeName("n4"))
         world.control.nudge()

@@ -1,4 +1,4 @@
-"""What takes a while is not done on the event loop, where everybody else would wait for it."""
+"""What takes a while is not done on the event loop, where all other callers would wait for it."""
 
 import threading
 from collections.abc import Callable

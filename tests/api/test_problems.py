@@ -42,7 +42,7 @@ def test_every_kind_of_error_is_a_problem_document() -> None:
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer x", "Basic abc", "Bearer muster_000000000000_" + "a" * 43, "muster_1_2"]
 )
-def test_who_shows_no_good_token_is_asked_for_one(header: str) -> None:
+def test_a_caller_without_a_good_token_is_asked_for_one(header: str) -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         answer = await client.get("/v1/whoami", headers={"Authorization": header} if header else {})
         _checked(answer, 401)

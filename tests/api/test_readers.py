@@ -40,7 +40,7 @@ def test_a_process_reads_what_would_be_read_here_and_the_same_one_reads_on() -> 
         readers.close()
 
 
-def test_one_that_takes_too_long_is_ended_and_the_next_file_is_read() -> None:
+def test_a_reader_that_takes_too_long_is_ended_and_the_next_file_is_read() -> None:
     started: list[subprocess.Popen[bytes]] = []
 
     def hangs() -> "subprocess.Popen[bytes]":
@@ -59,7 +59,7 @@ def test_one_that_takes_too_long_is_ended_and_the_next_file_is_read() -> None:
         readers.close()
 
 
-def test_one_that_uses_up_its_processor_time_ends_itself() -> None:
+def test_a_reader_that_uses_up_its_processor_time_ends_itself() -> None:
     code = "import signal\nsignal.setitimer(signal.ITIMER_VIRTUAL, 0.01)\nwhile True: pass"
     readers = Readers(started=lambda: _program(code))
     try:
@@ -70,7 +70,7 @@ def test_one_that_uses_up_its_processor_time_ends_itself() -> None:
         readers.close()
 
 
-def test_one_that_dies_is_no_fault_of_the_caller() -> None:
+def test_a_reader_that_dies_is_no_fault_of_the_caller() -> None:
     readers = Readers(started=lambda: _program("import sys; sys.stdin.buffer.read(4)"))
     try:
         with pytest.raises(Unavailable, match="try again"):

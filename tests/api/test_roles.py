@@ -1,6 +1,6 @@
-"""Who may do what: every operation, for everybody, with the status each gets.
+"""Who may do what: every operation, for every caller, with the status each gets.
 
-A status of 404 is for what somebody may not know of. An operation that is missing here fails the test.
+A status of 404 is for what a caller may not know of. An operation that is missing here fails the test.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from muster.api.gate import check_guarded, demand_of
 from muster.model.ids import JobId
 from tests.api.world import DEADLINE_S, World, a_world, eventually, submitted
 
-EVERYBODY = ("anonymous", "other", "viewer", "member", "colleague", "lead", "operator", "admin")
+CALLERS = ("anonymous", "other", "viewer", "member", "colleague", "lead", "operator", "admin")
 
 Prepare = Callable[[World], Awaitable[str]]
 """Makes what the operation is about, and returns its name."""
@@ -25,7 +25,7 @@ Prepare = Callable[[World], Awaitable[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One operation, and what each of `EVERYBODY` gets for it."""
+    """One operation, and what each of `CALLERS` gets for it."""
 
     request: str
     """The method and the path; `{}` is what was prepared."""
@@ -143,9 +143,9 @@ FAR_AWAY = ("192.0.2.7", 1234)
 
 
 async def _statuses(world: World, case: Case) -> tuple[int, ...]:
-    """What each of `EVERYBODY` gets, each for a thing of their own."""
+    """What each of `CALLERS` gets, each for a thing of their own."""
     found = []
-    for who in EVERYBODY:
+    for who in CALLERS:
         name = "" if case.prepare is None else await case.prepare(world)
         method, _, path = case.request.partition(" ")
         headers = {} if who == "anonymous" else {"Authorization": f"Bearer {world.secrets[who]}"}
@@ -157,10 +157,10 @@ async def _statuses(world: World, case: Case) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("operation", CASES)
-def test_everybody_gets_what_the_table_says(operation: str) -> None:
+def test_every_caller_gets_what_the_table_says(operation: str) -> None:
     with a_world() as world:
         statuses = asyncio.run(asyncio.wait_for(_statuses(world, CASES[operation]), DEADLINE_S))
-    assert dict(zip(EVERYBODY, statuses, strict=True)) == dict(zip(EVERYBODY, CASES[operation].statuses, strict=True))
+    assert dict(zip(CALLERS, statuses, strict=True)) == dict(zip(CALLERS, CASES[operation].statuses, strict=True))
 
 
 def test_every_operation_is_in_the_table() -> None:
@@ -186,7 +186,7 @@ def test_an_application_with_an_unguarded_route_does_not_start() -> None:
         check_guarded(app)
 
 
-def test_who_is_refused_a_change_is_written_down_and_who_may_not_look_is_not() -> None:
+def test_a_refused_change_is_audited_and_a_refused_look_is_not() -> None:
     async def scenario(world: World) -> None:
         job = await _a_job(world)
         async with world.client("viewer") as viewer:

@@ -57,7 +57,7 @@ def test_a_team_is_made_changed_and_removed() -> None:
     played(scenario, who="lead")
 
 
-def test_a_team_with_teams_below_it_stays_and_nobody_raises_their_own_quota() -> None:
+def test_a_team_with_teams_below_it_stays_and_no_lead_raises_its_own_quota() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         async with world.client("admin") as admin:
             assert (await admin.delete("/v1/teams/nlp")).status_code == 409

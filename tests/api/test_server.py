@@ -46,7 +46,7 @@ def test_a_request_over_a_socket_is_answered() -> None:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
 
 
-def test_somebody_sits_down_at_the_terminal_of_an_interactive_job() -> None:
+def test_a_user_attaches_to_the_terminal_of_an_interactive_job() -> None:
     async def play(world: World) -> None:
         async with listening(world) as url, caller(world, url) as client:
             job = await submitted(client, interactive={"idle_timeout": "1h"})
@@ -92,7 +92,7 @@ def test_others_are_told_why_they_may_not_attach(who: str, status: int) -> None:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
 
 
-def test_figures_are_open_to_this_machine_and_to_nobody_who_was_passed_on() -> None:
+def test_figures_are_open_to_this_machine_and_to_no_forwarded_caller() -> None:
     async def play(world: World) -> None:
         async with listening(world) as url, httpx.AsyncClient(base_url=url) as client:
             assert (await client.get("/metrics")).status_code == 200

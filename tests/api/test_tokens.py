@@ -1,4 +1,4 @@
-"""Tokens over HTTP: nobody gives away more than they have, and what is revoked or expired lets nobody in."""
+"""Tokens over HTTP: no caller gives away more than it has, and a revoked or expired token is refused."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def test_a_new_token_opens_the_door_until_it_is_revoked() -> None:
     played(scenario, who="lead")
 
 
-def test_a_token_that_has_expired_lets_nobody_in_also_when_it_was_just_used() -> None:
+def test_a_token_that_has_expired_is_refused_also_when_it_was_just_used() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         made = (await _create(client, ("viewer", "nlp"), expires_in_s=60)).json()
         assert (await _whoami(client, made["secret"])).status_code == 200
@@ -74,7 +74,7 @@ def test_a_token_that_has_expired_lets_nobody_in_also_when_it_was_just_used() ->
         ("member", ("viewer", "nlp"), 403),
     ],
 )
-def test_nobody_gives_away_more_than_they_have(who: str, pair: tuple[str, str], status: int) -> None:
+def test_a_caller_gives_away_no_more_than_it_has(who: str, pair: tuple[str, str], status: int) -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         before = len(world.tokens.all())
         assert (await _create(client, pair)).status_code == status
@@ -150,7 +150,7 @@ async def _as(client: httpx.AsyncClient, made: httpx.Response, method: str, path
 
 @pytest.mark.parametrize("name", ["root", "Admin", "engine", "configuration", "muster", "operator"])
 @pytest.mark.parametrize("who", ["lead", "admin"])
-def test_nobody_is_given_a_name_that_muster_keeps(who: str, name: str) -> None:
+def test_no_token_is_given_a_name_that_muster_keeps(who: str, name: str) -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         refused = await _create(client, ("member", "nlp"), name=name)
         assert (refused.status_code, "choose another" in refused.text) == (422, True)
@@ -160,7 +160,7 @@ def test_nobody_is_given_a_name_that_muster_keeps(who: str, name: str) -> None:
     played(scenario, who=who)
 
 
-def test_what_a_lead_calls_a_token_is_not_who_acts_with_it() -> None:
+def test_what_a_lead_calls_a_token_is_not_its_subject() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         made = await _create(client, ("member", "nlp/pre"), name="colleague")
         assert (made.json()["name"], made.json()["subject"]) == ("colleague", "nlp/pre/colleague")
@@ -235,7 +235,7 @@ def test_a_token_expires_unless_an_admin_says_never() -> None:
     played(scenario, who="admin")
 
 
-def test_keys_of_requests_belong_to_who_acts_and_not_to_a_token_or_its_name() -> None:
+def test_keys_of_requests_belong_to_a_subject_and_not_to_a_token_or_its_name() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         job = {"name": "a", "team": "nlp", "resources": {"gpus": 1}, "run": "true"}
         tokens = [

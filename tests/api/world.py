@@ -86,7 +86,7 @@ class World:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def let_in(self, name: str, bindings: tuple[Binding, ...], **fields: Any) -> str:
-        """Give somebody a token, and return its secret."""
+        """Give a caller a token, and return its secret."""
         secret = new_secret()
         token = Token(
             id=secret.id,
@@ -102,7 +102,7 @@ class World:
 
     @asynccontextmanager
     async def client(self, who: str | None = "admin") -> AsyncIterator[httpx.AsyncClient]:
-        """Somebody who speaks to the application without a network between."""
+        """A client that speaks to the application without a network between."""
         headers = {} if who is None else {"Authorization": f"Bearer {self.secrets[who]}"}
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
@@ -129,7 +129,7 @@ def a_world(
     starts: bool = True,
     home: Path | None = None,
 ) -> Iterator[World]:
-    """A running control plane with everybody in `PEOPLE` let in; with a database in `home`, or else in memory."""
+    """A running control plane with all of `PEOPLE` let in; with a database in `home`, or else in memory."""
     kept = Kept()
     opened = nullcontext(kept) if home is None else open_store(f"sqlite:///{home / 'muster.db'}", write=True)
     with opened as store:
@@ -177,7 +177,7 @@ def _lived(
 def played(
     scenario: Callable[[World, httpx.AsyncClient], Awaitable[None]], *, who: str | None = "member", **fields: Any
 ) -> None:
-    """Play a scenario in a world of its own, as somebody."""
+    """Play a scenario in a world of its own, as one of `PEOPLE`."""
 
     async def play(world: World) -> None:
         async with world.client(who) as client:
@@ -188,7 +188,7 @@ def played(
 
 
 async def eventually(is_so: Callable[[], Awaitable[bool]]) -> None:
-    """Look until it is so; whoever plays the scenario has a deadline."""
+    """Look until it is so. The scenario has a deadline."""
     while not await is_so():
         await asyncio.sleep(0.001)
 

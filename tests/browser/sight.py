@@ -1,4 +1,4 @@
-"""What somebody sees on a page: marks in charts, labels on top of one another, text that is cut off or pale."""
+"""What a reader sees on a page: marks in charts, labels on top of one another, text that is cut off or pale."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,7 @@ _PALE = """least => {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """What somebody looks at a page with."""
+    """What a reader looks at a page with."""
 
     width_px: int
     height_px: int

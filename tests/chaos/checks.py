@@ -136,7 +136,7 @@ def _problem(evidence: Evidence, asked: Asked, label: str, answer: Answer, runs:
 
 
 def _is_done(asked: Asked | None, runs: list[Run]) -> bool:
-    """True when every rank of an attempt wrote down that it ended well; who left an elastic job does not count."""
+    """True when every rank of an attempt wrote down that it ended well. Ranks that left an elastic job do not count."""
     is_elastic = asked is not None and asked.is_elastic
     stayed = [run for run in runs if not (is_elastic and run.code == 143)]
     return bool(stayed) and all(run.code == 0 for run in stayed) and (is_elastic or len(stayed) >= runs[0].world)
@@ -160,7 +160,7 @@ def _untimely(evidence: Evidence, asked: Asked, runs: list[Run]) -> str:
 
 
 def _known_s(held_up: list[tuple[float, float]], gone_s: float) -> float:
-    """When somebody who decides can have heard of an end: after all faults that follow on one another around it."""
+    """When the control plane can have heard of an end: after all faults that follow on one another around it."""
     known_s = gone_s
     for from_s, until_s in sorted(held_up):
         if from_s <= known_s <= until_s:
@@ -248,7 +248,7 @@ def _lines_due(evidence: Evidence, run: Run) -> int:
 
 
 def _unread_s(evidence: Evidence, struck: Struck, node: str) -> float:
-    """From when on nobody read what was printed: since the fault, or since the supervisor hung before that."""
+    """From when on no process read what was printed: since the fault, or since the supervisor hung before that."""
     stops = [each for each in evidence.struck if each.kind == "supervisor-stop" and node in each.nodes]
     return min((each.from_s for each in stops if each.from_s <= struck.from_s <= each.until_s), default=struck.from_s)
 
@@ -262,7 +262,7 @@ def _costs_output(struck: Struck, node: str) -> bool:
 
 
 def limits_hold(evidence: Evidence) -> Iterator[Violation]:
-    """Nobody runs much longer than its limit, also when the control plane is dead or hangs or the clock is set."""
+    """No job runs much longer than its limit, also when the control plane is dead or hangs or the clock is set."""
     limits = {label: asked.limit_s for asked in evidence.asked for label in asked.labels if asked.limit_s is not None}
     for run in evidence.runs:
         limit_s = limits.get(run.label)
@@ -277,7 +277,7 @@ def limits_hold(evidence: Evidence) -> Iterator[Violation]:
 
 
 def grace_periods_hold(evidence: Evidence) -> Iterator[Violation]:
-    """Who was cancelled is gone after its grace period, faults of those who could tell it apart."""
+    """A cancelled job is gone after its grace period, not counting faults of the processes that could tell it."""
     for asked in evidence.asked:
         if asked.cancel_acked_s is None or evidence.is_rewritten(asked):
             continue
@@ -313,7 +313,7 @@ def partial_gangs(evidence: Evidence) -> Iterator[tuple[str, list[Run], float]]:
 
 
 def _faults_s(evidence: Evidence, node: str, from_s: float, until_s: float) -> float:
-    """How much of a time somebody was struck whom a stop has to pass."""
+    """How much of a time a process was struck that a stop has to pass."""
     windows = [
         (struck.from_s, struck.until_s + LOAD_S) for struck in evidence.struck if not struck.kind.startswith("worker-")
     ]

@@ -67,7 +67,7 @@ class Cluster:
         self.output = folder / "control.out"
         self.control: subprocess.Popen[bytes] | None = None
         self.meanwhile: Callable[[], None] = lambda: None
-        """What is done again and again while somebody waits here: faults that are over are mended."""
+        """What is done again and again while a thread waits here: faults that are over are mended."""
         self._nodes = nodes
         self._clock = folder / "clock"
         self._library = _clock_library(folder) if has_clock else None
@@ -102,7 +102,7 @@ class Cluster:
         return found
 
     def spawn(self, *flags: str, home: Path | None = None, database: str = "") -> "subprocess.Popen[bytes]":
-        """Begin `muster up`. With another home or database it listens elsewhere, so that nobody asks it by mistake."""
+        """Begin `muster up`. With another home or database it listens elsewhere: no client asks it by mistake."""
         port = str(_free_port() if home or database else self._port)
         words = ["up", "--home", str(home or self.home), "--nodes", self._nodes, "--port", port]
         words += ["--database", database or self.database, *flags]
@@ -135,7 +135,7 @@ class Cluster:
         return ""
 
     def health(self) -> tuple[int, str] | None:
-        """What `/healthz` says: code and status; None when nobody answers."""
+        """What `/healthz` says: code and status; None when no server answers."""
         if getattr(self._mine, "asker", None) is None:
             asker = httpx.Client(timeout=ANSWER_S, trust_env=False, verify=False)
             self._mine.asker = self._open.enter_context(asker)
@@ -196,7 +196,7 @@ class Cluster:
         self._open.close()
 
     def step_clock(self, offset_s: int) -> None:
-        """Set the clock of control plane and supervisors, as somebody does who sets that of the machine."""
+        """Set the clock of control plane and supervisors, as an operator does who sets that of the machine."""
         file = os.open(self._clock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.pwrite(file, struct.pack("=q", offset_s), 0)
         os.close(file)

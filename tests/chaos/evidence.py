@@ -1,4 +1,4 @@
-"""What a trial leaves for the judgement: who asked for what, what struck, what ran, what the server said."""
+"""What a trial leaves for the judgement: what was asked for, what struck, what ran, what the server said."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ from tests.chaos.ledger import Run, Watcher
 
 SQLITE, POSTGRES = "sqlite", "postgresql"
 STEPS_S = (-3600, -60, 90, 3600)
-"""How far the clock is set: a daylight saving time that somebody applied by hand, and what a time server corrects."""
+"""How far the clock is set: a daylight saving time that was applied by hand, and what a time server corrects."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,7 +160,7 @@ def database_kill(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def backend_kill(stage: Stage, pick: int, hold_s: float) -> Hit | None:
-    """One process of the database server dies, which makes it drop everybody and recover."""
+    """One process of the database server dies, which makes it drop all connections and recover."""
     assert stage.postgres is not None
     return Hit() if stage.postgres.kill_backend(pick) else None
 
@@ -194,7 +194,7 @@ def disk_full(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def _supervisor(stage: Stage, pick: int) -> Supervisor | None:
-    """One of those that look after somebody at present, if there is one: there is more to break."""
+    """One of those that look after a worker at present, if there is one: there is more to break."""
     busy = {run.node for run in stage.watcher.living()}
     living = stage.cluster.supervisors()
     chosen = [each for each in living if each.node in busy] or living

@@ -1,7 +1,7 @@
 """The program that the jobs of a trial run: it claims what it was given, keeps the ledger, and ends as its script says.
 
 It runs alone, with the standard library only. What it claims it claims with record locks, which the kernel drops at the
-moment the process dies: a claim that somebody else holds is proof that two processes live that must not.
+moment the process dies: a claim that another process holds is proof that two processes live that must not.
 """
 
 import fcntl
@@ -84,7 +84,7 @@ class Worker:
         os.write(self.ledger, f"{line}\n".encode())
 
     def claim(self) -> None:
-        """Take this attempt, rank and GPUs; write down who has them already.
+        """Take this attempt, rank and GPUs; write down which process has them already.
 
         Its own byte is taken before the others are looked at, so of two attempts at least one sees the other.
         """
@@ -120,7 +120,7 @@ class Worker:
         return int(self.script.get("code", 0))
 
     def _say(self, step: int) -> None:
-        """Print a numbered line. When nobody reads any more the work goes on all the same."""
+        """Print a numbered line. When no process reads any more the work goes on all the same."""
         try:
             os.write(1, f"line {self.printed} of {self.label} attempt {self.attempt} step {step}\n".encode())
         except OSError:
@@ -142,7 +142,7 @@ class Worker:
         with open(draft, "w") as file:
             file.write(str(step))
         os.replace(draft, self._progress_file())
-        # The disk of the notices may be full, and nobody may have asked.
+        # The disk of the notices may be full, and no save may have been asked for.
         with suppress(OSError, KeyError), open(os.environ["MUSTER_CHECKPOINT_NOTICE"], "a") as file:
             file.write("saved 1\n")
         with suppress(OSError, KeyError):
@@ -164,7 +164,7 @@ def main() -> None:
     worker.write("start")
     code = worker.work()
     worker.write("end", code=code, printed=worker.printed)
-    os._exit(code)  # at once: who is killed after it wrote its end has not ended by itself
+    os._exit(code)  # at once: a process that is killed after it wrote its end has not ended by itself
 
 
 if __name__ == "__main__":

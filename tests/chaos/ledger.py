@@ -20,7 +20,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def now_s() -> float:
-    """The clock of ledgers: nobody sets it, and it is that of the start times in `/proc`."""
+    """The clock of ledgers: it is never set, and it is that of the start times in `/proc`."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

@@ -1,4 +1,4 @@
-"""Those who use the server during a trial: one who submits and cancels, and one who keeps looking."""
+"""The clients of a server during a trial: one that submits and cancels, and one that keeps looking."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from muster.model.errors import Conflict, InvalidInput, MusterError, NotFound, R
 from tests.chaos.cluster import Cluster
 from tests.chaos.evidence import FINAL, Answer, Asked, Evidence, Violation
 from tests.chaos.ledger import Watcher, now_s
-from tests.chaos.schedule import Wish
+from tests.chaos.schedule import JobRequest
 
 PAUSE_S = 0.25
 LOOK_S = 0.2
@@ -19,19 +19,19 @@ LOOK_S = 0.2
 class Submitter(threading.Thread):
     """Submits every job of a trial, under a key of its own, until it is acknowledged; then cancels some."""
 
-    def __init__(self, cluster: Cluster, wishes: Iterable[Wish], evidence: Evidence) -> None:
+    def __init__(self, cluster: Cluster, requests: Iterable[JobRequest], evidence: Evidence) -> None:
         super().__init__(name="submitter", daemon=True)
         self._cluster = cluster
         self._evidence = evidence
-        self._wishes = sorted(wishes, key=lambda wish: wish.at_s)
-        self._asked = {wish.label: _asked(wish) for wish in self._wishes}
+        self._requests = sorted(requests, key=lambda request: request.at_s)
+        self._asked = {request.label: _asked(request) for request in self._requests}
         evidence.asked += self._asked.values()
         self._is_over = threading.Event()
 
     @property
     def is_done(self) -> bool:
         """True when everything was acknowledged, or refused for good."""
-        return not any(self._is_open(wish) for wish in self._wishes)
+        return not any(self._is_open(request) for request in self._requests)
 
     def stop(self) -> None:
         """Ask for nothing more."""
@@ -49,27 +49,27 @@ class Submitter(threading.Thread):
         began_s = now_s()
         while not self._is_over.is_set():
             passed_s = now_s() - began_s
-            for wish in self._wishes:
-                if wish.at_s <= passed_s and self._is_open(wish) and not self._is_over.is_set():
-                    self._ask(wish)
+            for request in self._requests:
+                if request.at_s <= passed_s and self._is_open(request) and not self._is_over.is_set():
+                    self._ask(request)
             time.sleep(PAUSE_S)
 
-    def _is_open(self, wish: Wish) -> bool:
-        asked = self._asked[wish.label]
-        return not asked.is_closed and (not asked.id or wish.cancel_after_s is not None)
+    def _is_open(self, request: JobRequest) -> bool:
+        asked = self._asked[request.label]
+        return not asked.is_closed and (not asked.id or request.cancel_after_s is not None)
 
-    def _ask(self, wish: Wish) -> None:
-        asked = self._asked[wish.label]
+    def _ask(self, request: JobRequest) -> None:
+        asked = self._asked[request.label]
         try:
             client = self._cluster.client()
             if not asked.id:
-                asked.id = client.submit(wish.document, key=f"chaos-{wish.label}").id
+                asked.id = client.submit(request.document, key=f"chaos-{request.label}").id
                 asked.acked_s = now_s()
-            elif wish.cancel_after_s is not None and now_s() >= asked.acked_s + wish.cancel_after_s:
+            elif request.cancel_after_s is not None and now_s() >= asked.acked_s + request.cancel_after_s:
                 self._cancel(client, asked)
         except (InvalidInput, Refused) as error:
             asked.is_closed = True
-            self._evidence.found.append(Violation(rule="refused", told=f"{wish.label}: {error}"))
+            self._evidence.found.append(Violation(rule="refused", told=f"{request.label}: {error}"))
         except (MusterError, OSError):
             pass  # away, hanging or full: the next time
 
@@ -112,7 +112,7 @@ class Observer(threading.Thread):
             time.sleep(LOOK_S)
 
     def _look_at_supervisors(self) -> None:
-        """Note when a node has nobody who could act: from the last look at which somebody could."""
+        """Note when a node has no supervisor that could act: from the last look at which one could."""
         acting = {each.node for each in self._cluster.supervisors() if each.node not in self.stopped}
         moment_s = now_s()
         for node in acting:
@@ -135,7 +135,7 @@ class Observer(threading.Thread):
                 self._evidence.reopened.append((label, self._evidence.ended.pop(label)[0], answer.state))
 
     def _look_at_ended(self, label: str, answer: Answer) -> None:
-        # The state was read before the claim is looked at: whoever holds it now has outlived the end of the job.
+        # The state was read before the claim is looked at: a process that holds it now has outlived the end of the job.
         self._evidence.ended.setdefault(label, (now_s(), answer.state))
         held = self._watcher.holder_of(label)
         if held is not None:
@@ -167,12 +167,12 @@ def _answer(job: Job, name: str) -> Answer:
     )
 
 
-def _asked(wish: Wish) -> Asked:
+def _asked(request: JobRequest) -> Asked:
     return Asked(
-        label=wish.label,
-        ends=wish.ends,
-        grace_s=wish.grace_s,
-        limit_s=wish.limit_s,
-        is_elastic=isinstance(wish.document["workers"], str),
-        labels=wish.labels,
+        label=request.label,
+        ends=request.ends,
+        grace_s=request.grace_s,
+        limit_s=request.limit_s,
+        is_elastic=isinstance(request.document["workers"], str),
+        labels=request.labels,
     )

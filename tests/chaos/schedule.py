@@ -26,7 +26,7 @@ FAILURE = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class JobRequest:
     """A job, and how it must end when nothing harms it."""
 
     label: str
@@ -67,7 +67,7 @@ class Plan:
     nodes: str
     database: str
     """`sqlite` or `postgresql`."""
-    wishes: tuple[Wish, ...]
+    requests: tuple[JobRequest, ...]
     blows: tuple[Blow, ...]
 
     @property
@@ -89,7 +89,7 @@ def plan(seed: int, folder: Path, only: Sequence[str] = (), exactly: Sequence[st
         seed=seed,
         nodes=chance.choice(LAYOUTS),
         database=database,
-        wishes=tuple(_wishes(chance, folder)),
+        requests=tuple(_requests(chance, folder)),
         blows=blows,
     )
 
@@ -135,7 +135,7 @@ def _may_follow(kind: Kind, taken: Sequence[Kind]) -> bool:
     return not kind.rewrites or not any(other.rewrites for other in taken)
 
 
-def _wishes(chance: random.Random, folder: Path) -> list[Wish]:
+def _requests(chance: random.Random, folder: Path) -> list[JobRequest]:
     """A mix of everything: the shapes are the same in each trial, sizes and times are not."""
     draft = _Draft(chance, folder)
     draft.add("single", seconds=chance.uniform(1, 5), gpus=1)
@@ -161,7 +161,7 @@ def _wishes(chance: random.Random, folder: Path) -> list[Wish]:
     draft.add("elastic", seconds=chance.uniform(3, 6), gpus=1, workers="1..3", saves=True)
     draft.add("late", seconds=2, gpus=1, at_s=chance.uniform(SUBMITTED_S / 2, SUBMITTED_S))
     draft.add("later", seconds=2, gpus=2, workers=2, at_s=SUBMITTED_S)
-    return draft.wishes
+    return draft.requests
 
 
 class _Draft:
@@ -170,7 +170,7 @@ class _Draft:
     def __init__(self, chance: random.Random, folder: Path) -> None:
         self._chance = chance
         self._folder = folder
-        self.wishes: list[Wish] = []
+        self.requests: list[JobRequest] = []
 
     def add(
         self,
@@ -205,8 +205,8 @@ class _Draft:
         if tasks:
             document["array"] = f"0-{tasks - 1}%2"
         early_s = self._chance.uniform(0, SUBMITTED_S / 2) if self._chance.random() < 0.5 else 0.0
-        self.wishes.append(
-            Wish(
+        self.requests.append(
+            JobRequest(
                 label=label,
                 at_s=early_s if at_s is None else at_s,
                 document=document,

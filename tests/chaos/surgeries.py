@@ -29,7 +29,7 @@ _numbers = count(1)
 
 
 def database_moved(stage: Stage, pick: int, hold_s: float) -> Hit | None:
-    """Somebody moves the database file away while it is in use, and back."""
+    """An operator moves the database file away while it is in use, and back."""
     aside = _aside(stage)
     for path in _files(stage):
         path.rename(aside / path.name)
@@ -42,7 +42,7 @@ def database_moved(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def database_deleted(stage: Stage, pick: int, hold_s: float) -> Hit | None:
-    """Somebody deletes the database file while it is in use. A second name of it is kept to bring it back."""
+    """An operator deletes the database file while it is in use. A second name of it is kept to bring it back."""
     aside = _aside(stage)
     for path in _files(stage):
         (aside / path.name).hardlink_to(path)
@@ -56,7 +56,7 @@ def database_deleted(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def database_truncated(stage: Stage, pick: int, hold_s: float) -> Hit | None:
-    """Somebody empties the database file while it is in use; the copy that was just made is put back."""
+    """An operator empties the database file while it is in use; the copy that was just made is put back."""
     copy = _copied(stage)
     if copy is None:
         return None
@@ -83,7 +83,7 @@ def old_backup(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def second_home(stage: Stage, pick: int, hold_s: float) -> Hit | None:
-    """Somebody starts a server from another home on the same database: it must be refused and start nothing."""
+    """An operator starts a server from another home on the same database: it must be refused and start nothing."""
     is_down = bool(pick % 2) and stage.cluster.kill_control()
     second = stage.folder / f"second-{next(_numbers)}"
     said = _must_be_refused(stage, lambda: stage.cluster.spawn(home=second), second, "second-home")
@@ -102,7 +102,7 @@ def take_over(stage: Stage, pick: int, hold_s: float) -> Hit | None:
     former, fenced = cluster.home, cluster.supervisors()
     started = cluster.start("--take-over", home=stage.folder / f"second-{next(_numbers)}")
     if not started.is_up and _is_beside_a_store_that_is_away(started):
-        # Half of it may be done: whoever began it goes on with it, and not the old home.
+        # Half of it may be done: the home that began it goes on with it, and not the old one.
         return Hit(detail="put off")
     if not started.is_up:
         stage.found("take-over", f"refused with code {started.code}: {started.said[-300:].strip()}")
@@ -161,7 +161,7 @@ def new_database(stage: Stage, pick: int, hold_s: float) -> Hit | None:
 
 
 def down_jobs(stage: Stage, pick: int, hold_s: float) -> Hit | None:
-    """Supervisors are dead, and somebody ends everything: nothing may be left, or what is left is named."""
+    """Supervisors are dead, and an operator ends everything: nothing may be left, or what is left is named."""
     struck = stage.watcher.living()
     before = len(stage.watcher.runs())
     if pick % 2:
@@ -194,7 +194,7 @@ def _is_beside_a_store_that_is_away(started: Started) -> bool:
 
 
 def _still_living(stage: Stage) -> list[Run]:
-    """Who lives; the watcher hears of a process that has just begun and ended a moment after both."""
+    """The processes that live; the watcher hears of a process that has just begun and ended a moment after both."""
     for _ in range(20):
         if not stage.watcher.living():
             return []

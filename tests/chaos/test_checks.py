@@ -73,7 +73,7 @@ def shown(lines: int) -> str:
 
 
 def honest() -> Evidence:
-    """One job that ran once and ended well, as everybody says."""
+    """One job that ran once and ended well, as every source says."""
     return Evidence(
         asked=[a_job()],
         runs=[a_run()],
@@ -283,7 +283,7 @@ def test_the_end_of_output_may_be_lost_with_its_supervisor_and_not_more() -> Non
     evidence.logs = {("one", 1, 0): shown(1)}
     assert broken(evidence) == ["output-lost"]
     evidence.struck.append(Struck(kind="supervisor-stop", from_s=100.6, until_s=103, nodes=("n1",)))
-    assert broken(evidence) == []  # nobody had read since it hung
+    assert broken(evidence) == []  # no process had read since it hung
 
 
 def test_an_overrun_limit_is_found_and_a_node_without_a_supervisor_is_excused() -> None:
@@ -337,7 +337,7 @@ def test_a_process_is_what_its_lines_and_its_death_say() -> None:
     assert (run.alive_s, run.gone_s, run.code) == (100.6, 100.6, 0)
 
 
-def test_an_end_that_nobody_could_hear_of_in_time_may_count_as_a_limit() -> None:
+def test_an_end_that_the_control_plane_could_not_hear_of_in_time_may_count_as_a_limit() -> None:
     evidence = honest()
     evidence.asked = [a_job(ends="timed_out", limit_s=10, grace_s=2)]
     evidence.answers = an_answer("timed_out")

@@ -1,4 +1,4 @@
-"""The program of the jobs: what it claims nobody else can claim, and what it writes is what happened."""
+"""The program of the jobs: what it claims no other process can claim, and what it writes is what happened."""
 
 import json
 import signal
@@ -59,7 +59,7 @@ def overs(folder: Path, worker: Process) -> list[str]:
     return [line.details["over"] for line in lines_of(folder, worker, "clash")]
 
 
-def test_a_second_attempt_beside_the_first_says_who_lives(folder: Path) -> None:
+def test_a_second_attempt_beside_the_first_names_the_process_that_lives(folder: Path) -> None:
     first = begin(folder)
     assert overs(folder, first) == []
     second = begin(folder, attempt=2, node="n2")

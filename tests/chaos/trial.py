@@ -30,7 +30,7 @@ WORK_S = 15.0
 BUSY_WORKERS = 4
 TRIES = 5
 RESTART_S = 1.0
-"""Between starts of a control plane that ends by itself, as whoever looks after it would."""
+"""Between starts of a control plane that ends by itself, as a service manager would."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class _Trial:
         self.stage = Stage(
             folder=folder, cluster=self.cluster, watcher=self.watcher, evidence=self.evidence, postgres=postgres
         )
-        self.submitter = Submitter(self.cluster, planned.wishes, self.evidence)
+        self.submitter = Submitter(self.cluster, planned.requests, self.evidence)
         self.observer = Observer(self.cluster, self.watcher, self.evidence)
         self.restarts = 0
         self.notes: list[str] = []

@@ -11,7 +11,7 @@ from tests.postgres import Server
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a store that nobody has used."""
+    """The address of a store that was never used."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/muster.db"
     server: Server = request.getfixturevalue("postgres")

@@ -2,7 +2,7 @@
 
 Real time is not virtual time, so a shadow, the fake backend, is moved with the real one. It tells the real processes
 when to end, and how many reports there are to wait for. Reports are stamped with the shadow's time, and those of
-different nodes are put in its order, because nobody promises one. What they say is the real backend's.
+different nodes are put in its order, because no order is promised. What they say is the real backend's.
 """
 
 import os
@@ -72,7 +72,7 @@ class LocalWorld:
         self._shadow.lose_node(node)
 
     def alive(self, job: JobId) -> tuple[int, ...]:
-        """The ranks of which the machine has processes, whatever anybody reports."""
+        """The ranks of which the machine has processes, whatever is reported."""
         self._observe()
         found, folder = set(), str(runtime_folder(self._home))
         for environ in Path("/proc").glob("[0-9]*/environ"):

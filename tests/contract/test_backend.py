@@ -165,7 +165,7 @@ def test_stopping_and_killing_twice_is_once(world: World) -> None:
     assert heard(world) == [*left, *left]
 
 
-def test_who_ignores_a_stop_does_not_survive_a_kill(world: World) -> None:
+def test_a_worker_that_ignores_a_stop_does_not_survive_a_kill(world: World) -> None:
     world.script(JOB, IGNORES_STOP)
     world.send(start())
     heard(world)

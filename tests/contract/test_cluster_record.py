@@ -20,7 +20,7 @@ def test_epochs_rise_and_the_name_stays(store: SqlStore) -> None:
     assert store.cluster.former() is None
 
 
-def test_whose_place_was_taken_is_known_until_it_is_forgotten(store: SqlStore) -> None:
+def test_the_former_owner_is_known_until_it_is_forgotten(store: SqlStore) -> None:
     store.cluster.lead(FIRST)
     with pytest.raises(Refused, match=r"/first on one"):
         store.cluster.lead(SECOND)

@@ -128,7 +128,7 @@ def test_what_has_ended_is_told_in_the_order_of_submission(logs: tuple[EventLog,
     assert [job.id for job in archive.ended()] == ["a.0", "late"]
 
 
-def test_a_request_is_found_by_its_key_and_whose_it_is(logs: tuple[EventLog, Archive]) -> None:
+def test_a_request_is_found_by_its_key_and_its_subject(logs: tuple[EventLog, Archive]) -> None:
     log, archive = logs
     spec = a_job()
     log.append([JobSubmitted(at_ms=1, job=JobId("job-1"), spec=spec, by="ann", key="k", fingerprint="f")], 0)

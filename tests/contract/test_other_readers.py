@@ -1,4 +1,4 @@
-"""Others who read the database file while it is in use: they take nothing away from whoever writes."""
+"""Other processes that read the database file while it is in use: they take nothing away from the writer."""
 
 import subprocess
 import sys

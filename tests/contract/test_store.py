@@ -65,7 +65,7 @@ def test_what_became_of_nodes_is_found_between_two_versions(log: Log) -> None:
 
 
 @pytest.mark.parametrize("expected", [0, 1, 3])
-def test_who_expects_another_version_writes_nothing(log: Log, expected: int) -> None:
+def test_an_append_that_expects_another_version_writes_nothing(log: Log, expected: int) -> None:
     log.append(events(1, 2), expected_version=0)
     with pytest.raises(Conflict, match="version 2"):
         log.append(events(9), expected_version=expected)

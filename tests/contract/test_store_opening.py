@@ -16,7 +16,7 @@ EVENTS: list[Event] = [TimerFired(at_ms=1, job=JobId("job-1"))]
 
 
 def change(store: SqlStore, *statements: str) -> None:
-    """What somebody else does to the database."""
+    """What another process does to the database."""
     with store._database.writing("change") as connection:
         for statement in statements:
             connection.execute(text(statement))
@@ -82,7 +82,7 @@ def test_tables_without_a_version_are_damage(url: str) -> None:
         open_store(url, write=True)
 
 
-def test_text_that_is_none_is_refused_and_harms_nothing(store: SqlStore) -> None:
+def test_text_that_is_not_unicode_is_refused_and_harms_nothing(store: SqlStore) -> None:
     with pytest.raises(InvalidInput, match="Unicode"):
         store.log.append([TimerFired(at_ms=1, job=JobId("\ud800"))], 0)
     assert store.log.append(EVENTS, 0) == 1
@@ -123,12 +123,12 @@ def test_a_postgres_that_is_not_there_is_unavailable_and_its_password_is_not_tol
 
 
 @pytest.mark.parametrize("url", ["", "muster.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="sqlite:////path"):
         open_store(url, write=True)
 
 
-def test_a_file_that_is_not_there_cannot_be_read_nor_made_nowhere(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_cannot_be_read_or_made_in_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no store"):
         open_store(f"sqlite:///{tmp_path}/muster.db", write=False)
     with pytest.raises(NotFound, match="does not exist"):

@@ -33,7 +33,7 @@ def a_backend(script: GangScript = RUNS_ON, command: StartWorkers | None = None)
     return backend
 
 
-def test_what_a_dead_supervisor_ran_goes_on_and_nobody_reaches_it() -> None:
+def test_what_a_dead_supervisor_ran_goes_on_and_cannot_be_reached() -> None:
     backend = a_backend()
     backend.lose_supervisor(N1, noticed_after_ms=5)
     backend.send(kill(1))
@@ -91,7 +91,7 @@ def test_a_newer_attempt_does_not_end_what_it_cannot_reach() -> None:
     assert backend.alive(JOB) == (0,)
 
 
-def test_a_start_that_was_not_heard_is_denied_once_somebody_is_there() -> None:
+def test_a_start_that_was_not_heard_is_denied_once_a_supervisor_is_there() -> None:
     backend = SupervisedBackend()
     backend.script(JOB, RUNS_ON)
     backend.lose_supervisor(N1)
@@ -162,7 +162,7 @@ def test_a_node_says_what_it_runs_and_what_it_has_heard_of() -> None:
     assert [(each.job, each.attempt, each.generation) for each in found.seen] == [(JOB, 1, 1)]
 
 
-def test_a_machine_that_goes_takes_what_nobody_looked_after_with_it() -> None:
+def test_a_machine_that_goes_takes_what_no_supervisor_looked_after_with_it() -> None:
     backend = a_backend()
     backend.lose_supervisor(N1)
     backend.send(start(0, attempt=2, generation=2))

@@ -104,7 +104,7 @@ def test_the_audit_of_a_revocation_is_asked_about_every_token_that_is_revoked_wi
     assert [each.entry.subject for each in store.audit.entries(0, 10)] == ["t1", "t2"]
 
 
-def test_who_is_revoked_leaves_no_token_behind_that_was_being_made(store: SqlStore) -> None:
+def test_no_token_is_made_with_one_that_was_revoked_meanwhile(store: SqlStore) -> None:
     store.tokens.add(a_token())
     store.tokens.revoke(TokenId("t1"), 7)
     for maker in ("t1", "unknown"):

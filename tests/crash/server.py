@@ -16,7 +16,7 @@ from muster.failpoints import VARIABLE
 from muster.model.errors import MusterError
 
 DEADLINE_S = 60
-NOBODY = "http://127.0.0.1:9"
+NO_SERVER = "http://127.0.0.1:9"
 
 
 class Server:
@@ -27,8 +27,8 @@ class Server:
         self._nodes = nodes
         self.arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
-        self.client = Client(NOBODY, "none", tries=1)
-        """To the server that was started last; nobody answers there once it has died."""
+        self.client = Client(NO_SERVER, "none", tries=1)
+        """To the server that was started last; nothing answers there once it has died."""
 
     def start(self, failpoint: str = "", *, is_up: Callable[[str], bool] | None = None) -> Client:
         """Start it, perhaps with a place to die at, and wait until it answers or is dead.

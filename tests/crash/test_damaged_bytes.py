@@ -29,7 +29,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[objec
 def outcome(path: Path, contents: list[object]) -> str:
     """How a damaged store is found out; `whole` when nothing of what it says has changed.
 
-    What it says must be right before anybody asks for a walk through all of it. A damaged state is no lie, because it
+    What it says must be right before a walk through all of it is asked for. A damaged state is no lie, because it
     is passed over; the walk must tell of it.
     """
     try:

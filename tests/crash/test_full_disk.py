@@ -85,14 +85,14 @@ def _limit(connection: Connection, pages: int) -> None:
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A file system of a few megabytes that everybody may use."""
+    """A file system of a few megabytes that every user may use."""
     with a_disk(6) as folder:
         yield folder
 
 
 @contextmanager
 def a_disk(megabytes: int) -> Iterator[Path]:
-    """A file system that everybody may use."""
+    """A file system that every user may use."""
     needs("mounting")
     folder = Path(tempfile.mkdtemp(prefix="muster-disk-"))
     folder.chmod(0o755)

@@ -127,7 +127,7 @@ def children(pid: int) -> list[int]:
 
 @pytest.fixture
 def own_postgres() -> Iterator[Server]:
-    """A server that nobody else uses, because it is made to hang."""
+    """A server that no other test uses, because it is made to hang."""
     with running_server() as server:
         yield server
 

@@ -121,7 +121,7 @@ def test_a_take_over_that_is_killed_in_the_middle_is_finished_by_the_next_start(
         assert twice(tmp_path) == []
 
 
-def test_a_home_that_was_moved_away_is_not_taken_over_unless_somebody_says_that_nothing_runs(
+def test_a_home_that_was_moved_away_is_not_taken_over_unless_an_operator_says_that_nothing_runs(
     server: Server, tmp_path: Path
 ) -> None:
     job = submitted(server, tmp_path)

@@ -32,7 +32,7 @@ def eventually(look: Callable[[], T | None], *, what: str) -> T:
 
 @dataclass(kw_only=True)
 class Shell:
-    """Somebody with a home, who types commands."""
+    """A user with a home, who types commands."""
 
     home: Path
     folder: Path

@@ -117,7 +117,7 @@ def silent_control_plane(machine: Machine) -> Iterator[None]:
             yield
 
 
-def test_what_happened_while_nobody_listened_is_told_until_it_is_recorded(machine: Machine) -> None:
+def test_what_happened_while_no_control_plane_listened_is_told_until_it_is_recorded(machine: Machine) -> None:
     machine.start(GOES_ON)
     machine.says("ready")
     machine.backend.close()
@@ -152,7 +152,7 @@ def test_a_supervisor_that_dies_is_noticed_and_replaced(machine: Machine) -> Non
     assert machine.exit_of(job="job-2").exit_code == 0
 
 
-def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
+def test_a_successor_finds_a_process_that_hides_everything(machine: Machine) -> None:
     machine.start("(env -i PATH=$PATH setsid sh -c 'echo $$ ready; while :; do sleep 0.05; done' &); sleep 60")
     stray = int(machine.says("ready").split()[0])
     os.kill(machine.supervisor().pid, signal.SIGKILL)
@@ -161,7 +161,9 @@ def test_a_successor_knows_who_hides_everything(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["its leader lives", "its leader is gone"])
-def test_a_successor_knows_who_hides_everything_but_its_session(make_machine: MakeMachine, leads: bool) -> None:
+def test_a_successor_finds_a_process_that_hides_everything_but_its_session(
+    make_machine: MakeMachine, leads: bool
+) -> None:
     machine = make_machine(options=("--without-groups",))
     hides = "env -i PATH=$PATH prlimit --rttime=1000:1000 sh -c 'echo $$ ready; while :; do sleep 0.05; done'"
     machine.start(f"({hides} &); sleep 60")
@@ -176,7 +178,7 @@ def test_a_successor_knows_who_hides_everything_but_its_session(make_machine: Ma
     assert not is_alive(stray)
 
 
-def test_one_that_died_while_nobody_looked_is_a_lost_node_too(machine: Machine) -> None:
+def test_a_supervisor_that_died_while_no_control_plane_looked_is_noticed_too(machine: Machine) -> None:
     machine.start("echo ready; sleep 60")
     machine.says("ready")
     machine.poll()
@@ -224,7 +226,7 @@ def test_a_greeting_lists_gangs_with_their_places_and_their_job_files(machine: M
     assert (later.gangs, [each.job for each in later.seen]) == ((), ["job-1"])
 
 
-def test_nobody_looks_after_a_gang_that_the_control_plane_does_not_speak_of(machine: Machine) -> None:
+def test_a_supervisor_keeps_the_limit_of_a_gang_that_the_control_plane_does_not_speak_of(machine: Machine) -> None:
     machine.start("trap '' TERM; echo $$ ready; sleep 60", max_duration_ms=1_000)
     pid = int(machine.says("ready").split()[0])
     machine.backend.close()
@@ -233,7 +235,7 @@ def test_nobody_looks_after_a_gang_that_the_control_plane_does_not_speak_of(mach
     assert not is_alive(pid)
 
 
-def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_nobody(machine: Machine) -> None:
+def test_a_control_plane_of_an_older_epoch_is_refused_and_disturbs_no_worker(machine: Machine) -> None:
     machine.start(GOES_ON)
     machine.says("ready")
     machine.backend.close()
@@ -270,7 +272,7 @@ def test_a_worker_that_finished_while_its_supervisor_hung_is_not_lost(machine: M
     assert "the last that it printed may be missing" in machine.log()
 
 
-def test_who_finished_is_told_before_the_node_is_lost_with_the_others(machine: Machine) -> None:
+def test_a_worker_that_finished_is_told_before_the_node_is_lost_with_the_others(machine: Machine) -> None:
     machine.start("echo ready; sleep 60")
     machine.start("echo ready", job="job-2")
     machine.exit_of(job="job-2")

@@ -32,7 +32,7 @@ def has_home(pid: int, folder: bytes) -> bool:
         return False
 
 
-def test_who_leaves_on_a_stop_is_told(machine: Machine) -> None:
+def test_a_worker_that_leaves_on_a_stop_is_reported_as_told(machine: Machine) -> None:
     machine.start(f"trap 'echo saving; exit 4' TERM; echo ready; {LOOP}")
     machine.says("ready")
     machine.stop()
@@ -51,7 +51,7 @@ def test_a_program_may_save_itself_although_its_shell_has_died_of_the_signal(mac
     assert machine.log().endswith("saved\n")
 
 
-def test_who_ignores_a_stop_is_killed_with_the_whole_tree(machine: Machine) -> None:
+def test_a_worker_that_ignores_a_stop_is_killed_with_its_whole_tree(machine: Machine) -> None:
     machine.start(f"trap '' TERM; sh -c 'echo $$; {LOOP}' & echo $$ ready; {LOOP}")
     log = machine.says("ready")
     machine.stop()
@@ -90,7 +90,7 @@ def test_what_is_left_when_the_first_process_ends_by_itself_is_killed_before_the
     assert not [pid for pid in pids if is_alive(pid)]
 
 
-def test_who_hides_its_mark_and_its_session_is_found_too(machine: Machine) -> None:
+def test_a_process_that_hides_its_mark_and_its_session_is_found_too(machine: Machine) -> None:
     machine.start(f"env -i setsid sh -c 'echo $$ ready; {LOOP}' & {LOOP}")
     (stray,) = pids_in(machine.says("ready"))
     machine.kill()
@@ -108,7 +108,7 @@ def escaping(*, also: str = ":") -> str:
     return f"(env -i PATH=$PATH setsid sh -c '{stray}' &); {LOOP}"
 
 
-def test_who_left_its_groups_and_hides_everything_is_known_while_others_run(machine: Machine) -> None:
+def test_a_process_that_left_its_groups_and_hides_everything_is_known_while_others_run(machine: Machine) -> None:
     machine.start(f"echo ready; {LOOP}", job="job-2")
     machine.says("ready", job="job-2")
     machine.start(escaping())
@@ -119,7 +119,7 @@ def test_who_left_its_groups_and_hides_everything_is_known_while_others_run(mach
     assert not [event for event in machine.poll() if isinstance(event, WorkersExited) and event.job == "job-2"]
 
 
-def test_who_changed_its_limits_too_is_ended_when_all_that_are_older_have_ended(machine: Machine) -> None:
+def test_a_process_that_changed_its_limits_too_is_ended_when_all_older_jobs_have_ended(machine: Machine) -> None:
     machine.start(f"echo ready; {LOOP}", job="job-0")
     machine.says("ready", job="job-0")
     machine.start(escaping(also=CHANGES_ITS_LIMITS))

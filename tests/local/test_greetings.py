@@ -1,4 +1,4 @@
-"""A node says what it runs, however much it is; and one that hangs or cannot be understood keeps nobody waiting."""
+"""A node says what it runs, however much it is; and one that hangs or cannot be understood keeps no other waiting."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, a_spec, eventually
 
 LARGE = "# " + "x" * (5 << 20)
-"""What somebody may put into a job file."""
+"""What a user may put into a job file."""
 
 
 def test_a_node_that_runs_many_large_job_files_is_reached_again(machine: Machine) -> None:
@@ -51,7 +51,7 @@ def test_a_start_that_hangs_ends_and_the_node_is_told_unreachable(make_machine: 
     machine.heard(NodeReturned)
 
 
-def test_a_lock_that_somebody_else_keeps_on_the_place_of_workers_keeps_no_supervisor_from_starting(
+def test_a_lock_of_another_process_on_the_place_of_workers_keeps_no_supervisor_from_starting(
     make_machine: MakeMachine,
 ) -> None:
     machine = make_machine()

@@ -62,7 +62,7 @@ def test_an_end_that_was_not_noted_is_known_to_a_successor(machine: Machine) -> 
     machine.start(ENDS)
     machine.is_up()
     machine.says("ready")
-    machine.backend.close()  # nobody hears it otherwise
+    machine.backend.close()  # it is not heard otherwise
     with full_disk(machine):
         pid = let_end(machine)
         eventually(lambda: not os.path.exists(f"/proc/{pid}"), what="the worker is reaped")

@@ -32,7 +32,7 @@ sys.stdin.read()
 
 @contextmanager
 def control_plane(home: Path) -> Iterator[int]:
-    """One that loses patience quickly, as a process of its own."""
+    """One that gives supervisors up quickly, as a process of its own."""
     with subprocess.Popen(
         [sys.executable, "-c", CONTROL_PLANE, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -63,7 +63,9 @@ def test_a_control_plane_that_was_stopped_ends_no_supervisor_when_it_goes_on(
             assert is_alive(worker)
 
 
-def test_nor_when_it_was_stopped_before_it_was_greeted(make_machine: MakeMachine, tmp_path: Path) -> None:
+def test_a_control_plane_that_was_stopped_before_it_was_greeted_ends_no_supervisor(
+    make_machine: MakeMachine, tmp_path: Path
+) -> None:
     machine = make_machine()
     machine.start(GOES_ON)
     worker = int(machine.says("ready").split()[0])
@@ -100,7 +102,7 @@ def test_limits_are_kept_while_a_control_plane_is_connected_and_decides_nothing(
     assert (exited.exit_code, exited.timed_out) == (9, True)
 
 
-def test_and_left_to_one_that_decides(machine: Machine) -> None:
+def test_limits_are_left_to_a_control_plane_that_decides(machine: Machine) -> None:
     machine.start(f"trap 'echo told; exit 9' TERM; {GOES_ON}", max_duration_ms=100)
     until_s = time.monotonic() + 7
     while time.monotonic() < until_s:

@@ -20,7 +20,7 @@ def running(machine: Machine) -> int:
 
 
 def lose_files(machine: Machine, how: str) -> None:
-    """As somebody does who restores a home from a copy, or cleans up too much."""
+    """As an operator does who restores a home from a copy, or cleans up too much."""
     node = machine.home / "nodes" / "n1"
     if how == "a journal that is gone":
         os.remove(node / "journal")
@@ -50,7 +50,7 @@ def test_a_new_supervisor_ends_what_its_files_do_not_know_first(machine: Machine
     assert supervised_nodes(machine.home) == ("n1",)
 
 
-def test_whoever_ends_everything_finds_supervisors_whose_files_are_gone(machine: Machine) -> None:
+def test_ending_everything_finds_supervisors_whose_files_are_gone(machine: Machine) -> None:
     pid = running(machine)
     machine.backend.close()
     shutil.rmtree(machine.home / "nodes")

@@ -1,4 +1,4 @@
-"""Somebody can sit down at an interactive job, and so can others; nobody there for long enough ends it."""
+"""Several users can attach to an interactive job. It ends when no user was there for long enough."""
 
 from contextlib import closing
 
@@ -25,7 +25,7 @@ def until(attachment: Attachment, text: bytes) -> bytes:
     return seen
 
 
-def test_what_is_typed_arrives_and_everybody_sees_the_answer(machine: Machine) -> None:
+def test_what_is_typed_arrives_and_all_who_are_attached_see_the_answer(machine: Machine) -> None:
     machine.start(interactive("tty; read word; echo got $word; read size; stty size; read last"))
     machine.says("/dev/pts/")
     with closing(machine.backend.attach(JobId("job-1"))) as first:
@@ -45,7 +45,7 @@ def test_what_is_typed_arrives_and_everybody_sees_the_answer(machine: Machine) -
     assert "got hello" in machine.log()
 
 
-def test_an_interactive_shell_that_nobody_uses_is_ended_and_says_so(machine: Machine) -> None:
+def test_an_interactive_shell_that_is_not_used_is_ended_and_says_so(machine: Machine) -> None:
     machine.start(interactive("sh -i", idle_timeout_ms=300))
     exited = machine.exit_of()
     assert (exited.exit_code, exited.told, exited.timed_out) == (0, True, False)

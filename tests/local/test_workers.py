@@ -66,7 +66,7 @@ def test_a_very_long_command_runs_too(machine: Machine) -> None:
     assert machine.log() == "it's done\n"
 
 
-def test_commands_are_not_among_the_arguments_that_everybody_may_read(machine: Machine) -> None:
+def test_commands_are_not_among_the_arguments_that_every_user_may_read(machine: Machine) -> None:
     machine.start(a_spec("echo ready; : run-line; sleep 60; :", setup=": setup-line"))
     machine.says("ready")
     (seat,) = (entry for entry in machine.journal() if entry[0] == "alive")
@@ -107,7 +107,7 @@ def test_signals_to_its_own_group_do_not_end_a_worker_that_catches_them(machine:
     assert machine.log() == "caught\n" * 4
 
 
-def test_who_was_told_before_the_program_began_does_not_begin(machine: Machine) -> None:
+def test_a_worker_that_was_told_before_its_program_began_does_not_begin_it(machine: Machine) -> None:
     machine.start(
         a_spec("echo never", setup="trap '' TERM; echo ready; until [ -e $MUSTER_CHECKPOINT_ASK ]; do :; done")
     )
@@ -163,7 +163,7 @@ def test_a_saved_checkpoint_is_reported_before_the_exit(machine: Machine) -> Non
     assert isinstance(machine.events[-1], WorkersExited)
 
 
-def test_asking_for_a_checkpoint_touches_a_file_and_signals_only_who_listens(machine: Machine) -> None:
+def test_asking_for_a_checkpoint_touches_a_file_and_signals_only_a_worker_that_listens(machine: Machine) -> None:
     run = """
     trap 'echo saved >"$MUSTER_CHECKPOINT_NOTICE"; exit 5' USR1
     echo "listening SIGUSR1 $$" >"$MUSTER_CHECKPOINT_NOTICE"; echo ready

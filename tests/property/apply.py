@@ -13,7 +13,7 @@ from muster.model.spec import JobSpec
 
 
 def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
-    """The situation right after a plan was carried out: started jobs run, victims are leaving, holds are stored."""
+    """The situation right after a plan was carried out: started jobs run, victims are leaving, promises are stored."""
     placed = {start.job: start.workers for start in plan.starts}
     evicted = {entry.job: entry for entry in plan.evictions}
     resized = {entry.job: entry.workers for entry in plan.resizes}
@@ -63,7 +63,7 @@ def end_ms(scenario: Scenario, job: RunningJob) -> int:
 
 
 def later(scenario: Scenario, now_ms: int, exits: Collection[JobId] = ()) -> Scenario:
-    """The situation at a later time: whose time has come is gone, and waits again if it was told to leave."""
+    """The situation at a later time: a job whose time has come is gone, and waits again if it was told to leave."""
     staying: list[RunningJob] = []
     back: list[WaitingJob] = []
     for job in scenario.running:
@@ -84,5 +84,5 @@ def later(scenario: Scenario, now_ms: int, exits: Collection[JobId] = ()) -> Sce
 
 def next_event_ms(scenario: Scenario) -> int | None:
     """When something is bound to happen: a job ends or a promised start comes."""
-    times = [end_ms(scenario, job) for job in scenario.running] + [hold.start_ms for hold in scenario.promises]
+    times = [end_ms(scenario, job) for job in scenario.running] + [promise.start_ms for promise in scenario.promises]
     return min((at_ms for at_ms in times if at_ms > scenario.now_ms), default=None)

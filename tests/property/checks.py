@@ -52,28 +52,28 @@ def check_nothing_is_violated_over_time(scenario: Scenario, exits: Sequence[int]
 
 
 def check_promises_are_kept(before: Scenario, after: Scenario) -> None:
-    """Nobody of the most urgent tier that waits has a later start promised in `after` than in `before`.
+    """No waiting job of the most urgent tier has a later start promised in `after` than in `before`.
 
-    But who would borrow what a team takes back: that one has been told so.
+    The exception is a job that would borrow what a team takes back: it has been told so.
     """
     rank = {tier.name: number for number, tier in enumerate(after.tiers)}
     most_urgent = min((rank[job.spec.tier] for job in after.waiting), default=0)
     made = planned(after)
     starts = {start.job for start in made.starts}
-    promised = {hold.job: hold.start_ms for hold in made.promises}
-    borrowers = {hold.job for hold in made.promises if hold.moved_because == MOVED}
-    for hold in before.promises:
-        job = next((job for job in after.waiting if job.id == hold.job), None)
+    promised = {promise.job: promise.start_ms for promise in made.promises}
+    borrowers = {promise.job for promise in made.promises if promise.moved_because == MOVED}
+    for promise in before.promises:
+        job = next((job for job in after.waiting if job.id == promise.job), None)
         if job is None or job.id in starts or rank[job.spec.tier] > most_urgent:
             continue
         assert job.id in promised, f"{job.id} lost its promise"
         if job.id in borrowers:
             continue
-        assert promised[job.id] <= hold.start_ms, f"{job.id} starts {promised[job.id] - hold.start_ms} ms later"
+        assert promised[job.id] <= promise.start_ms, f"{job.id} starts {promised[job.id] - promise.start_ms} ms later"
 
 
 def check_no_victim_is_superfluous(scenario: Scenario) -> None:
-    """With everybody else gone who is told to leave, a preemptor does not fit beside any one of its victims."""
+    """With all others gone that are told to leave, a preemptor does not fit beside any one of its victims."""
     made = planned(scenario)
     for eviction in made.evictions:
         if eviction.why in MINIMAL:
@@ -92,10 +92,10 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
 def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: RunningJob) -> bool:
     """True when the preemptor starts in a world without the other victims, where promises are as good as taken.
 
-    A victim on whose GPUs, CPUs or memory somebody else was promised a place must leave for that one, whoever asked.
+    A victim on whose GPUs, CPUs or memory another job was promised a place must leave for that job in any case.
     """
-    others = [hold for hold in made.promises if hold.job != preemptor]
-    if any(_share_a_gpu(stays.workers, hold.workers) for hold in others):
+    others = [promise for promise in made.promises if promise.job != preemptor]
+    if any(_share_a_gpu(stays.workers, promise.workers) for promise in others):
         return False
     gone = {entry.job for entry in made.evictions} | {
         job.id for job in scenario.running if job.leaving_by_ms is not None
@@ -107,10 +107,10 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
         if job.id == stays.id or job.id not in gone
     ]
     running += [_as_running(scenario, start.job, start.workers) for start in made.starts]
-    soon = [hold for hold in others if hold.basis is Basis.DEPARTURES]
-    if _is_overbooked(scenario, [*running, *(_as_running(scenario, hold.job, hold.workers) for hold in soon)]):
+    soon = [promise for promise in others if promise.basis is Basis.DEPARTURES]
+    if _is_overbooked(scenario, [*running, *(_as_running(scenario, promise.job, promise.workers) for promise in soon)]):
         return False
-    running += [_as_running(scenario, hold.job, hold.workers) for hold in others]
+    running += [_as_running(scenario, promise.job, promise.workers) for promise in others]
     alone = evolve(
         scenario,
         teams=(),
@@ -145,7 +145,7 @@ def _as_running(scenario: Scenario, job: JobId, workers: tuple[Worker, ...]) -> 
 
 
 def check_preemption_comes_to_rest(scenario: Scenario, cycles: int = 12) -> None:
-    """Victims leave and wait again: none of them makes others leave, and after a few cycles nobody is told to."""
+    """Victims leave and wait again: none of them makes others leave, and after a few cycles no job is told to."""
     told: list[JobId] = []
     for _ in range(cycles):
         made = planned(scenario)

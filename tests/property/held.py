@@ -9,12 +9,12 @@ from muster.model.records import Record
 
 REMEMBERED = {
     ("JobClass", "_ids"): "the ids of `_names` as a tuple, made once",
-    ("Capacity", "states"): "what fits into free states, and how much harm it does by the yardsticks of a plan",
+    ("Capacity", "states"): "what fits into free states, and how much harm it does by the reference shapes of a plan",
     ("Ledger", "_chains"): "the teams above each team",
     ("Ledger", "_limits"): "the limits above each team",
     ("Ledger", "_shares"): "what demands use up of these",
 }
-"""What may be looked up and kept by whoever reads: it follows from the rest, and nobody could tell that it is there."""
+"""What a reader may look up and keep: it follows from the rest, and makes no difference that could be seen."""
 
 
 def held(thing: Any) -> object:

@@ -34,7 +34,7 @@ SEEDS = st.integers(0, (1 << 32) - 1)
 def situations(
     draw: DrawFn, *, nodes_max: int = 10, waiting_max: int = 10, policy: Policy | None = None, punctual: bool = False
 ) -> Scenario:
-    """Anything that may come up. `punctual`: nobody is past his limit and no node is ill."""
+    """Anything that may come up. `punctual`: no job is past its limit and no node is ill."""
     has_own_tiers, has_pools, has_teams, has_own_policy = draw(st.tuples(*[st.booleans()] * 4))
     chance = Random(draw(SEEDS))
     tiers = CUSTOM_TIERS if has_own_tiers and has_pools else DEFAULT_TIERS

@@ -1,4 +1,4 @@
-"""Whoever looks for an opening before a time finds the one that is found without a bound, if that comes in time."""
+"""A search for an opening before a time finds the one that is found without a bound, if that comes in time."""
 
 from hypothesis import given
 

@@ -64,7 +64,9 @@ def check_edits_leave_no_trace(scenario: Scenario, seed: int) -> None:
 def _edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> None:
     """One thing that happens to a scheduler."""
     running, waiting = sorted(snapshot.running), sorted(snapshot.queue.jobs)
-    match chance.choice(("start", "start", "finish", "enqueue", "dequeue", "node", "leaving", "checkpointed", "hold")):
+    match chance.choice(
+        ("start", "start", "finish", "enqueue", "dequeue", "node", "leaving", "checkpointed", "promise")
+    ):
         case "start":
             made = planned(snapshot.scenario(scenario.now_ms))
             for start in made.starts:
@@ -83,7 +85,7 @@ def _edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> 
             snapshot.leaving(chance.choice(running), scenario.now_ms + 30_000)
         case "checkpointed" if running:
             snapshot.checkpointed(chance.choice(running), scenario.now_ms - 1_000)
-        case "hold":
+        case "promise":
             snapshot.promise(planned(snapshot.scenario(scenario.now_ms)).promises)
         case _:
             pass

@@ -54,7 +54,7 @@ def check_only_the_impossible_is_called_so(scenario: Scenario) -> None:
 def check_places_and_estimates(scenario: Scenario) -> None:
     snapshot = Snapshot.of(scenario)
     made = plan(snapshot, scenario.now_ms)
-    promised = {hold.job: hold.start_ms for hold in made.promises}
+    promised = {promise.job: promise.start_ms for promise in made.promises}
     explained = explain_all(snapshot, made, scenario.now_ms)
     assert [entry.position for entry in explained] == list(range(1, len(explained) + 1))
     for entry in explained:

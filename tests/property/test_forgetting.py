@@ -15,14 +15,14 @@ from tests.property.test_saved_states import SEEDS, history
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(seed=st.integers(0, SEEDS - 1), luck=st.randoms(use_true_random=False))
-def test_a_state_that_forgets_folds_and_plans_as_one_that_does_not(seed: int, luck: random.Random) -> None:
+@given(seed=st.integers(0, SEEDS - 1), chance=st.randoms(use_true_random=False))
+def test_a_state_that_forgets_folds_and_plans_as_one_that_does_not(seed: int, chance: random.Random) -> None:
     played, events = history(seed)
     whole, forgetful = State(played.scenario), State(played.scenario)
     forgotten = 0
     for event in events:
         assert fold(forgetful, event).is_change == fold(whole, event).is_change
-        if luck.random() < 0.1:
+        if chance.random() < 0.1:
             before = len(forgetful.jobs)
             forget(forgetful, ended_jobs(forgetful))
             forgotten += before - len(forgetful.jobs)

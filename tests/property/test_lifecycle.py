@@ -154,8 +154,8 @@ def helpful_event(job: Job, at_ms: int) -> Event | None:
                 stop_grace_ms=30_000,
             )
         case JobState.STARTING:
-            everybody = tuple(worker.rank for worker in job.workers)
-            return WorkersStarted(at_ms=at_ms, job=JOB, attempt=job.attempt, generation=job.generation, ranks=everybody)
+            all_ranks = tuple(worker.rank for worker in job.workers)
+            return WorkersStarted(at_ms=at_ms, job=JOB, attempt=job.attempt, generation=job.generation, ranks=all_ranks)
         case _:
             return None
 
@@ -180,12 +180,12 @@ def check_step(before: Job, after: Job, instructions: tuple[Instruction, ...]) -
 def check_record(job: Job) -> None:
     """What holds for every job."""
     members = [worker.rank for worker in job.workers]
-    everybody = [worker.rank for worker in occupied(job)]
-    assert bool(everybody) == job.state.holds_resources
-    assert len(set(everybody)) == len(everybody)
+    all_ranks = [worker.rank for worker in occupied(job)]
+    assert bool(all_ranks) == job.state.holds_resources
+    assert len(set(all_ranks)) == len(all_ranks)
     assert set(job.finished_ranks) <= set(job.exited_ranks) <= set(members)
     assert set(job.ready_ranks) <= set(members)
-    assert all(rank < job.next_rank for rank in everybody)
+    assert all(rank < job.next_rank for rank in all_ranks)
     assert (job.ended_ms is not None) == job.state.is_final
     pauses = job.state is JobState.BLOCKED and job.not_before_ms is not None
     assert (due_ms(job) is not None) == (job.state.holds_resources or pauses)
@@ -221,8 +221,8 @@ def test_a_job_that_is_told_to_leave_is_gone_once_its_workers_are(play: list[Dra
         assert due is not None
         job, instructions = transition(job, TimerFired(at_ms=due, job=JOB))
         assert instructions
-        everybody = tuple(worker.rank for worker in occupied(job))
-        job, _ = transition(job, exits(job, *everybody, code=137, told=True, at_ms=due))
+        all_ranks = tuple(worker.rank for worker in occupied(job))
+        job, _ = transition(job, exits(job, *all_ranks, code=137, told=True, at_ms=due))
     assert job.state.is_final
 
 

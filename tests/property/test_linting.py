@@ -20,7 +20,7 @@ Spoiling = Callable[[Plan, Scenario], Iterator[Plan]]
 @examples(200)
 @given(situations())
 def test_the_linter_finds_every_spoiled_plan(scenario: Scenario) -> None:
-    for spoiling in (spoiled_jobs, spoiled_gangs, spoiled_holds):
+    for spoiling in (spoiled_jobs, spoiled_gangs, spoiled_promises):
         check_spoiled_plans_are_found(scenario, spoiling)
 
 
@@ -32,18 +32,18 @@ def check_spoiled_plans_are_found(scenario: Scenario, spoiling: Spoiling) -> Non
 
 
 def spoiled_jobs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
-    """The wrong jobs: nobody, somebody twice, somebody who is leaving."""
+    """The wrong jobs: one that does not exist, one twice, one that is promised a later start."""
     for start in made.starts[:1]:
-        yield evolve(made, starts=(*made.starts, evolve(start, job=JobId("nobody"))))
+        yield evolve(made, starts=(*made.starts, evolve(start, job=JobId("unknown"))))
     for eviction in made.evictions[:1]:
         yield evolve(made, evictions=(*made.evictions, eviction))
-        yield evolve(made, evictions=(*made.evictions, evolve(eviction, job=JobId("nobody"))))
-    for hold in made.promises[:1]:
-        yield evolve(made, starts=(*made.starts, Start(job=hold.job, workers=hold.workers)))
+        yield evolve(made, evictions=(*made.evictions, evolve(eviction, job=JobId("unknown"))))
+    for promise in made.promises[:1]:
+        yield evolve(made, starts=(*made.starts, Start(job=promise.job, workers=promise.workers)))
 
 
 def spoiled_gangs(made: Plan, scenario: Scenario) -> Iterator[Plan]:
-    """The wrong placements: a worker short, a gap in the ranks, no such node, GPUs that somebody uses."""
+    """The wrong placements: a worker short, a gap in the ranks, no such node, GPUs that another job uses."""
     gpu_job = next((start for start in made.starts if start.workers[0].gpus), None)
     if gpu_job is None:
         return
@@ -66,13 +66,13 @@ def _whole_gpus_in_use(scenario: Scenario) -> list[tuple[NodeName, tuple[int, ..
     return [(worker.node, worker.gpus) for worker in workers if worker.gpus and worker.share_milli is None][:1]
 
 
-def spoiled_holds(made: Plan, scenario: Scenario) -> Iterator[Plan]:
-    """The wrong promises: to nobody, in the past, nowhere."""
-    for hold in made.promises[:1]:
-        nowhere = tuple(evolve(worker, node=NodeName("nowhere")) for worker in hold.workers)
+def spoiled_promises(made: Plan, scenario: Scenario) -> Iterator[Plan]:
+    """The wrong promises: to an unknown job, in the past, nowhere."""
+    for promise in made.promises[:1]:
+        nowhere = tuple(evolve(worker, node=NodeName("nowhere")) for worker in promise.workers)
         for spoiled in (
-            evolve(hold, job=JobId("nobody")),
-            evolve(hold, start_ms=scenario.now_ms - 1),
-            evolve(hold, workers=nowhere),
+            evolve(promise, job=JobId("unknown")),
+            evolve(promise, start_ms=scenario.now_ms - 1),
+            evolve(promise, workers=nowhere),
         ):
             yield evolve(made, promises=(spoiled,))

@@ -37,7 +37,7 @@ from tests.property.test_explaining import (
     check_only_the_impossible_is_called_so,
     check_places_and_estimates,
 )
-from tests.property.test_linting import check_spoiled_plans_are_found, spoiled_gangs, spoiled_holds, spoiled_jobs
+from tests.property.test_linting import check_spoiled_plans_are_found, spoiled_gangs, spoiled_jobs, spoiled_promises
 from tests.property.test_no_starvation import check_big_gang_starts
 from tests.property.test_promised_starts import check_promises_over_cycles
 from tests.property.test_yielding import check_guarantee_comes_back, check_guarantee_survives_a_stream
@@ -66,7 +66,7 @@ def is_found(check: Check) -> bool:
         check(scenario, seed)
 
     with warnings.catch_warnings():
-        # The example that fails is not shown to anybody, so it may be as large as it likes.
+        # The example that fails is never shown, so it may be as large as it likes.
         warnings.simplefilter("ignore", HypothesisWarning)
         try:
             search_for_it()
@@ -136,8 +136,8 @@ def wrong_gangs_are_found(scenario: Scenario, _: int) -> None:
     check_spoiled_plans_are_found(scenario, spoiled_gangs)
 
 
-def wrong_holds_are_found(scenario: Scenario, _: int) -> None:
-    check_spoiled_plans_are_found(scenario, spoiled_holds)
+def wrong_promises_are_found(scenario: Scenario, _: int) -> None:
+    check_spoiled_plans_are_found(scenario, spoiled_promises)
 
 
 def one_gpu_is_given_to_all(patch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def promises_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cycle, "renew_promises", lambda *_: {})
 
 
-def nobody_is_spared(patch: pytest.MonkeyPatch) -> None:
+def victims_are_not_pruned(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search.Search, "_spare", lambda _, chosen: chosen)
 
 
@@ -200,7 +200,7 @@ def guarantees_are_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "within_guarantee", lambda *_: False)
 
 
-def whoever_is_protected_keeps_what_was_lent(patch: pytest.MonkeyPatch) -> None:
+def protected_jobs_keep_what_was_lent(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cycle, "take_back", lambda *_: False)
 
 
@@ -212,13 +212,13 @@ def promises_to_borrowers_stand_in_the_way(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(last_resort, "_promised_to_borrowers", lambda *_: [])
 
 
-def a_tier_stops_whom_a_guarantee_shelters(patch: pytest.MonkeyPatch) -> None:
+def a_tier_stops_jobs_that_a_guarantee_shelters(patch: pytest.MonkeyPatch) -> None:
     honest = victims.Roster.claim
 
-    def shelters_nobody(self: Any, *args: Any) -> Any:
+    def shelters_no_job(self: Any, *args: Any) -> Any:
         return honest(self, *args)._replace(sheltered=())
 
-    patch.setattr(victims.Roster, "claim", shelters_nobody)
+    patch.setattr(victims.Roster, "claim", shelters_no_job)
     for module in (search, preemption):
         patch.setattr(module, "only_as_borrower", lambda *args: args[3].why is Why.RECLAIM)
 
@@ -243,7 +243,7 @@ def nodes_stand_as_they_are_listed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tree, "natural", lambda _: "")
 
 
-def whoever_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:
+def a_job_that_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:
     honest = snapshot.Snapshot.finish
 
     def leaky(self: snapshot.Snapshot, job_id: Any) -> Any:
@@ -255,7 +255,7 @@ def whoever_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(snapshot.Snapshot, "finish", leaky)
 
 
-def whoever_fits_nowhere_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
+def a_job_that_fits_nowhere_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(explain._Explainer, "_behind", lambda *_: Reason(code=ReasonCode.CAPACITY, message="", would_help=""))
     patch.setattr(post_plan.PostPlan, "why_not", lambda *_: ())
 
@@ -306,27 +306,27 @@ PLANTED: tuple[tuple[Plant, Check], ...] = (
     (backfill_ignores_promises, nothing_is_violated),
     (used_gpus_count_as_free, nothing_is_violated_over_time),
     (promises_are_forgotten, check_promises_over_cycles),
-    (nobody_is_spared, no_victim_is_superfluous),
+    (victims_are_not_pruned, no_victim_is_superfluous),
     (victims_may_preempt, preemption_comes_to_rest),
     (the_starving_are_forgotten, big_gang_starts),
     (the_starving_are_forgotten, big_gang_starts_within_its_limit),
     (guarantees_are_ignored, guarantee_comes_back),
-    (whoever_is_protected_keeps_what_was_lent, guarantee_comes_back),
+    (protected_jobs_keep_what_was_lent, guarantee_comes_back),
     (urgent_jobs_move_what_a_team_is_owed, guarantee_survives_a_stream),
     (promises_to_borrowers_stand_in_the_way, guarantee_survives_a_stream),
-    (a_tier_stops_whom_a_guarantee_shelters, nothing_is_violated),
+    (a_tier_stops_jobs_that_a_guarantee_shelters, nothing_is_violated),
     (plans_are_charged_for_good, planning_changes_nothing),
     (planning_marks_what_is_stuck, planning_changes_nothing),
     (nodes_stand_as_they_are_listed, order_decides_nothing),
-    (whoever_ends_leaves_something_behind, check_edits_leave_no_trace),
-    (whoever_fits_nowhere_is_told_nothing, all_that_wait_are_explained),
+    (a_job_that_ends_leaves_something_behind, check_edits_leave_no_trace),
+    (a_job_that_fits_nowhere_is_told_nothing, all_that_wait_are_explained),
     (started_jobs_are_explained_as_well, all_that_wait_are_explained),
     (held_jobs_are_not_mentioned, all_that_wait_are_explained),
     (whatever_is_busy_is_called_impossible, only_the_impossible_is_called_so),
     (promises_are_not_told, places_and_estimates_are_sane),
     (the_linter_does_not_look_at_jobs, wrong_jobs_are_found),
     (the_linter_does_not_look_at_gangs, wrong_gangs_are_found),
-    (the_linter_does_not_look_at_promises, wrong_holds_are_found),
+    (the_linter_does_not_look_at_promises, wrong_promises_are_found),
 )
 
 

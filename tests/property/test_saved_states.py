@@ -24,10 +24,10 @@ SEEDS = 40
 def history(seed: int) -> tuple[Schedule, tuple[Event, ...]]:
     """What a schedule of the fault campaign leaves in the log: users, faults, restarts and all."""
     trial = Trial(schedule(seed))
-    deeds = FaultActions(trial)
+    actions = FaultActions(trial)
     for happening in trial.schedule.happenings:
         trial.pass_time(max(happening.at_ms, trial.now_ms))
-        deeds.happen(happening)
+        actions.happen(happening)
     return trial.schedule, tuple(trial.log.read())
 
 

@@ -45,10 +45,10 @@ def test_candidates_with_others_are_those_that_would_be_listed_together(scenario
     draft = PlanDraft(snapshot, scenario.now_ms)
     # Few different costs, so that the order of equals shows.
     stopped = [victim_of(draft, job, Why.TIER)._replace(cost=chance.randrange(2)) for job in snapshot.running.values()]
-    spare = [victim._replace(cost=1) for victim in shrinkable(draft)]
+    extra = [victim._replace(cost=1) for victim in shrinkable(draft)]
     some, others = stopped[1::2], stopped[::2]
-    extended = Candidates(snapshot.capacity, some + spare).with_others(others)
-    listed = Candidates(snapshot.capacity, stopped + spare)
+    extended = Candidates(snapshot.capacity, some + extra).with_others(others)
+    listed = Candidates(snapshot.capacity, stopped + extra)
     for gone in chance.sample(stopped, len(stopped) // 4):
         extended.without(gone.job.id)
         listed.without(gone.job.id)
@@ -74,5 +74,5 @@ def test_claims_that_are_kept_are_those_that_are_found_anew(scenario: Scenario, 
 
 
 def _claims(claims: Claims, groups: list[JobClass]) -> list[tuple[int, list[Claim]]]:
-    """Who has a claim on whom, without numbers."""
+    """Which classes have which claims, without numbers."""
     return [(group.order, [claims[number] for number in rights]) for group, rights in claims.claimants(groups)]

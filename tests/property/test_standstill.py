@@ -21,28 +21,26 @@ PLANS = 12
 
 @examples(400)
 @given(situations(), SEEDS)
-def test_a_job_that_joins_others_who_are_stuck_needs_no_plan(scenario: Scenario, seed: int) -> None:
+def test_a_job_that_joins_others_that_are_stuck_needs_no_plan(scenario: Scenario, seed: int) -> None:
     check_no_plan_is_missed(scenario, seed)
 
 
 @examples(200)
 @given(situations(), SEEDS)
-def test_nor_does_one_behind_a_blocked_job_that_nothing_may_pass(scenario: Scenario, seed: int) -> None:
+def test_a_job_behind_a_blocked_one_that_nothing_may_pass_needs_no_plan(scenario: Scenario, seed: int) -> None:
     strict = evolve(scenario.policy, backfill=False, order=Order.FIFO, preemption=False)
     check_no_plan_is_missed(evolve(scenario, policy=strict, promises=()), seed)
 
 
 @examples(200)
 @given(situations(), SEEDS)
-def test_nor_does_an_exit_in_a_strict_order_that_is_too_small_for_the_job_in_front(
-    scenario: Scenario, seed: int
-) -> None:
+def test_an_exit_too_small_for_the_job_in_front_needs_no_plan_in_a_strict_order(scenario: Scenario, seed: int) -> None:
     check_no_plan_is_missed_after_exits(_in_strict_order(scenario), seed)
 
 
 @examples(200)
 @given(situations(), SEEDS)
-def test_nor_does_an_exit_that_is_too_small_for_all_who_gave_way(scenario: Scenario, seed: int) -> None:
+def test_an_exit_too_small_for_all_jobs_that_gave_way_needs_no_plan(scenario: Scenario, seed: int) -> None:
     waiting = tuple(evolve(job, attained_gpu_ms=60_000, requeued=True, starved=False) for job in scenario.waiting)
     policy = evolve(scenario.policy, preemption=True, turns=True)
     check_no_plan_is_missed_after_exits(evolve(scenario, policy=policy, waiting=waiting, promises=()), seed)
@@ -61,7 +59,7 @@ def check_no_plan_is_missed_after_exits(scenario: Scenario, seed: int) -> None:
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert not made.changes_anything
-            assert {hold.job: hold for hold in made.promises} == snapshot.promises
+            assert {promise.job: promise for promise in made.promises} == snapshot.promises
         else:
             assume(_comes_to_rest(snapshot, scenario.now_ms))
 
@@ -86,7 +84,7 @@ def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
     assume(_comes_to_rest(snapshot, scenario.now_ms))
     known_specs = [job.spec for job in snapshot.queue.jobs.values()]
     for number in range(JOINING):
-        before, holds = snapshot.news, dict(snapshot.promises)
+        before, promises = snapshot.news, dict(snapshot.promises)
         job = waits_at_random(chance.getrandbits(32), f"x{number}", scenario.cluster, scenario.tiers)
         if known_specs and chance.random() < 0.8:
             job = evolve(job, spec=chance.choice(known_specs))
@@ -94,7 +92,7 @@ def check_no_plan_is_missed(scenario: Scenario, seed: int) -> None:
         if snapshot.news == before:
             made = plan(snapshot, scenario.now_ms)
             assert (made.starts, made.evictions, made.resizes) == ((), (), ())
-            assert {hold.job: hold for hold in made.promises} == holds
+            assert {promise.job: promise for promise in made.promises} == promises
         assume(_comes_to_rest(snapshot, scenario.now_ms))
 
 
@@ -104,7 +102,7 @@ def _comes_to_rest(snapshot: Snapshot, now_ms: int) -> bool:
         made = plan(snapshot, now_ms)
         snapshot.queue.remember_stuck(made.blocked, snapshot.releases)
         is_quiet = not (made.starts or made.evictions or made.resizes)
-        if is_quiet and {hold.job: hold for hold in made.promises} == snapshot.promises:
+        if is_quiet and {promise.job: promise for promise in made.promises} == snapshot.promises:
             return True
         _carry_out(snapshot, made)
     return False

@@ -1,4 +1,4 @@
-"""Who yields: nobody in vain, nobody for somebody who yielded himself, and everybody to a team's guarantee."""
+"""Preemption: no victim in vain, none for a job that was preempted itself, and all borrowers for a guarantee."""
 
 from random import Random
 from typing import Any

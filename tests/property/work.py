@@ -1,4 +1,4 @@
-"""Random jobs of all kinds: single, gang, fractional, elastic, two roles, tensor groups, with wishes of all sorts."""
+"""Random jobs of all kinds: single, gang, fractional, elastic, two roles, tensor groups, with any preferences."""
 
 from random import Random
 

@@ -1,7 +1,7 @@
 """First come, first served by a bare event loop, for comparison: nothing here is Muster's but the rule for its gangs.
 
 A gang goes to the node that it fills most, the first of equals; one that is too large for a node takes equal parts of
-as few empty nodes as possible, from the other end. Whoever does not fit keeps everybody behind it waiting.
+as few empty nodes as possible, from the other end. A gang that does not fit keeps all jobs behind it waiting.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""Bugs to be planted in the production code, each one somebody could have made. The campaign must find them."""
+"""Bugs to be planted in the production code, each one a programmer could have made. The campaign must find them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -105,7 +105,7 @@ def a_preempted_job_has_failed(patch: Patch) -> None:
     patch.setattr(endings, "_after", after)
 
 
-def a_wish_to_hold_is_forgotten_when_it_waits_again(patch: Patch) -> None:
+def a_hold_is_forgotten_when_the_job_waits_again(patch: Patch) -> None:
     honest = endings._requeued
 
     def requeued(job: Any, cause: Cause, at_ms: int) -> Any:
@@ -114,7 +114,7 @@ def a_wish_to_hold_is_forgotten_when_it_waits_again(patch: Patch) -> None:
     patch.setattr(endings, "_requeued", requeued)
 
 
-def a_wish_to_hold_is_ignored_while_blocked(patch: Patch) -> None:
+def a_hold_is_ignored_while_the_job_is_blocked(patch: Patch) -> None:
     honest = waiting.reconsider
 
     def reconsider(job: Any, event: Any) -> Any:
@@ -142,22 +142,22 @@ def a_gang_starts_without_its_last_worker(patch: Patch) -> None:
     patch.setattr(apply, "_start", start)
 
 
-def nobody_is_protected_from_preemption(patch: Patch) -> None:
-    def may_be_stopped(desk: Any, job: Any) -> bool:
-        return job.leaving_by_ms is None and job.id not in desk.evictions and job.id not in desk.resizes
+def no_job_is_protected_from_preemption(patch: Patch) -> None:
+    def may_be_stopped(draft: Any, job: Any) -> bool:
+        return job.leaving_by_ms is None and job.id not in draft.evictions and job.id not in draft.resizes
 
     for module in (victims, preemption, turns):
         patch.setattr(module, "may_be_stopped", may_be_stopped, raising=False)
 
 
-def a_wish_is_lost_in_a_restart(patch: Patch) -> None:
-    def skip_holds(state: Any, event: Any) -> Any:
+def a_hold_is_lost_in_a_restart(patch: Patch) -> None:
+    def skip_held(state: Any, event: Any) -> Any:
         if isinstance(event, JobHeld):
             state.version += 1
             return None
         return fold(state, event)
 
-    patch.setattr(engine_module, "fold", skip_holds)
+    patch.setattr(engine_module, "fold", skip_held)
 
 
 def timers_are_not_set_again_after_a_restart(patch: Patch) -> None:
@@ -173,7 +173,7 @@ def a_failed_job_releases_those_behind_it(patch: Patch) -> None:
     patch.setattr(dependencies, "fate", fate)
 
 
-def nobody_is_told_of_an_ending(patch: Patch) -> None:
+def dependents_are_not_told_of_an_ending(patch: Patch) -> None:
     patch.setattr(consequences, "_for_dependents", lambda *_: ())
 
 
@@ -182,7 +182,7 @@ def an_array_has_one_task_too_many(patch: Patch) -> None:
     patch.setattr(arrays, "_cap", lambda spec: honest(spec) + 1)
 
 
-def nobodys_turn_comes(patch: Patch) -> None:
+def no_task_gets_its_turn(patch: Patch) -> None:
     patch.setattr(consequences, "_for_arrays", lambda *_: ())
 
 
@@ -191,7 +191,7 @@ def the_maximum_duration_is_not_enforced(patch: Patch) -> None:
         patch.setattr(module, "notice_ms", lambda _: None)
 
 
-def who_does_not_leave_is_not_killed(patch: Patch) -> None:
+def a_job_that_does_not_leave_is_not_killed(patch: Patch) -> None:
     patch.setattr(stopping, "_kill", lambda job, _: (job, ()))
 
 
@@ -219,7 +219,7 @@ def bad_gpus_are_used(patch: Patch) -> None:
     patch.setattr(capacity, "_usable_devices", lambda node: (1000,) * node.gpus)
 
 
-def spot_takes_everybody(patch: Patch) -> None:
+def spot_takes_every_job(patch: Patch) -> None:
     honest = Setting.pools_for
 
     def pools_for(self: Any, *, tier: Any, team: Any, can_resume: bool) -> Any:
@@ -231,10 +231,10 @@ def spot_takes_everybody(patch: Patch) -> None:
 def growth_ignores_the_quota(patch: Patch) -> None:
     honest = resizing._one_step
 
-    def one_step(desk: Any, entry: Any) -> Any:
+    def one_step(draft: Any, entry: Any) -> Any:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(Ledger, "breach", lambda *_: None)
-            return honest(desk, entry)
+            return honest(draft, entry)
 
     patch.setattr(resizing, "_one_step", one_step)
 
@@ -288,7 +288,7 @@ def late_reports_turn_the_clock_back(patch: Patch) -> None:
 
 
 def promises_are_forgotten(patch: Patch) -> None:
-    patch.setattr(cycle, "keep_promises", lambda *_: {})
+    patch.setattr(cycle, "renew_promises", lambda *_: {})
 
 
 def two_engines_may_write(patch: Patch) -> None:
@@ -318,23 +318,23 @@ PLANTED: dict[Plant, int] = {
     retries_are_not_counted: 0,
     faults_of_nodes_count_as_retries: 0,
     a_preempted_job_has_failed: 0,
-    a_wish_to_hold_is_forgotten_when_it_waits_again: 0,
-    a_wish_to_hold_is_ignored_while_blocked: 0,
+    a_hold_is_forgotten_when_the_job_waits_again: 0,
+    a_hold_is_ignored_while_the_job_is_blocked: 0,
     a_release_forgets_dependencies: 0,
     a_gang_starts_without_its_last_worker: 0,
-    nobody_is_protected_from_preemption: 5,
-    a_wish_is_lost_in_a_restart: 0,
+    no_job_is_protected_from_preemption: 5,
+    a_hold_is_lost_in_a_restart: 0,
     timers_are_not_set_again_after_a_restart: 0,
     a_failed_job_releases_those_behind_it: 1,
-    nobody_is_told_of_an_ending: 0,
+    dependents_are_not_told_of_an_ending: 0,
     an_array_has_one_task_too_many: 0,
-    nobodys_turn_comes: 0,
+    no_task_gets_its_turn: 0,
     the_maximum_duration_is_not_enforced: 0,
-    who_does_not_leave_is_not_killed: 0,
+    a_job_that_does_not_leave_is_not_killed: 0,
     workers_given_up_are_gone_at_once: 3,
     draining_nodes_take_work: 2,
     bad_gpus_are_used: 2,
-    spot_takes_everybody: 0,
+    spot_takes_every_job: 0,
     growth_ignores_the_quota: 2,
     growth_goes_one_beyond_the_maximum: 2,
     waiting_again_loses_the_time_received: 1,

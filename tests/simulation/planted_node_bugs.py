@@ -126,7 +126,7 @@ def a_gang_is_adopted_on_gpus_of_others(patch: Patch) -> None:
     patch.setattr(adoption, "_holder", lambda *_: None)
 
 
-def a_takeover_fences_nobody(patch: Patch) -> None:
+def a_takeover_does_not_fence(patch: Patch) -> None:
     patch.setattr(SupervisedBackend, "_fence", lambda _: None)
 
 
@@ -152,7 +152,7 @@ PLANTED_ON_NODES: dict[Plant, int] = {
     a_job_starts_beside_a_gang_of_its_own_that_is_unknown: 19,
     attempts_do_not_go_on_above_what_was_heard_of: 19,
     a_gang_is_adopted_on_gpus_of_others: 310,
-    a_takeover_fences_nobody: 7,
+    a_takeover_does_not_fence: 7,
     a_node_gives_out_gpus_that_are_in_use: 822,
 }
 """As in `planted_bugs.py`."""

@@ -2,7 +2,7 @@
 
 Placement is one rule that differs: the figures of others are for first fit or best fit by the number of the node, so
 jobs are packed by best fit here, and not by least harm. Where jobs may overtake each other that hardly matters. With
-strict order one gang that does not fit holds everybody up, and the least difference has large effects: on the Philly
+strict order one gang that does not fit holds all others up, and the least difference has large effects: on the Philly
 trace a bare event loop gives anything between 28,700 and 35,700 s, depending only on how ties between equally good
 nodes are broken and on where seven gangs of 12 GPUs go. As elsewhere what is too large for a node gets empty ones; of
 these we take two parts of 6, others perhaps a whole one and a half (34,638 s) or two whole ones (34,576 s).

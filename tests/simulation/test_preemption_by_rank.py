@@ -41,7 +41,7 @@ def test_mean_completion_times_are_near_those_of_public_simulators(policy: str, 
 @pytest.mark.parametrize("policy", ["las", "srsf-oracle"])
 @pytest.mark.parametrize("faults", ["", "mtbf=20d,repair=4h,crash=0.1"])
 def test_every_plan_is_sound_while_victims_take_their_time_to_leave(policy: str, faults: str) -> None:
-    """The checker knows by heart what a turn is under the default policy; who leaves by rank breaks that rule alone."""
+    """The checker knows by heart what a turn is under the default policy; a victim by rank breaks that rule alone."""
     trace = read_trace(MURI)
     made = replay(
         evolve(trace, jobs=trace.jobs[:150]),

@@ -49,7 +49,7 @@ def test_only_what_a_machine_lacks_excuses_a_skip(tmp_path: Path) -> None:
     assert "skipped 1 test: this machine lacks wings" in said
 
 
-def test_whoever_only_tries_something_out_may_skip_and_is_told(tmp_path: Path) -> None:
+def test_a_run_that_is_not_strict_may_skip_and_says_so(tmp_path: Path) -> None:
     said = run(tmp_path)
     assert "2 passed, 4 skipped" in said
     assert "skipped 1 test: not today" in said
@@ -68,7 +68,7 @@ def test_the_tests_of_this_project_are_run_strictly() -> None:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_what_is_there_excuses_nobody(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_there_excuses_no_skip(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for here in (True, False):
         is_there.cache_clear()
         monkeypatch.setitem(CAPABILITIES, name, partial(bool, here))

@@ -21,7 +21,7 @@ from tests.api.ports_in_memory import Store, Tokens
 NLP, PRE, VISION = TeamPath("nlp"), TeamPath("nlp/pre"), TeamPath("vision")
 
 
-def somebody(role: Role, team: TeamPath = NLP, scopes: tuple[str, ...] = ()) -> Principal:
+def a_principal(role: Role, team: TeamPath = NLP, scopes: tuple[str, ...] = ()) -> Principal:
     return Principal(name="ada", bindings=(Binding(role=role, team=team),), scopes=scopes)
 
 
@@ -35,21 +35,21 @@ def test_each_role_allows_what_the_one_before_does_but_an_operator_makes_no_toke
     ("team", "allowed"), [(NLP, True), (PRE, True), (VISION, False), (TeamPath("nlpx"), False), (EVERY_TEAM, False)]
 )
 def test_a_role_on_a_team_holds_on_the_team_and_below_it(team: TeamPath, allowed: bool) -> None:
-    assert may(somebody(Role.MEMBER), Permission.JOBS_SUBMIT, team) is allowed
+    assert may(a_principal(Role.MEMBER), Permission.JOBS_SUBMIT, team) is allowed
     assert covers(NLP, team) is allowed
 
 
-def test_everybody_with_a_role_sees_the_cluster_and_nobody_changes_it_from_a_team() -> None:
-    viewer = somebody(Role.VIEWER)
+def test_every_role_sees_the_cluster_and_no_role_on_a_team_changes_it() -> None:
+    viewer = a_principal(Role.VIEWER)
     assert may(viewer, Permission.CLUSTER_SEE)
     assert not may(viewer, Permission.NODES_CHANGE)
-    assert not may(somebody(Role.ADMIN, NLP), Permission.NODES_CHANGE)
-    assert not may_somewhere(somebody(Role.OPERATOR, NLP), Permission.JOBS_SEE)
+    assert not may(a_principal(Role.ADMIN, NLP), Permission.NODES_CHANGE)
+    assert not may_somewhere(a_principal(Role.OPERATOR, NLP), Permission.JOBS_SEE)
     assert not may(Principal(name="nobody", bindings=()), Permission.CLUSTER_SEE)
 
 
 def test_scopes_only_take_away() -> None:
-    narrow = somebody(Role.LEAD, scopes=(Permission.JOBS_SEE.value, Permission.AUDIT_SEE.value))
+    narrow = a_principal(Role.LEAD, scopes=(Permission.JOBS_SEE.value, Permission.AUDIT_SEE.value))
     assert may(narrow, Permission.JOBS_SEE, PRE)
     assert not may(narrow, Permission.JOBS_SUBMIT, PRE)
     assert not may(narrow, Permission.AUDIT_SEE)
@@ -70,7 +70,7 @@ def test_teams_are_named_once_however_they_overlap() -> None:
 def test_what_may_be_given_away_allows_nothing_that_the_giver_may_not(
     role: Role, team: TeamPath, giver: tuple[Role, TeamPath]
 ) -> None:
-    maker, made = somebody(*giver), Principal(name="new", bindings=(Binding(role=role, team=team),))
+    maker, made = a_principal(*giver), Principal(name="new", bindings=(Binding(role=role, team=team),))
     if may_grant(maker, made.bindings, ()):
         for permission in Permission:
             for where in (NLP, PRE, VISION, EVERY_TEAM):

@@ -12,7 +12,7 @@ from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Pool
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
-from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, racks, runs, waits
 
 On = list[tuple[str, Any]]
 
@@ -32,13 +32,15 @@ def starts(job: str, on: On, **fields: Any) -> Plan:
     return a_plan(starts=(Start(job=JobId(job), workers=workers(on, **fields)),))
 
 
-def promises(*holds: Promise, **parts: Any) -> Plan:
-    return a_plan(promises=holds, **parts)
+def promises(*made: Promise, **parts: Any) -> Plan:
+    return a_plan(promises=made, **parts)
 
 
-def evicts(victim: str, preemptor: str, hold: Promise, *, why: Why = Why.TIER, lost_gpu_ms: int, **parts: Any) -> Plan:
+def evicts(
+    victim: str, preemptor: str, promise: Promise, *, why: Why = Why.TIER, lost_gpu_ms: int, **parts: Any
+) -> Plan:
     eviction = Eviction(job=JobId(victim), for_job=JobId(preemptor), why=why, lost_gpu_ms=lost_gpu_ms)
-    return a_plan(evictions=(eviction,), promises=(evolve(hold, basis=Basis.DEPARTURES),), **parts)
+    return a_plan(evictions=(eviction,), promises=(evolve(promise, basis=Basis.DEPARTURES),), **parts)
 
 
 def one_waits(spec: Any = None, *, cluster: Any = None, **fields: Any) -> Scenario:
@@ -145,10 +147,10 @@ def test_a_team_above_its_limit_may_stay_there_but_not_rise() -> None:
 def test_contradictions_between_lists_are_noticed() -> None:
     scenario = one_waits()
     start = Start(job=JobId("w"), workers=workers([("n1", (0, 1))]))
-    hold = a_hold("w", [("n1", (0, 1))], in_hours=1)
+    promise = a_promise("w", [("n1", (0, 1))], in_hours=1)
     blocked = Blocked(parts=((JobId("w"),),), code=ReasonCode.CAPACITY)
     assert "w is started twice" in violations(scenario, a_plan(starts=(start, start)))
-    assert "w is started and promised a start" in violations(scenario, a_plan(starts=(start,), promises=(hold,)))
+    assert "w is started and promised a start" in violations(scenario, a_plan(starts=(start,), promises=(promise,)))
     assert "w is started and blocked" in violations(scenario, a_plan(starts=(start,), blocked=(blocked,)))
     assert "w waits and nothing is said about it" in violations(scenario, a_plan())
 
@@ -202,7 +204,7 @@ def test_gpus_that_a_shrinking_job_gives_up_are_not_free_yet() -> None:
         2,
         for_job="p",
         starts=(Start(job=JobId("w"), workers=workers([("n1", (2, 3))])),),
-        promises=(a_hold("p", [("n1", (4, 5))], in_hours=1),),
+        promises=(a_promise("p", [("n1", (4, 5))], in_hours=1),),
     )
     assert any("used 2000" in found for found in violations(scenario, plan))
 
@@ -218,7 +220,7 @@ def preemption(victim: Any = VICTIM, preemptor: Any = None, **fields: Any) -> Sc
 
 
 def an_eviction(*, why: Why = Why.TIER, lost_gpu_ms: int = EIGHT_HOURS_OF_GPUS_MS, in_hours: float = 0.1) -> Plan:
-    return evicts("v", "w", a_hold("w", [("n1", range(8))], in_hours=in_hours), why=why, lost_gpu_ms=lost_gpu_ms)
+    return evicts("v", "w", a_promise("w", [("n1", range(8))], in_hours=in_hours), why=why, lost_gpu_ms=lost_gpu_ms)
 
 
 def test_a_legal_eviction_passes() -> None:
@@ -288,14 +290,14 @@ def test_a_team_may_reclaim_what_another_borrowed_in_every_tier(borrower: JobSpe
 def test_an_overdue_job_beside_the_promised_gpus_is_not_in_the_way() -> None:
     overdue = runs("v", a_job(gpus=4, hours=1), [("n1", range(4))], hours_ago=2)
     scenario = a_scenario(flat(1), running=[overdue], waiting=[waits("w", a_job(gpus=4))])
-    on, beside = (a_hold("w", [("n1", gpus)], in_hours=0.1) for gpus in (range(4), range(4, 8)))
+    on, beside = (a_promise("w", [("n1", gpus)], in_hours=0.1) for gpus in (range(4), range(4, 8)))
     lost = 4 * 2 * HOUR_MS
     assert violations(scenario, evicts("v", "w", on, why=Why.PROMISE, lost_gpu_ms=lost)) == ()
     noticed = violations(scenario, evicts("v", "w", beside, why=Why.PROMISE, lost_gpu_ms=lost))
     assert any("not in the way" in found for found in noticed)
 
 
-def test_who_is_leaving_cannot_be_told_again() -> None:
+def test_a_job_that_is_leaving_cannot_be_told_again() -> None:
     leaving = evolve(preemption().running[0], leaving_by_ms=NOW_MS + MINUTE_MS)
     assert any(
         "leaving already" in found for found in violations(evolve(preemption(), running=(leaving,)), an_eviction())
@@ -304,29 +306,29 @@ def test_who_is_leaving_cannot_be_told_again() -> None:
 
 def test_evicting_and_resizing_one_job_is_noticed() -> None:
     scenario = a_scenario(flat(1), running=[an_elastic_job(2)], waiting=[waits("w", a_job(gpus=4))])
-    hold = a_hold("w", [("n1", range(4))], in_hours=0.1)
-    plan = evicts("e", "w", hold, lost_gpu_ms=4 * HOUR_MS, resizes=resizes([("n1", (0, 1))], 2, for_job="w").resizes)
+    promise = a_promise("w", [("n1", range(4))], in_hours=0.1)
+    plan = evicts("e", "w", promise, lost_gpu_ms=4 * HOUR_MS, resizes=resizes([("n1", (0, 1))], 2, for_job="w").resizes)
     assert "e is evicted and resized" in violations(scenario, plan)
 
 
 RUNNING = runs("r", a_job(gpus=8, hours=3), [("n1", range(8))], hours_ago=1)
 
 PROMISES: list[tuple[str, Scenario, Plan]] = [
-    ("in the past", one_waits(), promises(a_hold("w", [("n1", (0, 1))], in_hours=-1))),
+    ("in the past", one_waits(), promises(a_promise("w", [("n1", (0, 1))], in_hours=-1))),
     (
         "used 2000",
         a_scenario(flat(1), running=[RUNNING], waiting=[waits("w", SMALL)]),
-        promises(a_hold("w", [("n1", (0, 1))], in_hours=1.9)),
+        promises(a_promise("w", [("n1", (0, 1))], in_hours=1.9)),
     ),
     (
         "used 2000",
         a_scenario(flat(1), waiting=[waits("w", a_job(gpus=2, hours=2)), waits("x", SMALL)]),
-        promises(a_hold("w", [("n1", (0, 1))], in_hours=1), a_hold("x", [("n1", (1, 2))], in_hours=2)),
+        promises(a_promise("w", [("n1", (0, 1))], in_hours=1), a_promise("x", [("n1", (1, 2))], in_hours=2)),
     ),
     (
         "used 2000",
         a_scenario(flat(1), waiting=[waits("w", a_job(gpus=2, hours=2)), waits("x", SMALL)]),
-        promises(a_hold("x", [("n1", (1, 2))], in_hours=1), starts=starts("w", [("n1", (0, 1))]).starts),
+        promises(a_promise("x", [("n1", (1, 2))], in_hours=1), starts=starts("w", [("n1", (0, 1))]).starts),
     ),
     (
         "team default would use 4000",
@@ -335,13 +337,13 @@ PROMISES: list[tuple[str, Scenario, Plan]] = [
             teams=[a_team("default", limit={"*": 3})],
             waiting=[waits("w", a_job(gpus=2, hours=2)), waits("x", SMALL)],
         ),
-        promises(a_hold("w", [("n1", (0, 1))], in_hours=1), a_hold("x", [("n1", (2, 3))], in_hours=2)),
+        promises(a_promise("w", [("n1", (0, 1))], in_hours=1), a_promise("x", [("n1", (2, 3))], in_hours=2)),
     ),
-    ("takes 2 to 2", one_waits(GANG), promises(a_hold("w", [("n1", range(8))], in_hours=1))),
+    ("takes 2 to 2", one_waits(GANG), promises(a_promise("w", [("n1", range(8))], in_hours=1))),
     (
         "runs and is promised",
         a_scenario(flat(2), running=[RUNNING]),
-        promises(a_hold("r", [("n2", range(8))], in_hours=1)),
+        promises(a_promise("r", [("n2", range(8))], in_hours=1)),
     ),
 ]
 
@@ -353,4 +355,4 @@ def test_a_promise_that_cannot_be_kept_is_noticed(problem: str, scenario: Scenar
 
 def test_a_promise_for_the_moment_a_limit_ends_can_be_kept() -> None:
     scenario = a_scenario(flat(1), running=[RUNNING], waiting=[waits("w", SMALL)])
-    assert violations(scenario, promises(a_hold("w", [("n1", (0, 1))], in_hours=2))) == ()
+    assert violations(scenario, promises(a_promise("w", [("n1", (0, 1))], in_hours=2))) == ()

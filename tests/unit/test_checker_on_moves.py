@@ -10,7 +10,7 @@ from muster.model.job import WaitingJob
 from muster.model.plan import Basis, Blocked, Eviction, Plan, ReasonCode, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
-from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, runs, waits
 
 MIXED = a_cluster(a_node("f", gpu_type="h100"), a_node("s", gpu_type="k80"))
 KNOWN = Policy(throughput=((GpuType("k80"), 500),))
@@ -22,11 +22,11 @@ def a_move(
     """What is wrong with moving a job that has run for an hour and has just saved itself."""
     job = runs("v", a_job(gpus=8, checkpoint=True), [(origin, range(8))], saved_hours_ago=0)
     scenario = a_scenario(MIXED, running=[job], waiting=[*waiting, *promised], policy=policy, **fields)
-    hold = a_hold("v", [(to, range(8))], in_hours=0.1, basis=Basis.DEPARTURES)
+    promise = a_promise("v", [(to, range(8))], in_hours=0.1, basis=Basis.DEPARTURES)
     moves = Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=0)
-    others = tuple(a_hold(each.id, [(origin, range(8))], in_hours=200) for each in promised)
+    others = tuple(a_promise(each.id, [(origin, range(8))], in_hours=200) for each in promised)
     blocked = tuple(Blocked(parts=((each.id,),), code=ReasonCode.CAPACITY) for each in waiting)
-    made = Plan(version=0, now_ms=NOW_MS, evictions=(moves,), promises=(hold, *others), blocked=blocked)
+    made = Plan(version=0, now_ms=NOW_MS, evictions=(moves,), promises=(promise, *others), blocked=blocked)
     return violations(scenario, made)
 
 
@@ -52,7 +52,7 @@ DUE = {"teams": [a_team("default")]}
     ],
     ids=["gave way", "of a lower tier", "no dues", "starved", "of a higher tier", "never ran", "no turns", "promised"],
 )
-def test_who_moves_while_others_wait_must_come_before_them(fields: dict[str, Any], is_noticed: bool) -> None:
+def test_a_job_that_moves_while_others_wait_must_come_before_them(fields: dict[str, Any], is_noticed: bool) -> None:
     assert any("somebody waits" in found for found in a_move(**fields)) is is_noticed
 
 

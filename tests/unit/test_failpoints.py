@@ -5,7 +5,7 @@ import pytest
 from muster.failpoints import _parsed, failpoint
 
 
-def test_a_place_that_nobody_named_is_passed() -> None:
+def test_a_place_that_was_not_named_is_passed() -> None:
     failpoint("append.before-commit")
 
 

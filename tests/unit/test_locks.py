@@ -1,4 +1,4 @@
-"""Locks: who has one, who waits for it, and who is told."""
+"""Locks: which process has one, which waits for it, and which is told."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from muster.locks import alone_in, has_locked, is_taken
 from muster.model.errors import InvalidInput, Refused
 
 
-def test_a_folder_is_taken_while_somebody_is_alone_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_taken_while_a_process_is_alone_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "MOMENT_S", 0.0)
     assert not is_taken(tmp_path)
     with alone_in(tmp_path, "busy"):
@@ -21,7 +21,7 @@ def test_a_folder_is_taken_while_somebody_is_alone_in_it(tmp_path: Path, monkeyp
     assert not is_taken(tmp_path)
 
 
-def test_whoever_only_looked_refuses_nobody(tmp_path: Path) -> None:
+def test_a_process_that_only_looked_keeps_no_other_out(tmp_path: Path) -> None:
     held = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     assert has_locked(held)
     Timer(0.05, os.close, (held,)).start()

@@ -37,7 +37,7 @@ def test_the_command_line_refuses_it_before_anything_is_started(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("user", "is_warned"), [(0, True), (1000, False)])
-def test_who_starts_it_as_root_is_warned(user: int, is_warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_who_starts_it_as_root_is_warned(user: int, is_warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     assert ("as root" in root_warning()) == is_warned
 

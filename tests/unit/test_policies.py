@@ -67,7 +67,7 @@ def test_all_of_them_are_listed() -> None:
     assert tuple(find_policy(name).name for name in policy_names()) == BUILT_IN
 
 
-def test_the_policies_others_are_compared_with_leave_teams_out_and_stop_nobody() -> None:
+def test_the_policies_others_are_compared_with_leave_teams_out_and_stop_no_job() -> None:
     for name in ("fifo", "greedy", "easy", "sjf-oracle"):
         rules = find_policy(name).rules
         assert not any((rules.weighs_teams, rules.preemption, rules.consolidation, rules.elastic))
@@ -87,7 +87,7 @@ def test_only_oracles_know_durations() -> None:
     assert knowing == ["sjf-oracle", "srsf-oracle"]
 
 
-def test_who_leaves_by_rank_is_said_to_be_of_the_same_tier() -> None:
+def test_policies_by_rank_say_that_victims_are_of_the_same_tier() -> None:
     by_rank = [find_policy(name) for name in BUILT_IN if find_policy(name).planner is not None]
     assert [policy.name for policy in by_rank] == ["srsf-oracle", "las"]
     assert all("of its tier" in policy.summary for policy in by_rank)

@@ -69,7 +69,7 @@ def test_a_home_that_others_could_enter_is_closed_to_them(tmp_path: Path) -> Non
     assert mode_of(home) == 0o700
 
 
-def test_a_home_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o755)

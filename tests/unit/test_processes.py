@@ -27,7 +27,7 @@ def a_process(program: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
             process.kill()
 
 
-def test_who_is_told_to_end_leaves() -> None:
+def test_a_process_that_is_told_to_end_leaves() -> None:
     with a_process(SLEEPS) as (process, ticks):
         assert end_process(process.pid, ticks, patience_s=60, then_kill=True) is Ending.LEFT
         assert process.wait() == -signal.SIGTERM
@@ -40,7 +40,7 @@ def test_a_process_that_got_the_pid_of_another_one_is_left_alone() -> None:
         assert process.poll() is None
 
 
-def test_who_stays_is_killed_only_where_that_is_wanted() -> None:
+def test_a_process_that_stays_is_killed_only_where_that_is_wanted() -> None:
     with a_process(IGNORES) as (process, ticks):
         assert end_process(process.pid, ticks, patience_s=0.05, then_kill=False) is Ending.STAYS
         assert process.poll() is None
@@ -48,7 +48,7 @@ def test_who_stays_is_killed_only_where_that_is_wanted() -> None:
         assert process.wait() == -signal.SIGKILL
 
 
-def test_who_hangs_keeps_nobody_else_from_ending() -> None:
+def test_a_process_that_hangs_keeps_no_other_from_ending() -> None:
     with a_process(SLEEPS) as (stopped, its_ticks), a_process(SLEEPS) as (other, ticks):
         os.kill(stopped.pid, signal.SIGSTOP)
         os.waitpid(stopped.pid, os.WUNTRACED)

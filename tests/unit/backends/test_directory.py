@@ -49,7 +49,7 @@ def test_each_node_hears_its_part_and_the_same_port() -> None:
     assert directory.node_of(JobId("other")) is None
 
 
-def test_ranks_of_which_nobody_knows_are_named() -> None:
+def test_ranks_of_which_nothing_is_known_are_named() -> None:
     directory = a_directory()
     assert directory.unplaced(stop(0, 1)) == (0, 1)
     directory.route(start())

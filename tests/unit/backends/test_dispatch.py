@@ -18,7 +18,7 @@ JOB = JobId("job-1")
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Message]]:
-    """What was sent to each node; nobody is started or talked to."""
+    """What was sent to each node; no supervisor is started or talked to."""
     sent: dict[str, list[Message]] = {}
     monkeypatch.setattr(Link, "open", lambda _: None)
     monkeypatch.setattr(Link, "command", lambda link, message: sent.setdefault(link.node.name, []).append(message))

@@ -1,4 +1,4 @@
-"""The way to one node: whom it waits for and how long, whom it believes, and what it does when nothing comes."""
+"""The way to one node: what it waits for and how long, what it believes, and what it does when nothing comes."""
 
 import logging
 import os
@@ -124,7 +124,7 @@ def test_however_long_this_process_stood_still_is_one_round() -> None:
     assert not Patience(wait_ms=1, round_ms=1_000).pass_round()
 
 
-def test_who_ends_every_connection_before_it_has_greeted_cannot_be_reached(node: Node) -> None:
+def test_a_supervisor_that_ends_every_connection_before_it_has_greeted_cannot_be_reached(node: Node) -> None:
     node.link.open()
     node.run(lambda: bool(node.said))
     assert node.said == ["connections to its supervisor end before it has greeted"]
@@ -224,7 +224,9 @@ def test_more_commands_than_the_other_side_takes_at_once_are_told_piece_by_piece
     assert node.said == ["greeted 0"]
 
 
-def test_what_is_held_is_not_heard_and_nobody_loses_patience(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_that_is_held_hears_no_reports_and_does_not_give_its_supervisor_up(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(link_module, "CONTROL_PING_MS", 5)
     monkeypatch.setattr(link_module, "SUPERVISOR_SILENCE_MS", 20)
     pings: list[Message] = []

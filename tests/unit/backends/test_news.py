@@ -1,4 +1,4 @@
-"""What nobody has recorded yet: bounded, in order, and the last save of each job."""
+"""What is not recorded yet: bounded, in order, and the last save of each job."""
 
 import pytest
 

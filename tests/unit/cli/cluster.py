@@ -130,7 +130,7 @@ def _answers() -> dict[str, Any]:
         "would_help": "dropping `within: rack`",
     }
     estimate = {"p50": "2026-03-02T14:10:00Z", "p90": "2026-03-03T09:00:00Z"}
-    hold = {"start": "2026-03-03T04:00:00Z", "nodes": [f"n{number}" for number in range(1, 9)]}
+    promise = {"start": "2026-03-03T04:00:00Z", "nodes": [f"n{number}" for number in range(1, 9)]}
     waits = {"job": "job-15", "state": "queued", "position": 3, "reasons": [capacity, topology]}
     runs: Json = {"job": "job-12", "state": "running", "position": None, "reasons": [], "estimate": None, "hold": None}
     token = {
@@ -144,7 +144,7 @@ def _answers() -> dict[str, Any]:
     entry = {"seq": 7, "at": "2026-03-02T11:59:58Z", "by": "bob", "action": "nodes.drain", "subject": "n8"}
     return {
         "GET /v1/jobs/job-12/story": _story(),
-        "GET /v1/jobs/job-15/why": {**waits, "estimate": estimate, "hold": hold},
+        "GET /v1/jobs/job-15/why": {**waits, "estimate": estimate, "hold": promise},
         "GET /v1/jobs/job-12/why": runs,
         "GET /v1/tokens": {"items": [{**token, **times}], "next": None},
         "POST /v1/tokens": {**token, **times, "secret": "muster_1a2b3c_s3cret"},

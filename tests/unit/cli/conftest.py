@@ -31,7 +31,7 @@ class StillClock(datetime):
 
 @dataclass
 class Terminal:
-    """Somebody who types commands."""
+    """A user who types commands."""
 
     server: FakeServer
     columns: int = 80

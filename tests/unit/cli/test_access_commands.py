@@ -57,13 +57,13 @@ def test_whoami_names_server_and_user(terminal: Terminal, day: FakeServer) -> No
 
 def test_a_token_is_for_a_team_and_expires_unless_something_else_is_said(terminal: Terminal, day: FakeServer) -> None:
     assert terminal.type("token", "create", "ci").exit_code == 2
-    for words, wished in (
+    for words, expected in (
         ((), {"expires_in_s": 90 * 24 * 3600.0}),
         (("--expires", "never", "--subject", "ada"), {"expires_in_s": None, "subject": "ada"}),
     ):
         terminal.shows("token", "create", "ci", "--team", "nlp", "-q", *words)
         sent = day.bodies("POST", "/v1/tokens")[-1]
-        assert sent == {"name": "ci", "bindings": [{"role": "member", "team": "nlp"}], **wished}
+        assert sent == {"name": "ci", "bindings": [{"role": "member", "team": "nlp"}], **expected}
 
 
 def test_what_was_made_with_a_token_is_named_when_it_is_revoked(terminal: Terminal, day: FakeServer) -> None:

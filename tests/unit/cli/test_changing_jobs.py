@@ -4,7 +4,9 @@ from tests.unit.cli.conftest import Terminal
 from tests.unit.client.fake_server import FakeServer, a_problem, an_ended_job
 
 
-def test_one_that_is_not_there_does_not_keep_the_others_from_it(terminal: Terminal, day: FakeServer) -> None:
+def test_a_job_that_is_not_there_does_not_keep_the_others_from_being_changed(
+    terminal: Terminal, day: FakeServer
+) -> None:
     result = terminal.type("cancel", "nope", "job-15", "gone", "-q", "--reason", "wrong data")
     assert (result.exit_code, result.stdout) == (4, "job-15\n")
     assert result.stderr == "muster: there is no job nope\nmuster: there is no job gone\n"

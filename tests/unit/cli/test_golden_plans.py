@@ -1,6 +1,6 @@
 """What is decided in every example scenario, as people read it: a change to a decision is a diff of a file in `plans`.
 
-`make golden` writes them anew. Look at the diff: it is what the change does to those who wait and to those who run.
+`make golden` writes them anew. Look at the diff: it is what the change does to jobs that wait and to jobs that run.
 """
 
 import re

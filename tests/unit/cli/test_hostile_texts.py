@@ -24,7 +24,7 @@ HOSTILE = "\x1b[2J\x07\r\x00\x7f\x9b31m\u202e\u2066\u2028\x1b]8;;http://x\x1b\\[
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]"
 )
-PATIENCE = 50
+ANSWERS_MAX = 50
 TIMES = re.compile(r"\d{4}-\d{2}-\d{2}T.*")
 
 COMMANDS = [
@@ -70,7 +70,7 @@ LINES = ("run", "events", "logs", "export", "quota")
 class HostileServer(FakeServer):
     """Answers as it should, with something that terminals obey behind every text."""
 
-    spared = frozenset({"next"})
+    trusted = frozenset({"next"})
     """Keys whose texts are left alone."""
     answered = 0
 
@@ -78,7 +78,7 @@ class HostileServer(FakeServer):
         answer = super()._answer(request)
         answer.read()
         self.answered += 1
-        if self.answered > PATIENCE:  # Whoever waits for a state that is none waits for ever.
+        if self.answered > ANSWERS_MAX:  # A command that waits for a state that does not exist waits for ever.
             raise KeyboardInterrupt
         if "json" in answer.headers.get("Content-Type", ""):
             body = json.dumps(self._poisoned(answer.json())).encode()
@@ -98,7 +98,7 @@ class HostileServer(FakeServer):
                 return {name: self._poisoned(each, name) for name, each in value.items()}
             case list():
                 return [self._poisoned(each, key) for each in value]
-            case str() if key not in self.spared and not TIMES.fullmatch(value):
+            case str() if key not in self.trusted and not TIMES.fullmatch(value):
                 return f"{value}\n{HOSTILE}\ud800"
             case _:
                 return value
@@ -123,13 +123,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-@pytest.mark.parametrize("spared", [("next", "state", "kind", "role"), ("next",)], ids=["states", "all"])
+@pytest.mark.parametrize("trusted", [("next", "state", "kind", "role"), ("next",)], ids=["states", "all"])
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_prints_what_a_terminal_obeys(
-    terminal: Terminal, server: HostileServer, words: tuple[str, ...], spared: tuple[str, ...], output: str
+    terminal: Terminal, server: HostileServer, words: tuple[str, ...], trusted: tuple[str, ...], output: str
 ) -> None:
     # An id that is no text at all can be shown, but not asked about.
-    server.spared = frozenset((*spared, "id") if words[0] == "run" else spared)
+    server.trusted = frozenset((*trusted, "id") if words[0] == "run" else trusted)
     behind = words.index("--") if "--" in words else len(words)
     chosen = () if "-q" in words else ("-o", output)
     result = terminal.type(*words[:behind], *chosen, *words[behind:])
@@ -188,7 +188,7 @@ def test_whatever_is_written_is_safe_and_safe_text_is_left_alone(text: str) -> N
     assert json.loads(document) == text
 
 
-def test_a_renderable_of_somebody_else_is_safe_too() -> None:
+def test_a_renderable_of_another_library_is_safe_too() -> None:
     from rich.text import Text as Foreign  # noqa: PLC0415
 
     console = screen.screen()

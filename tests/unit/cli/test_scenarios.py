@@ -61,7 +61,7 @@ def started(answer: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def promised(answer: dict[str, Any]) -> dict[str, tuple[str, list[str]]]:
-    return {hold["job"]: (hold["start"], hold["nodes"]) for hold in answer["holds"]}
+    return {promise["job"]: (promise["start"], promise["nodes"]) for promise in answer["holds"]}
 
 
 def codes(answer: dict[str, Any], job: str) -> list[str]:
@@ -201,7 +201,7 @@ def test_backfill_runs_what_ends_by_the_promised_start_and_nothing_longer() -> N
     assert promised(answer)["big"] == ("2026-01-01T02:00:00Z", ["n1", "n2"])
 
 
-def test_nobody_runs_in_front_when_backfill_is_off() -> None:
+def test_no_job_runs_in_front_when_backfill_is_off() -> None:
     waiting = (BIG, waits("fits", needs(8, "2h")))
     answer = planned(scenario(node("n[1-2]"), more="policy: {backfill: false}", running=(BUSY,), waiting=waiting))
     assert started(answer) == {}
@@ -232,8 +232,8 @@ def test_a_promise_that_is_fed_back_is_kept_against_later_jobs_of_its_tier() -> 
 def test_a_higher_tier_may_move_a_promise_and_the_job_is_told() -> None:
     first = planned(scenario(node("n[1-2]"), running=(BUSY,), waiting=(BIG,)))
     urgent = waits("urgent", f"tier: production, {needs(8, '10d')}")
-    holds = f"holds: {json.dumps(first['holds'])}"
-    answer = planned(scenario(node("n[1-2]"), more=holds, running=(BUSY,), waiting=(BIG, urgent)))
+    promises = f"holds: {json.dumps(first['holds'])}"
+    answer = planned(scenario(node("n[1-2]"), more=promises, running=(BUSY,), waiting=(BIG, urgent)))
     assert started(answer) == {"urgent": ["n2"]}
     assert answer["holds"][0]["moved_because"]
 
@@ -269,7 +269,7 @@ def test_a_preemptor_is_promised_its_victims_gpus_and_the_loss_is_counted(
         ("tier: exploratory", "2025-12-31T23:51:00Z"),
     ],
 )
-def test_who_is_protected_stays(job: str, since: str) -> None:
+def test_a_protected_job_stays(job: str, since: str) -> None:
     running = (runs("r", f"{job}, {needs(8, '12h')}", on("n1"), started=since),)
     answer = planned(scenario(node("n1"), running=running, waiting=(PREEMPTOR,)))
     assert (answer["evictions"], answer["starts"]) == ([], [])

@@ -40,7 +40,7 @@ def test_a_server_that_is_just_starting_is_ended_too(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", STARTING, str(tmp_path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"in\n"
-        # Ended from another thread's point of view: whoever waits for it must be there to see it gone.
+        # Ended from another thread's point of view: the thread that waits for it must be there to see it gone.
         waiting = Thread(target=process.wait)
         waiting.start()
         assert end_server(tmp_path)
@@ -49,7 +49,9 @@ def test_a_server_that_is_just_starting_is_ended_too(tmp_path: Path) -> None:
     assert not end_server(tmp_path)
 
 
-def test_a_start_that_hangs_is_told_and_not_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_hangs_is_told_and_not_taken_for_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server_process, "START_S", 0.1)
     with alone_in(tmp_path, "busy"), pytest.raises(TimedOut, match="a server is starting in"):
         end_server(tmp_path)
@@ -78,7 +80,7 @@ IS_UP = (
 
 
 @pytest.mark.parametrize("program", [IS_UP, STARTING], ids=["up", "starting"])
-def test_whoever_ends_everything_kills_a_server_that_hangs(
+def test_ending_everything_kills_a_server_that_hangs(
     terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     monkeypatch.setattr(server_process, "STOP_S", 0.1)

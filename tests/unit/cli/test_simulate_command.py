@@ -81,10 +81,10 @@ def test_the_table_shows_all_policies(trace: str) -> None:
 
 
 def test_what_does_not_exist_is_a_dash_in_the_table_and_never_the_best() -> None:
-    nobody = {"mean": None, "p50": None, "p99": None}
+    no_values = {"mean": None, "p50": None, "p99": None}
     made = {"finished": 3, "unfinished": 0, "jct_s": {"mean": 7.0, "p50": 7.0, "p99": 7.0}, "makespan_s": 9.0}
-    none = {"finished": 0, "unfinished": 3, "jct_s": nobody, "makespan_s": None}
-    rest = {"jobs": 3, "rejected": 0, "first_wait_s": nobody, "rho": {"worst": None, "unfair_fraction": None}}
+    none = {"finished": 0, "unfinished": 3, "jct_s": no_values, "makespan_s": None}
+    rest = {"jobs": 3, "rejected": 0, "first_wait_s": no_values, "rho": {"worst": None, "unfair_fraction": None}}
     names = ("utilisation", "goodput", "fragmentation", "preemptions_per_job", "lost_fraction", "cpu_s")
     figures = rest | dict.fromkeys(names)
     stream = StringIO()

@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_used_is_refused(policy: str, told: str) -> None:
     assert told in refused(policy)
 
 
-def test_a_folder_with_the_name_of_a_policy_is_in_nobodys_way() -> None:
+def test_a_folder_with_the_name_of_a_policy_is_not_in_the_way() -> None:
     Path("muster").mkdir()
     assert simulated("--cluster", "1x8", "--policy", "muster")["finished"] == 2
 

@@ -36,18 +36,20 @@ def told(capsys: pytest.CaptureFixture[str], *states: JobState, rejected: int = 
         (3, 3, "3 jobs can never run on this cluster and are left out: reason 0 (and 2 other reasons)"),
     ],
 )
-def test_who_can_never_run_is_left_out_with_the_reason(
+def test_a_job_that_can_never_run_is_left_out_with_the_reason(
     rejected: int, reasons: int, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told(capsys, JobState.SUCCEEDED, rejected=rejected, reasons=reasons) == [f"muster: fifo: {line}"]
 
 
-def test_a_replay_in_which_nobody_can_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_in_which_no_job_can_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InvalidInput, match="no job of made up can ever run on this cluster: reason 0"):
         told(capsys, rejected=2)
 
 
-def test_who_did_not_finish_is_counted_without_those_who_were_cancelled(capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_that_did_not_finish_are_counted_without_those_that_were_cancelled(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert told(capsys, JobState.SUCCEEDED, JobState.CANCELLED) == []
     assert told(capsys, JobState.SUCCEEDED, JobState.RUNNING, JobState.TIMED_OUT, JobState.TIMED_OUT) == [
         "muster: fifo: 3 of 4 jobs did not finish, and no completion time counts them",
@@ -85,6 +87,6 @@ def test_a_plug_in_with_the_name_of_another_policy_is_named(
     assert capsys.readouterr().err == f"muster: fifo: {line}\n"
 
 
-def test_nobody_else_writes_notes() -> None:
+def test_no_other_module_writes_notes() -> None:
     assert "note(" not in Path(simulate.__file__).read_text("utf-8")
     assert "note(" in Path(notes.__file__).read_text("utf-8")

@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_made_is_named(terminal: Terminal, tmp_path: Pat
 
 
 @pytest.mark.parametrize("words", ["plan examples/demo.yaml", "plan examples/demo.yaml -o json", "--version"])
-def test_a_reader_who_has_enough_is_no_failure(words: str) -> None:
+def test_a_reader_that_closes_the_pipe_is_no_failure(words: str) -> None:
     read, write = os.pipe()
     os.close(read)
     program = "from muster.cli.main import main; main()"

@@ -56,7 +56,7 @@ def test_the_token_of_this_machine_never_leaves_it(home: Path) -> None:
     assert find_address(FAR, environment={"MUSTER_HOME": str(home)}).token == ""
 
 
-def test_whoever_else_listens_on_this_machine_does_not_get_its_token(home: Path) -> None:
+def test_another_server_on_this_machine_does_not_get_its_token(home: Path) -> None:
     for url in ("http://localhost:9", "http://127.0.0.1:8471", "http://localhost:8470"):
         assert find_address(url, environment={"MUSTER_HOME": str(home)}).token == ""
 
@@ -84,7 +84,7 @@ def test_a_broken_file_counts_as_none(home: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8470", "ftp://host", "http://", "http://host:port", "http://host:99999"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="not the address of a server"):
         find_address(url, environment={"MUSTER_HOME": "nowhere"})
 

@@ -3,7 +3,7 @@ from itertools import islice, pairwise
 from muster.client.pauses import GROWTH, LONGEST_S, SHORTEST_S, pauses_s
 
 
-def test_who_waits_asks_often_at_first_and_never_less_than_every_two_seconds() -> None:
+def test_a_caller_that_waits_asks_often_at_first_and_at_least_every_two_seconds() -> None:
     pauses = list(islice(pauses_s(), 20))
     assert pauses[0] == SHORTEST_S
     assert pauses[-1] == LONGEST_S

@@ -16,7 +16,7 @@ def planned(scenario: Scenario) -> Plan:
 
 
 def with_dues(scenario: Scenario) -> Snapshot:
-    """A snapshot that knows since when everybody has been there."""
+    """A snapshot that knows since when each job has been there."""
     snapshot = Snapshot.of(evolve(scenario, now_ms=0))
     jobs = [(job.submitted_ms, job.id, job.spec.team) for job in scenario.running]
     jobs += [(job.submitted_ms, job.id, job.spec.team) for job in scenario.waiting]
@@ -26,7 +26,7 @@ def with_dues(scenario: Scenario) -> Snapshot:
 
 
 def started(scenario: Scenario) -> list[str]:
-    """Who starts, in the order decided."""
+    """Which jobs start, in the order decided."""
     return [start.job for start in planned(scenario).starts]
 
 
@@ -41,18 +41,18 @@ def nodes_used(scenario: Scenario, job: str = "w") -> list[str]:
 
 
 def evicted(scenario: Scenario) -> list[tuple[str, str, str]]:
-    """Who leaves for whom and why."""
+    """Which job leaves for which one, and why."""
     return [(entry.job, entry.for_job, entry.why.value) for entry in planned(scenario).evictions]
 
 
 def resized(scenario: Scenario) -> list[tuple[str, int, int, str | None]]:
-    """Who changes size, from what, to what, for whom."""
+    """Which job changes size, from what, to what, for which one."""
     return [(each.job, each.from_workers, each.to_workers, each.for_job) for each in planned(scenario).resizes]
 
 
 def promised(scenario: Scenario) -> dict[str, tuple[int, tuple[str, ...]]]:
     """In how many milliseconds and on which nodes each promised job starts."""
-    return {hold.job: (hold.start_ms - NOW_MS, hold.nodes) for hold in planned(scenario).promises}
+    return {promise.job: (promise.start_ms - NOW_MS, promise.nodes) for promise in planned(scenario).promises}
 
 
 def explained(scenario: Scenario) -> dict[str, Explanation]:

@@ -1,4 +1,4 @@
-"""Admission refuses what can never run, and nothing that only needs patience."""
+"""Admission refuses what can never run, and nothing that only needs to wait."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_what_can_never_run_is_refused_with_the_reason(
 
 FULL = [runs("r", a_job(gpus=8, team="a"), [("n1", range(8))])]
 
-PATIENCE: list[tuple[str, JobSpec, Scenario]] = [
+ONLY_WAITS: list[tuple[str, JobSpec, Scenario]] = [
     ("the cluster is full", a_job(gpus=8), a_scenario(flat(1), running=FULL)),
     ("the node is down", a_job(gpus=8), a_scenario(a_cluster(a_node(state="down")))),
     ("a gpu is bad", a_job(gpus=8), a_scenario(a_cluster(a_node(bad_gpus=(0,))))),
@@ -86,7 +86,7 @@ PATIENCE: list[tuple[str, JobSpec, Scenario]] = [
         a_scenario(a_cluster(a_node("n1"), a_node("n2", gpu_type="a100")), teams=[a_team("a", limit={"h100": 4})]),
     ),
     (
-        "the wish will relax",
+        "the preference will relax",
         a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=HOUR_MS),
         a_scenario(racks(2, 1)),
     ),
@@ -97,8 +97,10 @@ PATIENCE: list[tuple[str, JobSpec, Scenario]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "scenario"), [entry[1:] for entry in PATIENCE], ids=[entry[0] for entry in PATIENCE])
-def test_what_only_needs_patience_is_admitted(spec: JobSpec, scenario: Scenario) -> None:
+@pytest.mark.parametrize(
+    ("spec", "scenario"), [entry[1:] for entry in ONLY_WAITS], ids=[entry[0] for entry in ONLY_WAITS]
+)
+def test_what_only_needs_to_wait_is_admitted(spec: JobSpec, scenario: Scenario) -> None:
     assert is_admitted(spec, scenario)
 
 

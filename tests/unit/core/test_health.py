@@ -79,7 +79,7 @@ def test_half_of_its_gpus_bad_drains_the_node() -> None:
     assert "4 of 8 GPUs are bad" in judgement.because
 
 
-def test_gpus_that_an_operator_took_out_stay_out_and_so_do_those_nobody_measured() -> None:
+def test_gpus_that_an_operator_took_out_stay_out_and_so_do_those_that_were_not_measured() -> None:
     healthy = tuple(GpuSignals(index=index) for index in range(4))
     signals = NodeSignals(gpus=healthy, healthy_ms=LONG_MS)
     judgement = judge(a_node(bad_gpus=(1, 7)), signals, POLICY)
@@ -150,14 +150,14 @@ def test_one_bad_node_is_drained() -> None:
     assert guard(judged(1, slow_nic(1)), fleet=3, out=(), policy=POLICY)[0].verdict is Verdict.DRAIN_NODE
 
 
-def test_a_symptom_of_everybody_drains_only_the_allowed_share() -> None:
+def test_a_symptom_of_every_node_drains_only_the_allowed_share() -> None:
     guarded = guard(judged(2_048, slow_nic(1)), fleet=2_048, out=(), policy=POLICY)
     assert sum(each.verdict is Verdict.DRAIN_NODE for each in guarded) == 2_048 * 50 // 1000
     assert all(each.verdict is Verdict.SUSPECT for each in guarded if each.is_withheld)
     assert "not taken out" in guarded[-1].because
 
 
-def test_lost_heartbeats_of_everybody_are_not_believed() -> None:
+def test_lost_heartbeats_of_every_node_are_not_believed() -> None:
     guarded = guard(judged(100, NodeSignals(heartbeat_age_ms=10**6)), fleet=100, out=(), policy=POLICY)
     assert [each.verdict for each in guarded].count(Verdict.DOWN) == 5
 

@@ -13,7 +13,7 @@ from muster.model.plan import Eviction, Plan, Resize, Start, Why
 from muster.model.policy import Pool
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, racks, runs, waits
 
 On = list[tuple[str, Any]]
 
@@ -68,8 +68,8 @@ def problems(made: Plan, scenario: Scenario | None = None) -> str:
         starts([("n2", (0, 1))]),
         evicts("r"),
         resizes([("n1", range(4)), ("n1", range(4, 8)), ("n2", range(4))]),
-        a_plan(promises=(a_hold("w", [("n2", (0, 1))], in_hours=1),)),
-        a_plan(promises=(a_hold("r", [("n2", range(4)), ("n2", range(4))], in_hours=1),)),
+        a_plan(promises=(a_promise("w", [("n2", (0, 1))], in_hours=1),)),
+        a_plan(promises=(a_promise("r", [("n2", range(4)), ("n2", range(4))], in_hours=1),)),
     ],
 )
 def test_a_good_plan_passes(made: Plan) -> None:
@@ -100,7 +100,7 @@ BAD: list[tuple[str, Plan]] = [
     ("w is evicted or resized but does not run", evicts("w")),
     ("gone is evicted or resized but does not run, or is leaving", evicts("gone")),
     ("x is evicted or resized but does not run", resizes([("n2", range(4))] * 2, job="x")),
-    ("w starts and is promised", a_plan(starts=SOUND, promises=(a_hold("w", [("n2", (0, 1))], in_hours=1),))),
+    ("w starts and is promised", a_plan(starts=SOUND, promises=(a_promise("w", [("n2", (0, 1))], in_hours=1),))),
     ("w has 2 workers of role worker, not 1..1", starts([("n2", (0, 1)), ("n2", (2, 3))])),
     ("w has 0 workers of role worker, not 1..1", starts([])),
     ("w has ranks with gaps", starts([("n2", (0, 1))], first=1)),
@@ -111,9 +111,9 @@ BAD: list[tuple[str, Plan]] = [
         "r is placed on what is not free",
         resizes([("n1", range(4)), ("n1", range(4, 8)), ("n2", range(4, 8))]),
     ),
-    ("w is promised a start in the past", a_plan(promises=(a_hold("w", [("n2", (0, 1))], in_hours=-1),))),
-    ("x is promised a start but does not exist", a_plan(promises=(a_hold("x", [("n2", (0, 1))], in_hours=1),))),
-    ("w is promised n9, which does not exist", a_plan(promises=(a_hold("w", [("n9", (0, 1))], in_hours=1),))),
+    ("w is promised a start in the past", a_plan(promises=(a_promise("w", [("n2", (0, 1))], in_hours=-1),))),
+    ("x is promised a start but does not exist", a_plan(promises=(a_promise("x", [("n2", (0, 1))], in_hours=1),))),
+    ("w is promised n9, which does not exist", a_plan(promises=(a_promise("w", [("n9", (0, 1))], in_hours=1),))),
 ]
 
 

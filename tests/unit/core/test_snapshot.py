@@ -8,7 +8,7 @@ from muster.model.ids import JobId
 from muster.model.job import Worker
 from muster.model.node import Node
 from muster.model.policy import DAY_MS, HOUR_MS, MINUTE_MS, Policy
-from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, racks, runs, waits
 
 TEAM = a_team("a").path
 
@@ -62,14 +62,14 @@ def test_a_job_that_changes_size_uses_what_its_new_workers_use() -> None:
 def test_a_job_that_changes_size_keeps_its_promise() -> None:
     elastic = runs("r", a_job(gpus=1, workers=(1, 2)), [("n1", (0,)), ("n1", (1,))])
     snapshot = Snapshot.of(a_scenario(flat(1), running=[elastic]))
-    snapshot.promise((a_hold("r", [("n1", (2,))], in_hours=1),))
+    snapshot.promise((a_promise("r", [("n1", (2,))], in_hours=1),))
     snapshot.resize(JobId("r"), (Worker(rank=0, role="worker", node=elastic.workers[0].node, gpus=(0,)),))
     assert list(snapshot.promises) == ["r"]
 
 
 def test_a_job_that_starts_has_no_promise_any_more() -> None:
-    holds = [a_hold(job, [("n1", (0,))], in_hours=1) for job in ("w", "other")]
-    snapshot = Snapshot.of(a_scenario(flat(1), promises=holds))
+    promises = [a_promise(job, [("n1", (0,))], in_hours=1) for job in ("w", "other")]
+    snapshot = Snapshot.of(a_scenario(flat(1), promises=promises))
     assert list(snapshot.promises) == ["w", "other"]
     snapshot.start(runs("w", a_job(), [("n1", (0,))]))
     assert list(snapshot.promises) == ["other"]
@@ -85,7 +85,7 @@ def test_a_new_node_is_used() -> None:
     assert [node.name for node in snapshot.cluster.nodes] == ["n1", "n0"]
 
 
-def test_nodes_that_come_before_others_in_the_tree_do_not_confuse_who_uses_what() -> None:
+def test_nodes_that_come_before_others_in_the_tree_do_not_confuse_which_job_uses_what() -> None:
     running = [runs("r", a_job(gpus=8), [("r2-n1", range(8))])]
     cluster = a_cluster(a_node("r2-n1", domains=("r2",)), levels=("rack",))
     snapshot = Snapshot.of(a_scenario(cluster, running=running, waiting=[waits("w", a_job(gpus=8, hours=1))]))
@@ -161,7 +161,7 @@ def test_a_snapshot_and_the_scenario_it_tells_are_the_same_situation() -> None:
         waiting=[waits("w", a_job(gpus=8, workers=4)), waits("idle", held=True)],
         teams=[a_team("a", guaranteed={"*": 4})],
         usage=((TEAM, HOUR_MS),),
-        promises=(a_hold("w", [("r1-n1", range(8))], in_hours=1),),
+        promises=(a_promise("w", [("r1-n1", range(8))], in_hours=1),),
         recent_preemptions=((TEAM, 1),),
     )
     assert Snapshot.of(scenario).scenario(NOW_MS) == scenario

@@ -100,10 +100,10 @@ def test_a_resize_is_ordered_once() -> None:
 
 def test_promises_are_written_only_when_they_change() -> None:
     state = a_state()
-    hold = Promise(job=QUEUED, start_ms=9, workers=THERE, made_ms=1)
-    plan = evolve(a_plan(state), promises=(hold,))
+    promise = Promise(job=QUEUED, start_ms=9, workers=THERE, made_ms=1)
+    plan = evolve(a_plan(state), promises=(promise,))
     (order,) = applied(plan, state)
-    assert order == HoldsSet(at_ms=NOW_MS, holds=(hold,))
+    assert order == HoldsSet(at_ms=NOW_MS, holds=(promise,))
     fold(state, order)
     assert applied(evolve(plan, version=state.snapshot.version), state) == ()
     start = evolve(plan, version=state.snapshot.version, promises=(), starts=(Start(job=QUEUED, workers=THERE),))
@@ -112,12 +112,12 @@ def test_promises_are_written_only_when_they_change() -> None:
 
 def test_everything_happens_in_the_order_in_which_it_makes_sense() -> None:
     state = a_state()
-    hold = Promise(job=JobId("job-3"), start_ms=9, workers=HERE, made_ms=1)
+    promise = Promise(job=JobId("job-3"), start_ms=9, workers=HERE, made_ms=1)
     plan = evolve(
         a_plan(state),
         starts=(Start(job=QUEUED, workers=THERE),),
         evictions=(Eviction(job=RUNNING, for_job=QUEUED, why=Why.TIER, lost_gpu_ms=0),),
-        promises=(hold,),
+        promises=(promise,),
     )
     assert [type(event) for event in applied(plan, state)] == [EvictionOrdered, JobStarted, HoldsSet]
 

@@ -25,7 +25,7 @@ from tests.unit.engine.world import FOREVER, World, a_small_cluster
 HOUR_MS = 60 * MINUTE_MS
 
 
-def test_who_asks_again_under_the_same_key_gets_the_same_job() -> None:
+def test_a_request_that_comes_again_under_the_same_key_gets_the_same_job() -> None:
     world = World()
     first = world.engine.submit(a_job(), 0, by="ada", key="k")
     again = world.restarted().engine.submit(a_job(), 1, by="ada", key="k")
@@ -62,7 +62,7 @@ def test_a_running_job_may_be_given_more_or_less_time() -> None:
     assert world.state_of(shorter) is JobState.TIMED_OUT
 
 
-def test_nodes_hear_of_a_new_limit_because_they_keep_it_when_nobody_else_is_there(
+def test_nodes_hear_of_a_new_limit_because_they_keep_it_without_a_control_plane(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World()
@@ -104,7 +104,7 @@ def test_a_job_cannot_move_to_a_tier_that_does_not_exist() -> None:
         world.engine.update(JobId("nobody"), 0, JobChanges(priority=1))
 
 
-def test_a_quota_that_is_lowered_holds_for_those_who_wait() -> None:
+def test_a_quota_that_is_lowered_holds_for_jobs_that_wait() -> None:
     world = World()
     first = world.submit(a_job(gpus=2, team="nlp"), GangScript(run_ms=HOUR_MS))
     world.settle()
@@ -235,7 +235,7 @@ def test_a_node_that_was_drained_stays_drained_when_it_is_lost_and_comes_back() 
     assert world.engine.state.nodes[node.name].state is NodeState.READY
 
 
-def test_a_node_that_is_new_adds_to_what_everybody_is_due() -> None:
+def test_a_node_that_is_new_adds_to_what_every_job_is_due() -> None:
     team = a_team("t")
     state = State(Scenario(now_ms=0, cluster=flat(1), teams=(team,), tiers=DEFAULT_TIERS, policy=Policy()))
     fold(state, JobSubmitted(at_ms=0, job=JobId("j"), spec=a_job(team="t")))
@@ -244,7 +244,7 @@ def test_a_node_that_is_new_adds_to_what_everybody_is_due() -> None:
     assert state.snapshot.entitlements.share_milli(JobId("j"), 0) == 16_000
 
 
-def test_teams_that_are_declared_later_count_for_those_who_wait_already() -> None:
+def test_teams_that_are_declared_later_count_for_jobs_that_wait_already() -> None:
     rules = Policy()
     state = State(Scenario(now_ms=0, cluster=flat(1), teams=(), tiers=DEFAULT_TIERS, policy=rules))
     waiting = Job(

@@ -146,7 +146,7 @@ def test_the_next_task_gets_its_turn_when_one_ends() -> None:
     assert list(log.read(2)) == [TurnCame(at_ms=1, job=JobId("job-1.1"))]
 
 
-def test_cancelling_an_array_gives_nobody_a_turn_and_dooms_its_dependents() -> None:
+def test_cancelling_an_array_gives_no_task_a_turn_and_dooms_its_dependents() -> None:
     log = MemoryLog()
     controller = a_controller(log)
     array = evolve(a_job(), array=ArraySpec(indices=(0, 1, 2), concurrency=1))

@@ -1,4 +1,4 @@
-"""When the engine plans, what becomes of a plan, and who leaves for whom."""
+"""When the engine plans, what becomes of a plan, and which jobs leave for others."""
 
 from muster.backends.fake import GangScript
 from muster.engine.apply import Applied, Dropped
@@ -107,7 +107,7 @@ def test_a_team_takes_its_guarantee_back_although_it_was_promised_a_distant_star
     assert world.state_of(owner) is JobState.RUNNING
 
 
-def test_nobody_is_preempted_for_a_start_that_would_come_as_soon_without() -> None:
+def test_no_job_is_preempted_for_a_start_that_would_come_as_soon_without() -> None:
     for hours, preempted in ((0.2, 0), (2.0, 1)):
         world = World(a_small_cluster(nodes=1))
         spec = a_job(gpus=2, tier="exploratory", hours=hours, checkpoint=True, grace_ms=5 * MINUTE_MS)

@@ -64,18 +64,18 @@ def test_a_running_job_is_cancelled_and_its_gpus_are_free() -> None:
     assert not world.engine.cancel(first, 0)
 
 
-def test_nobody_can_wish_anything_for_a_job_that_does_not_exist() -> None:
-    engine, nobody = World().engine, JobId("nobody")
-    for wish in (engine.cancel, engine.hold, engine.release):
+def test_nothing_can_be_asked_for_a_job_that_does_not_exist() -> None:
+    engine, unknown = World().engine, JobId("unknown")
+    for request in (engine.cancel, engine.hold, engine.release):
         with pytest.raises(NotFound):
-            wish(nobody, 0)
+            request(unknown, 0)
     with pytest.raises(NotFound):
-        engine.job(nobody)
+        engine.job(unknown)
     with pytest.raises(NotFound):
-        engine.progress(nobody)
+        engine.progress(unknown)
     with pytest.raises(NotFound):
-        engine.retry_failed(nobody, 0)
-    assert "nothing is known" in engine.story(nobody)
+        engine.retry_failed(unknown, 0)
+    assert "nothing is known" in engine.story(unknown)
 
 
 def test_a_failing_job_is_tried_again_and_given_up() -> None:
@@ -188,7 +188,7 @@ def test_the_story_of_a_job_is_told_from_the_log() -> None:
     assert other not in story
 
 
-def test_who_comes_first_gives_way_before_anything_has_ended() -> None:
+def test_the_first_job_gives_way_before_anything_has_ended() -> None:
     world = World(a_small_cluster(nodes=1))
     first = world.submit(a_job(gpus=2, checkpoint=True), FOREVER)
     world.run(until_ms=3 * HOUR_MS)

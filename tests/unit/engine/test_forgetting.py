@@ -1,4 +1,4 @@
-"""What has ended leaves the state, and is there all the same for whoever asks."""
+"""What has ended leaves the state, and can be asked about all the same."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def test_only_what_is_alive_is_in_the_state() -> None:
     assert (state.jobs, state.dependents, state.keys, state.key_of) == ({}, {}, {}, {})
 
 
-def test_who_asks_again_under_the_key_of_an_ended_job_is_told_of_it() -> None:
+def test_a_request_that_comes_again_under_the_key_of_an_ended_job_is_told_of_it() -> None:
     world = a_world()
     first = world.engine.submit(a_job(), 0, by="ann", key="k", fingerprint="f")
     assert isinstance(first, Submitted)
@@ -115,7 +115,7 @@ def test_a_gang_of_an_ended_job_that_is_found_running_is_not_taken_for_a_new_job
         world.engine.adopt(job, world.now_ms)
 
 
-def test_whom_a_lost_node_is_to_kill_is_known_until_it_was_told() -> None:
+def test_a_job_that_a_lost_node_is_to_kill_is_known_until_the_node_was_told() -> None:
     log = MemoryLog()
     world = World(a_small_cluster(1, 2), log=log, archive=log)
     job = world.submit(a_job(), FOREVER)

@@ -61,7 +61,7 @@ def test_a_save_that_is_reported_late_is_as_old_as_it_is() -> None:
     assert world.engine.job(job).checkpointed_ms == MINUTE_MS
 
 
-def test_a_promise_is_not_renewed_every_millisecond_when_whoever_shrank_is_cancelled() -> None:
+def test_a_promise_is_not_renewed_every_millisecond_when_the_job_that_shrank_is_cancelled() -> None:
     world = World(a_small_cluster(2, 1), backend=DeafBackend())
     ignores = GangScript(run_ms=None, stop_ms=None)
     elastic = world.submit(a_job(workers=(1, 2), checkpoint=True, hours=100, tier="exploratory"), ignores)

@@ -37,13 +37,13 @@ def world(backend: Unreachable) -> World:
 
 
 def lose_unheard(world: World, backend: Unreachable) -> None:
-    """The engine gives the node up while nobody can be told."""
+    """The engine gives the node up while the backend cannot be told."""
     backend.is_reached = False
     world.engine.observe(NodeLost(at_ms=world.now_ms, node=NODE, because="no sign of life"))
 
 
 def cancelled_on_it(world: World, backend: Unreachable) -> JobId:
-    """A job that was on the node when it hung, and that nobody will start again."""
+    """A job that was on the node when it hung, and that will not be started again."""
     job = world.submit(a_job(gpus=2), FOREVER)
     world.settle()
     assert world.engine.job(job).workers[0].node == NODE
@@ -62,7 +62,7 @@ def test_what_a_node_goes_on_with_is_killed_when_it_is_back(world: World, backen
     assert world.state_of(job) is JobState.CANCELLED
 
 
-def test_nobody_gets_gpus_that_somebody_still_uses(world: World, backend: Unreachable) -> None:
+def test_no_job_gets_gpus_that_another_still_uses(world: World, backend: Unreachable) -> None:
     job = cancelled_on_it(world, backend)
     heir = world.submit(a_job(gpus=2, workers=2), FOREVER)
     world.settle()

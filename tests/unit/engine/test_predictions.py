@@ -51,11 +51,11 @@ def test_promises_rest_on_limits_whatever_was_learnt() -> None:
     behind_another(world, LONG, SHORT)
     for event in world.events()[since:]:
         if isinstance(event, HoldsSet) and event.holds:
-            assert all(hold.basis is Basis.LIMITS for hold in event.holds)
+            assert all(promise.basis is Basis.LIMITS for promise in event.holds)
             # The job in front has no limit of its own: it may run for as long as its tier lets it.
             assert event.holds[0].start_ms >= world.now_ms + 100 * HOUR_MS
             return
-    raise AssertionError("nobody was promised anything")
+    raise AssertionError("no job was promised anything")
 
 
 def test_a_job_that_says_how_long_it_runs_is_believed() -> None:
@@ -66,7 +66,7 @@ def test_a_job_that_says_how_long_it_runs_is_believed() -> None:
     assert world.state_of(told) is JobState.RUNNING
 
 
-def test_other_orders_ask_nobody() -> None:
+def test_other_orders_ask_for_no_prediction() -> None:
     world = an_experienced(Order.FIFO)
     jobs = behind_another(world, LONG, SHORT)
     assert [predicted_ms(world, job) for job in jobs] == [None, None]

@@ -4,7 +4,7 @@ from muster.core.order.entitlements import Entitlements
 from muster.engine.starvation_watch import StarvationWatch
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Job, JobState
-from muster.model.limits import STARVATION_MS, STARVATION_LOOK_MS
+from muster.model.limits import STARVATION_LOOK_MS, STARVATION_MS
 from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.team import Team
@@ -68,7 +68,7 @@ def declared(*weights: tuple[str, int]) -> StarvationWatch:
     return StarvationWatch(2_000, Entitlements(teams, 2_000))
 
 
-def test_where_teams_were_declared_patience_begins_when_the_share_would_have_been_enough() -> None:
+def test_where_teams_were_declared_waiting_counts_from_when_the_share_would_have_been_enough() -> None:
     starvation = declared(("t", 1000))
     job = evolve(a_record("j"), spec=a_job(gpus=2, team="t"))
     submit(starvation, job, 0)
@@ -82,7 +82,7 @@ def test_where_teams_were_declared_patience_begins_when_the_share_would_have_bee
     assert starvation.is_spent(back, spent_ms)
 
 
-def test_who_has_patience_left_because_shares_have_changed_is_looked_at_again() -> None:
+def test_a_job_that_has_not_starved_because_shares_have_changed_is_looked_at_again() -> None:
     starvation = declared(("t", 1000))
     job = evolve(a_record("j"), spec=a_job(gpus=2, team="t"))
     submit(starvation, job, 0)

@@ -182,10 +182,10 @@ def test_a_changed_node_is_changed_in_the_snapshot() -> None:
     assert not fold(state, NodeChanged(at_ms=2, node=node)).is_change
 
 
-def test_holds_replace_each_other() -> None:
-    hold = Promise(job=JOB, start_ms=9, workers=seats(("n1", 0)), made_ms=1)
-    state = a_state(submitted(), HoldsSet(at_ms=1, holds=(hold,)))
-    assert state.snapshot.scenario(0).promises == (hold,)
+def test_promises_replace_each_other() -> None:
+    promise = Promise(job=JOB, start_ms=9, workers=seats(("n1", 0)), made_ms=1)
+    state = a_state(submitted(), HoldsSet(at_ms=1, holds=(promise,)))
+    assert state.snapshot.scenario(0).promises == (promise,)
     fold(state, HoldsSet(at_ms=2, holds=()))
     assert state.snapshot.scenario(0).promises == ()
 
@@ -221,11 +221,11 @@ def test_of_an_array_only_tasks_that_had_their_turn_are_shown_to_planning() -> N
     assert state.state_of(JOB) is JobState.CANCELLED
 
 
-def test_events_for_nobody_change_nothing() -> None:
+def test_events_for_an_unknown_job_change_nothing() -> None:
     state = State(a_small_cluster())
-    assert not fold(state, JobHeld(at_ms=5, job=JobId("nobody"))).is_change
+    assert not fold(state, JobHeld(at_ms=5, job=JobId("unknown"))).is_change
     assert state.version == 0
-    assert state.state_of(JobId("nobody")) is None
+    assert state.state_of(JobId("unknown")) is None
     fold(state, submitted())
     assert fold(state, JobHeld(at_ms=5, job=JOB)).is_change
     assert (state.version, state.state_of(JOB)) == (2, JobState.HELD)

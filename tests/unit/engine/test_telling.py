@@ -135,7 +135,7 @@ def test_what_a_job_waits_for_is_named() -> None:
     assert last(waits, in_vain) == "job-3 did not end as it had to, so this job can never run: it is cancelled"
 
 
-def test_whoever_changes_a_job_is_named() -> None:
+def test_the_user_who_changes_a_job_is_named() -> None:
     held = JobHeld(at_ms=1, job=JOB, by="bob")
     assert last(submitted(), held) == "held by bob: it waits until somebody releases it"
     assert last(submitted(), held, JobReleased(at_ms=2, job=JOB)) == "released: it waits in the queue"
@@ -247,7 +247,7 @@ def test_resizes_turns_and_long_waits_are_told() -> None:
     assert last(submitted(a_job()), started(workers=alone), up(6, 0)) == "it runs"
 
 
-def test_a_task_waits_for_its_turn_and_says_whose_it_is() -> None:
+def test_a_task_waits_for_its_turn_and_names_its_array() -> None:
     spec = evolve(a_job(gpus=0.5), array=ArraySpec(indices=(0, 1), concurrency=1))
     task = JobId(f"{ARRAY}.1")
     events = (JobSubmitted(at_ms=0, job=ARRAY, spec=spec, by="ada"), TurnCame(at_ms=5, job=task))

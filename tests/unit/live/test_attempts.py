@@ -1,4 +1,4 @@
-"""GPU time and endings are counted whichever way an attempt began, and whoever says that it is over."""
+"""GPU time and endings are counted whichever way an attempt began, and whatever says that it is over."""
 
 from collections.abc import Callable
 
@@ -18,14 +18,14 @@ OLD = JobId("job-7")
 
 
 def counted(world: World, attempts: Attempts, act: Callable[[], object]) -> list[Ended]:
-    """What ended by what somebody does."""
+    """What ended by an action."""
     before = len(world.events())
     act()
     return [ended for event in world.events()[before:] for ended in attempts.follow(event, world.engine.state)]
 
 
 def found(world: World, job: JobId, spec: JobSpec) -> None:
-    """Its node greets, and says that it runs a gang of the job that nobody here has started."""
+    """Its node greets, and says that it runs a gang of the job that was not started from here."""
     workers = (Worker(rank=0, role="worker", node=N1, gpus=(0, 1)),)
     gang = FoundGang(job=job, attempt=1, generation=3, workers=workers, spec=spec)
     world.engine.observe(GangsFound(at_ms=world.now_ms, node=N1, gangs=(gang,)))

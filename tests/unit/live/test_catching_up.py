@@ -1,4 +1,4 @@
-"""After a start: what happened while nobody listened is heard before anything is decided."""
+"""After a start: what happened while no control plane listened is heard before anything is decided."""
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_a_job_that_ended_before_its_limit_is_not_taken_for_one_that_ran_out_of_
         await_that(lambda: control.state.jobs[other].state is JobState.STARTING)
 
 
-def test_nobody_is_waited_for_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_says_nothing_is_not_waited_for_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_plane, "CATCH_UP_MS", 20)
     log, states = MemoryLog(), MemoryStates()
     job = _left_running(log, states)

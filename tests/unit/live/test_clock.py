@@ -41,7 +41,7 @@ def steps(seen: list[int]) -> list[int]:
     return [after - before for before, after in pairwise(seen)]
 
 
-def test_it_shows_the_wall_clock_while_nobody_sets_that() -> None:
+def test_it_shows_the_wall_clock_while_that_is_not_set() -> None:
     times = Times()
     assert times.clock.now_ms() == START_MS
     assert times.seen_every_minute(3) == [START_MS + count * MINUTE_MS for count in (1, 2, 3)]
@@ -109,6 +109,6 @@ def test_nothing_is_placed_after_the_present() -> None:
     assert times.clock.from_wall(times.wall_ms + HOUR_MS) == START_MS
 
 
-def test_it_asks_this_machine_when_nobody_says_otherwise() -> None:
+def test_it_asks_this_machine_unless_told_otherwise() -> None:
     clock = SystemClock()
     assert START_MS - 10 * 365 * 24 * HOUR_MS < clock.now_ms() <= clock.now_ms()

@@ -149,7 +149,7 @@ def test_configured_rules_are_put_in_force_once_and_do_not_undo_what_was_changed
         assert control.state.snapshot.rules == closed(changed)
 
 
-def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them() -> None:
+def test_teams_that_were_kept_without_bounds_are_denied_what_they_were_not_allowed() -> None:
     """As in a database of an earlier version, whose rules leave open what a team may ask for."""
     log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
     kept = Rules(teams=(a_team("nlp"), a_team("nlp/pre"), a_team("ops", tiers=("production", "standard"))))
@@ -161,15 +161,15 @@ def test_teams_that_were_kept_without_bounds_are_denied_what_nobody_allowed_them
     assert not any(team.allow_unpreemptible for team in teams.values())
 
 
-def test_turns_are_measured() -> None:
-    turns: list[WriterRound] = []
-    with running(on_round=turns.append) as control:
+def test_rounds_are_measured() -> None:
+    rounds: list[WriterRound] = []
+    with running(on_round=rounds.append) as control:
         submitted(control)
-    assert any(turn.requests == 1 for turn in turns)
-    assert all(turn.write_s >= 0 and turn.plan_s >= 0 for turn in turns)
+    assert any(each.requests == 1 for each in rounds)
+    assert all(each.write_s >= 0 and each.plan_s >= 0 for each in rounds)
 
 
-def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start() -> None:
+def test_what_the_backend_reported_before_the_writer_listened_is_heard_at_the_start() -> None:
     log, cluster = MemoryLog(), a_cluster(a_node("n1", gpus=8))
     before = Engine(scenario=Scenario(now_ms=0, cluster=ClusterSpec()), log=log, backend=FakeBackend())
     before.change_cluster(cluster, 1)
@@ -187,14 +187,14 @@ def test_what_the_backend_reported_before_anybody_listened_is_heard_at_the_start
     told = Event()
     control.feed.subscribe(told.set)
     control.start()
-    assert told.wait(DEADLINE_S), "the backend had news, and nobody looked"
+    assert told.wait(DEADLINE_S), "the backend had news, and the writer did not look"
     control.stop()
     assert control.feed.version > started
     assert control.state.jobs[JobId("job")].state is JobState.RUNNING
 
 
 class _Set:
-    """A machine whose wall clock somebody sets, with a clock for a control plane on it."""
+    """A machine whose wall clock is set, with a clock for a control plane on it."""
 
     def __init__(self, wall_ms: int) -> None:
         self.wall_ms, self.steady_ms = wall_ms, 0

@@ -1,4 +1,4 @@
-"""Nodes are told whether somebody decides: not before all were heard, and not while nothing can be written."""
+"""Nodes are told whether a control plane decides: not before all were heard, and not while nothing can be written."""
 
 import pytest
 
@@ -22,14 +22,14 @@ class _LateAndTold(_Late, _Told):
     pass
 
 
-def test_a_writer_that_turns_says_so_with_every_turn() -> None:
+def test_a_writer_tells_nodes_in_every_round_that_it_decides() -> None:
     backend = _Told()
     with running(backend=backend) as control:
         submitted(control)
         await_that(lambda: backend.decisions > 1)
 
 
-def test_one_that_still_listens_does_not() -> None:
+def test_a_writer_that_still_listens_does_not_say_that_it_decides() -> None:
     backend = _LateAndTold()
     with running(backend=backend) as control:
         submitted(control)
@@ -39,7 +39,7 @@ def test_one_that_still_listens_does_not() -> None:
         await_that(lambda: backend.decisions > 0)
 
 
-def test_nor_does_one_that_cannot_write(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_cannot_write_does_not_say_that_it_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_plane, "WRITE_RETRY_MS", 10)
     backend, log = _Told(), FullDisk()
     with running(log, backend=backend) as control:

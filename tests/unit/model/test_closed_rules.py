@@ -1,4 +1,4 @@
-"""On a server a team may not what nobody allowed it; in a scenario it may."""
+"""On a server a team may not do what it was not allowed; in a scenario it may."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Records: nobody can change one, and one becomes the next by name and type."""
+"""Records: they cannot be changed, and one becomes the next by name and type."""
 
 import copy
 import pickle
@@ -38,7 +38,7 @@ def parts(kind: Any) -> Iterator[Any]:
         yield getattr(kind, "__supertype__", kind)
 
 
-def test_nobody_can_change_a_record() -> None:
+def test_a_record_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="immutable"):
         WORKER.rank = 1  # type: ignore[misc]
     with pytest.raises(AttributeError):

@@ -97,7 +97,7 @@ def test_queues_are_told_apart_at_ten_a_hundred_and_a_thousand() -> None:
     assert [depth_step(waiting) for waiting in (0, 9, 10, 99, 100, 999, 1000, 50_000)] == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_a_rush_of_many_who_wait_for_the_same_thing_counts_once() -> None:
+def test_a_rush_of_many_jobs_that_wait_for_the_same_thing_counts_once() -> None:
     calibration = Calibration()
     learn(calibration, [1] * 10 * ENOUGH, an_estimate(20, 20), apart_ms=1000)
     assert corrected(calibration, an_estimate(20, 20)) == an_estimate(20, 20)

@@ -98,14 +98,14 @@ def test_without_any_knowledge_the_late_estimate_is_much_later_than_the_likely_o
     assert 60 * HOUR_MS < made.p90_ms - NOW_MS < 140 * HOUR_MS
 
 
-def test_who_starts_after_the_horizon_has_no_estimate() -> None:
+def test_a_job_that_starts_after_the_horizon_has_no_estimate() -> None:
     spec = a_job(gpus=8, hours=50)
     scenario = a_scenario(flat(1), running=[whole_node("a", spec)], waiting=[waits("b", spec)], policy=IN_ORDER)
     made = estimated(scenario, known((spec, 4)), "b", horizon_ms=2 * HOUR_MS)["b"]
     assert made == StartEstimate(p50_ms=None, p90_ms=None)
 
 
-def test_who_is_held_has_no_estimate() -> None:
+def test_a_held_job_has_no_estimate() -> None:
     scenario = a_scenario(flat(1), waiting=[waits("b", a_job(gpus=8), held=True)])
     assert in_hours(estimated(scenario, RunTimes(), "b")["b"]) == (None, None)
 
@@ -119,7 +119,7 @@ def test_newcomers_of_a_tier_above_are_expected_to_come_in_front() -> None:
     assert in_hours(estimated(scenario, learnt, "b")["b"]) == (3, 3)
 
 
-def test_who_gave_way_goes_on_with_what_was_left() -> None:
+def test_a_job_that_gave_way_goes_on_with_what_was_left() -> None:
     low = a_job("low", gpus=8, hours=50, tier="exploratory", checkpoint=True)
     high = a_job("high", gpus=8, hours=50)
     scenario = a_scenario(
@@ -159,7 +159,7 @@ def test_estimates_depend_on_their_seed_alone_and_are_in_order(
 
 
 class Witness:
-    """The planner, and what it saw: who left, who waited and was due something, and at the end what was due."""
+    """The planner, and what it saw: jobs that left, waiting jobs that were due something, and what was due at the end."""
 
     def __init__(self) -> None:
         self.left: list[str] = []
@@ -195,7 +195,7 @@ def taking_turns() -> tuple[Scenario, Entitlements]:
     return scenario, due
 
 
-def test_who_leaves_in_the_future_is_asked_by_what_was_due_until_now() -> None:
+def test_which_job_leaves_in_the_future_depends_on_what_was_due_until_now() -> None:
     scenario, due = taking_turns()
     knowing, unknowing = Witness(), Witness()
     estimated(scenario, RunTimes(), "new", runs=1, planner=knowing, entitlements=due)

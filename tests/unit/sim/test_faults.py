@@ -18,16 +18,16 @@ from tests.builders import a_node
 NODES = tuple(a_node(f"n{place}", domains=(f"r{place // 4}",)) for place in range(20))
 
 
-def weather_until(
+def faults_until(
     rates: FaultRates, until_ms: int, *, seed: int = 1, nodes: tuple[Node, ...] = NODES
 ) -> list[ObservedEvent]:
-    """What the world reports when only the weather happens to it."""
+    """What the world reports when only node faults happen to it."""
     world = World(nodes)
-    weather = NodeFaults(rates, nodes, (PoolName("spot"),), seed)
+    faults = NodeFaults(rates, nodes, (PoolName("spot"),), seed)
     reports: list[ObservedEvent] = []
-    while (next_ms := weather.next_ms) is not None and next_ms <= until_ms:
+    while (next_ms := faults.next_ms) is not None and next_ms <= until_ms:
         world.advance(next_ms)
-        weather.befall(world, next_ms)
+        faults.befall(world, next_ms)
         reports += world.poll()
     return reports
 
@@ -68,7 +68,7 @@ def test_every_fault_is_documented_with_its_default() -> None:
 
 
 def test_nodes_fail_about_as_often_as_asked_and_come_back() -> None:
-    reports = weather_until(FaultRates(mtbf=10 * DAY_MS, repair=HOUR_MS), 100 * DAY_MS)
+    reports = faults_until(FaultRates(mtbf=10 * DAY_MS, repair=HOUR_MS), 100 * DAY_MS)
     lost = [report for report in reports if isinstance(report, NodeLost)]
     back = [report for report in reports if isinstance(report, NodeChanged)]
     assert 140 <= len(lost) <= 260
@@ -80,7 +80,7 @@ def test_nodes_are_up_for_as_much_of_the_time_as_failures_and_repairs_say() -> N
     """A node that is down does not fail again: half of the time with equal means, and not 1/e of it."""
     until_ms = 500 * DAY_MS
     up_ms, since_ms = 0, dict.fromkeys((node.name for node in NODES), 0)
-    for report in weather_until(FaultRates(mtbf=DAY_MS, repair=DAY_MS), until_ms):
+    for report in faults_until(FaultRates(mtbf=DAY_MS, repair=DAY_MS), until_ms):
         match report:
             case NodeLost(node=name, at_ms=at_ms):
                 up_ms += at_ms - since_ms.pop(name)
@@ -96,7 +96,7 @@ def test_nodes_are_up_for_as_much_of_the_time_as_failures_and_repairs_say() -> N
 def test_nothing_happens_to_a_node_that_is_away_but_new_gpus() -> None:
     """Its clocks start anew when it is back."""
     rates = FaultRates(mtbf=DAY_MS, repair=2 * DAY_MS, gpu=8 * DAY_MS, spot=DAY_MS, notice=HOUR_MS)
-    reports = weather_until(rates, 200 * DAY_MS, nodes=(a_node("n1", pool="spot"),))
+    reports = faults_until(rates, 200 * DAY_MS, nodes=(a_node("n1", pool="spot"),))
     state = NodeState.READY
     for report in reports:
         if isinstance(report, NodeLost):
@@ -110,14 +110,14 @@ def test_nothing_happens_to_a_node_that_is_away_but_new_gpus() -> None:
 
 
 def test_a_whole_rack_goes_at_once() -> None:
-    reports = weather_until(FaultRates(mtbf=100 * DAY_MS, rack=1), 20 * DAY_MS)
+    reports = faults_until(FaultRates(mtbf=100 * DAY_MS, rack=1), 20 * DAY_MS)
     times = [report.at_ms for report in reports if isinstance(report, NodeLost)]
     assert times
     assert all(times.count(at_ms) == 4 for at_ms in times)
 
 
 def test_a_gpu_breaks_and_is_replaced() -> None:
-    reports = weather_until(FaultRates(gpu=100 * DAY_MS), 10 * DAY_MS)
+    reports = faults_until(FaultRates(gpu=100 * DAY_MS), 10 * DAY_MS)
     bad = [len(report.node.bad_gpus) for report in reports if isinstance(report, NodeChanged)]
     assert len(bad) == len(reports) > 10
     assert {0, 1} <= set(bad)
@@ -125,7 +125,7 @@ def test_a_gpu_breaks_and_is_replaced() -> None:
 
 def test_a_spot_node_is_told_before_it_goes() -> None:
     nodes = (a_node("n1", pool="spot"), a_node("n2"))
-    reports = weather_until(FaultRates(spot=DAY_MS, notice=2 * MINUTE_MS), 10 * DAY_MS, nodes=nodes)
+    reports = faults_until(FaultRates(spot=DAY_MS, notice=2 * MINUTE_MS), 10 * DAY_MS, nodes=nodes)
     told, lost = reports[:2]
     assert isinstance(told, NodeChanged)
     assert isinstance(lost, NodeLost)
@@ -135,22 +135,22 @@ def test_a_spot_node_is_told_before_it_goes() -> None:
 
 
 def test_a_spot_node_without_notice_is_just_gone() -> None:
-    reports = weather_until(FaultRates(spot=DAY_MS, notice=0), 10 * DAY_MS, nodes=(a_node("n1", pool="spot"),))
+    reports = faults_until(FaultRates(spot=DAY_MS, notice=0), 10 * DAY_MS, nodes=(a_node("n1", pool="spot"),))
     assert [type(report) for report in reports[:3]] == [NodeLost, NodeChanged, NodeLost]
 
 
 def test_stragglers_are_not_reported() -> None:
-    assert weather_until(FaultRates(straggler=DAY_MS), 10 * DAY_MS) == []
-    assert weather_until(FaultRates(straggler=DAY_MS, mtbf=DAY_MS), 10 * DAY_MS) != []
+    assert faults_until(FaultRates(straggler=DAY_MS), 10 * DAY_MS) == []
+    assert faults_until(FaultRates(straggler=DAY_MS, mtbf=DAY_MS), 10 * DAY_MS) != []
 
 
-def test_the_weather_goes_by_the_seed() -> None:
+def test_node_faults_follow_from_the_seed() -> None:
     rates = FaultRates(mtbf=10 * DAY_MS, rack=0.2, gpu=100 * DAY_MS, straggler=DAY_MS)
-    first, again, other = (weather_until(rates, 20 * DAY_MS, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (faults_until(rates, 20 * DAY_MS, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
 
 
-def test_a_perfect_world_has_no_weather() -> None:
+def test_a_perfect_world_has_no_node_faults() -> None:
     assert NodeFaults(FaultRates(), NODES, (), 1).next_ms is None
     assert NodeFaults(FaultRates(mtbf=DAY_MS), NODES, (), 1).next_ms is not None
 

@@ -96,12 +96,12 @@ def test_jobs_that_did_not_finish_are_told_apart() -> None:
 
 
 def test_what_there_is_no_value_of_is_none_and_not_zero() -> None:
-    nobody = {"mean": None, "p50": None, "p99": None}
+    no_values = {"mean": None, "p50": None, "p99": None}
     ended = measures(a_replay(an_outcome(a_trace_job("a"), 0, 10, state=JobState.CANCELLED)))
-    assert (ended["jct_s"], ended["makespan_s"], ended["goodput"]) == (nobody, 10.0, 0.0)
+    assert (ended["jct_s"], ended["makespan_s"], ended["goodput"]) == (no_values, 10.0, 0.0)
     assert ended["rho"] == {"worst": None, "unfair_fraction": None}
     waiting = measures(a_replay(an_outcome(a_trace_job("a"), None, None, state=JobState.QUEUED)))
-    assert (waiting["jct_s"], waiting["first_wait_s"], waiting["wait_by_tier_s"]) == (nobody, nobody, {})
+    assert (waiting["jct_s"], waiting["first_wait_s"], waiting["wait_by_tier_s"]) == (no_values, no_values, {})
     names = ("makespan_s", "utilisation", "goodput", "effective_training_time", "lost_fraction")
     assert [waiting[name] for name in names] == [None] * len(names)
     json.dumps(waiting)

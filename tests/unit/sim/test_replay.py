@@ -18,7 +18,7 @@ from tests.builders import a_cluster, a_node, a_team, flat
 from tests.unit.sim.builders import S, a_trace, a_trace_job, ends_s, replayed
 
 
-def test_fifo_lets_nobody_overtake() -> None:
+def test_fifo_lets_no_job_overtake() -> None:
     jobs = [
         a_trace_job("a", 0, 100, gpus=6),
         a_trace_job("b", 10, 50, gpus=4),
@@ -121,7 +121,7 @@ def test_a_preempted_job_pays_for_its_restart() -> None:
     assert [(stint.start_ms, stint.end_ms) for stint in first.stints] == [(0, 1_800_000), (2_400_000, 4_230_000)]
 
 
-def test_speeds_by_type_decide_where_a_job_goes_unless_nobody_knows_them() -> None:
+def test_speeds_by_type_decide_where_a_job_goes_unless_they_are_not_known() -> None:
     cluster = a_cluster(a_node("n1", gpu_type="fast", gpus=1), a_node("n2", gpu_type="slow", gpus=1))
     job = a_trace_job("a", 0, 100, run_ms_by_type=((GpuType("fast"), 50 * S), (GpuType("slow"), 200 * S)))
     assert ends_s(replayed([job], cluster, "muster")) == {"a": 50}
@@ -194,13 +194,13 @@ def test_two_replays_are_alike_to_the_byte_and_another_seed_is_not() -> None:
     assert first.outcomes == second.outcomes
 
 
-def test_jobs_that_can_never_start_again_end_the_replay_and_not_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_that_can_never_start_again_end_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = a_cluster(a_node("n1", state=NodeState.DRAINED.value), a_node("n2", gpus=1))
     jobs = [a_trace_job("a", 0, 100, gpus=1), a_trace_job("b", 1, 100, gpus=8)]
     made = replayed(jobs, cluster, "muster")
     assert [outcome.state for outcome in made.outcomes] == [JobState.SUCCEEDED, JobState.QUEUED]
-    with_weather = replayed(jobs, cluster, "muster", faults=FaultRates(straggler=HOUR_MS))
-    assert with_weather.outcomes[1].state is JobState.QUEUED
+    with_stragglers = replayed(jobs, cluster, "muster", faults=FaultRates(straggler=HOUR_MS))
+    assert with_stragglers.outcomes[1].state is JobState.QUEUED
     monkeypatch.setattr(run_module, "ROUNDS_PER_MOMENT", 0)
     with pytest.raises(InvariantViolated, match="circles"):
         replayed([*jobs, a_trace_job("c", 1, 100)], flat(1))
@@ -235,7 +235,7 @@ def test_teams_with_limits_hold_in_a_replay() -> None:
     assert ends_s(made) == {"j0": 100, "j1": 200}
 
 
-def test_nothing_is_reported_of_saves_where_nobody_can_lose_work() -> None:
+def test_nothing_is_reported_of_saves_where_no_job_can_lose_work() -> None:
     job = a_trace_job("a", 0, 10 * 3600)
     quiet, watched = replayed([job]), replayed([job], policy="muster")
     assert quiet.outcomes == watched.outcomes

@@ -30,18 +30,18 @@ def test_draws_are_run_times_that_were_seen_as_often_as_they_were() -> None:
     assert 5 < mean(found) < 6
 
 
-def test_who_has_run_for_long_runs_as_much_longer_as_those_who_ran_longer_still() -> None:
+def test_a_job_that_has_run_for_long_runs_as_much_longer_as_those_that_ran_longer_still() -> None:
     found = draws(learnt(*[1] * 50, *range(11, 21)), ran_hours=10)
     assert set(found) == set(range(1, 11))
 
 
-def test_nobody_is_certain_of_a_job_that_outlasted_all_others() -> None:
+def test_what_is_left_of_a_job_that_outlasted_all_others_is_uncertain() -> None:
     found = sorted(draws(learnt(*range(1, 11)), ran_hours=20))
     assert 15 < found[500] < 25
     assert 130 < found[900] < 230
 
 
-def test_jobs_of_a_kind_share_some_of_their_luck() -> None:
+def test_samples_for_jobs_of_a_kind_are_alike_to_some_degree() -> None:
     run_times = learnt(*range(1, 101))
     pairs = [
         (sample.left_ms(SPEC, 0), sample.left_ms(SPEC, 0))
@@ -52,7 +52,7 @@ def test_jobs_of_a_kind_share_some_of_their_luck() -> None:
     assert 0.58 < agreeing / len(pairs) < 0.75
 
 
-def test_who_came_recently_comes_again_in_the_same_order_and_at_the_same_pace() -> None:
+def test_recent_jobs_come_again_in_the_same_order_and_at_the_same_pace() -> None:
     specs = [a_job(name, hours=50) for name in ("a", "b", "c", "d")]
     recent = [Arrival(submitted_ms=NOW_MS - (4 - at) * HOUR_MS, spec=spec) for at, spec in enumerate(specs)]
     found = list(islice(FutureSample(RunTimes(), "x").newcomers(recent, NOW_MS), 9))
@@ -64,7 +64,7 @@ def test_who_came_recently_comes_again_in_the_same_order_and_at_the_same_pace() 
     assert len({job.id for job in found}) == 9
 
 
-def test_nobody_comes_where_nobody_came() -> None:
+def test_no_job_comes_where_none_came() -> None:
     assert list(FutureSample(RunTimes(), "x").newcomers((), NOW_MS)) == []
-    somebody = [Arrival(submitted_ms=NOW_MS - at * HOUR_MS, spec=a_job(hours=1)) for at in (2, 1)]
-    assert len(list(islice(FutureSample(RunTimes(), "x").newcomers(somebody, NOW_MS), 3))) == 3
+    recent = [Arrival(submitted_ms=NOW_MS - at * HOUR_MS, spec=a_job(hours=1)) for at in (2, 1)]
+    assert len(list(islice(FutureSample(RunTimes(), "x").newcomers(recent, NOW_MS), 3))) == 3

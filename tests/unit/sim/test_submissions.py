@@ -42,7 +42,7 @@ def test_an_oracle_is_told_durations() -> None:
     assert TraceSubmissions(NODES, knows_durations=True).spec(a_trace_job("a", run_s=7)).expected_duration_ms == 7000
 
 
-def test_speeds_are_told_in_steps_unless_nobody_knows_them() -> None:
+def test_speeds_are_told_in_steps_unless_they_are_not_known() -> None:
     job = a_trace_job("a", run_s=100, run_ms_by_type=((GpuType("old"), 333_000), (GpuType("odd"), 0)))
     assert TraceSubmissions(NODES).spec(job).roles[0].request.throughput == ((GpuType("old"), 300),)
     assert TraceSubmissions(NODES, knows_speeds=False).spec(job).roles[0].request.throughput == ()

@@ -124,7 +124,7 @@ def test_steps_come_to_an_end_however_small_they_are(text: str, values: list[flo
 
 
 @pytest.mark.parametrize("text", ["arrivals=1e300", "arrivals=1..1e9999999", "nodes=1e10"])
-def test_what_nobody_could_mean_is_refused(text: str) -> None:
+def test_a_value_without_a_meaning_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="is not a value for"):
         variations(text, SETUP)
 

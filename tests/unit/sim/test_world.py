@@ -111,7 +111,7 @@ def test_workers_come_up_after_a_while() -> None:
     assert accounts(world) == (400, 0, 0)
 
 
-def test_who_is_told_to_leave_saves_itself_and_goes_on_from_there() -> None:
+def test_a_job_that_is_told_to_leave_saves_itself_and_goes_on_from_there() -> None:
     world = a_world(habits=Habits(restart_cost_ms=30 * S))
     world.send(start())
     world.advance(40 * S)
@@ -122,7 +122,7 @@ def test_who_is_told_to_leave_saves_itself_and_goes_on_from_there() -> None:
     assert accounts(world) == (400, 120, 0)
 
 
-def test_who_is_killed_goes_on_from_its_last_save() -> None:
+def test_a_job_that_is_killed_goes_on_from_its_last_save() -> None:
     world = a_world(habits=Habits(save_every_ms=30 * S))
     world.send(start())
     reports = heard(world, 40)
@@ -153,7 +153,7 @@ def test_regular_saves_cost_time_and_only_the_newest_is_told() -> None:
     assert accounts(world) == (400, 0, 60)
 
 
-def test_saves_that_nobody_needs_are_counted_and_not_told() -> None:
+def test_saves_that_are_not_to_be_reported_are_counted_and_not_told() -> None:
     world = a_world(habits=Habits(save_every_ms=30 * S, save_cost_ms=5 * S, reports_saves=False))
     world.send(start())
     assert heard(world, 200) == [up(), gone(115)]
@@ -185,7 +185,7 @@ def test_a_save_on_leaving_takes_as_long_as_every_other() -> None:
     assert accounts(world) == (160, 0, 40)
 
 
-def test_who_has_nothing_to_save_leaves_at_once() -> None:
+def test_a_job_that_has_nothing_to_save_leaves_at_once() -> None:
     for fields in ({"can_resume": False}, {}):
         world = a_world(habits=Habits(save_cost_ms=10 * S, restart_cost_ms=30 * S), **fields)
         world.send(start(attempt=2))

@@ -65,7 +65,7 @@ def test_a_save_that_was_cut_short_costs_only_what_it_took() -> None:
     assert (useful + lost, saving) == (2 * 10 * MINUTE_MS, 2_000)
 
 
-def test_who_left_in_the_middle_of_a_save_does_not_pay_for_the_rest_of_it() -> None:
+def test_workers_that_left_in_the_middle_of_a_save_do_not_pay_for_the_rest_of_it() -> None:
     world = a_world(Habits(save_cost_ms=MINUTE_MS))
     world.send(start(GANG))
     world.advance(10 * MINUTE_MS)

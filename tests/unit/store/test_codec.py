@@ -17,7 +17,7 @@ def without(body: bytes, *names: str) -> bytes:
 
 
 def test_what_is_stored_keeps_its_form() -> None:
-    # Whoever changes this changes what logs of earlier days are read as, and the hash chain over them.
+    # A change of this changes what logs of earlier days are read as, and the hash chain over them.
     seats = (Worker(rank=0, role="worker", node=NodeName("n1"), gpus=(0, 1)),)
     started = JobStarted(
         at_ms=7,

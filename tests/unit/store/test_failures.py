@@ -56,7 +56,7 @@ def test_what_a_driver_raises_is_told_in_own_words(raised: Exception, expected: 
     ("code", "brief"),
     [(13, "the disk is full"), (5, "the store is locked"), (10, "the store's disk fails")],
 )
-def test_what_anybody_may_read_says_what_is_wrong_and_not_where(code: int, brief: str) -> None:
+def test_what_every_caller_may_read_says_what_is_wrong_and_not_where(code: int, brief: str) -> None:
     with pytest.raises(Unavailable) as told, in_own_words("the store /secret/place"):
         raise sqlite_error(code)
     assert told.value.brief == brief

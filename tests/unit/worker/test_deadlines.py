@@ -28,7 +28,7 @@ def test_first_it_is_told_and_then_it_is_killed() -> None:
     ]
 
 
-def test_who_was_told_has_its_grace_and_never_more_than_its_limit() -> None:
+def test_a_worker_that_was_told_has_its_grace_and_never_more_than_its_limit() -> None:
     due = Deadlines()
     due.told(0, 5_000)
     assert (due.tell_ms, due.kill_ms) == (None, 5_000 + ABSENCE_MARGIN_MS)

@@ -41,7 +41,7 @@ def a_start(worker: Worker, *, job: str = "job-1", max_duration_ms: int | None =
     )
 
 
-def a_crew(folder: Path, left: Callable[[], Iterable[Seat]] = tuple) -> tuple[WorkerPool, Journal]:
+def a_pool(folder: Path, left: Callable[[], Iterable[Seat]] = tuple) -> tuple[WorkerPool, Journal]:
     journal = Journal(folder / "journal")
     context = NodeContext(
         home=folder, workers=folder / "workers", node=NODE, cgroup_root=CgroupRoot(), processes_max=10, variables={}
@@ -49,16 +49,16 @@ def a_crew(folder: Path, left: Callable[[], Iterable[Seat]] = tuple) -> tuple[Wo
     return WorkerPool(context, journal, Loop(settle=lambda: None), is_away=lambda: False, left=left), journal
 
 
-def test_gpus_of_what_a_predecessor_left_are_given_to_nobody(tmp_path: Path) -> None:
+def test_gpus_of_what_a_predecessor_left_are_given_to_no_job(tmp_path: Path) -> None:
     seat = Seat(job=JobId("job-9"), attempt=1, rank=0, token="0" * 16, worker=plain(a_worker(0, 3)))
-    pool, journal = a_crew(tmp_path, left=lambda: [seat])
+    pool, journal = a_pool(tmp_path, left=lambda: [seat])
     pool.obey(a_start(a_worker(0, 2, 3)), Meeting())
     (failed,) = journal.register.reports.values()
     assert failed["message"] == "GPU 3 of n1 is in use by job-9"
 
 
 def test_of_an_older_attempt_only_what_is_gone_is_denied(tmp_path: Path) -> None:
-    pool, journal = a_crew(tmp_path)
+    pool, journal = a_pool(tmp_path)
     for rank in (0, 1):
         journal.add("fence", "job-1", 1, 1, 0)
         journal.add("seat", "job-1", rank, f"older{rank}", [])
@@ -86,7 +86,7 @@ def test_a_doomed_worker_keeps_its_place_when_the_journal_is_written_anew() -> N
 
 def test_a_control_plane_claims_no_more_jobs_than_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(register, "SUPERVISOR_ENDED_JOBS", 20)
-    pool, journal = a_crew(tmp_path)
+    pool, journal = a_pool(tmp_path)
     for number in range(100):
         job = JobId(f"job-{number}")
         pool.obey(KillWorkers(job=job, attempt=1, generation=1, ranks=(0,)), Meeting())

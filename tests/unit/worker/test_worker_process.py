@@ -18,7 +18,7 @@ class _Log:
         self.size_bytes += len(data)
 
 
-def test_who_fills_the_pipe_of_an_ended_worker_without_end_keeps_nobody_waiting(
+def test_a_process_that_fills_the_pipe_of_an_ended_worker_without_end_keeps_nothing_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)

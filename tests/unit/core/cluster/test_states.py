@@ -1,4 +1,4 @@
-"""How good a node is for a worker: what would be left, and whom that would serve."""
+"""How good a node is for a worker: what would be left, and which jobs that would serve."""
 
 from muster.core.cluster.states import Ask, FreeState, FreeStates, Hardware, ReferenceShape, remains
 from muster.model.ids import GpuType, PoolName

@@ -17,7 +17,7 @@ from muster.model.spec import RoleSpec
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import codes, explained
 
-NO_HOLDS = Policy(hold_depth=0)
+NO_PROMISES = Policy(hold_depth=0)
 RESERVED = [Pool(name=PoolName("main")), Pool(name=PoolName("urgent"), tiers=(TierName("production"),))]
 TWO_POOLS = a_cluster(a_node("n1", pool="main"), a_node("n2", pool="urgent"))
 
@@ -47,7 +47,7 @@ def test_one_job_is_explained_as_all_are() -> None:
     assert (one.job, one.position, [reason.code for reason in one.reasons]) == ("w", 1, ["capacity"])
 
 
-@pytest.mark.parametrize("policy", [Policy(), NO_HOLDS])
+@pytest.mark.parametrize("policy", [Policy(), NO_PROMISES])
 def test_capacity_when_too_few_gpus_are_free(policy: Policy) -> None:
     scenario = a_scenario(flat(1), policy=policy, running=[busy(gpus=6)], waiting=[waits("w", a_job(gpus=4))])
     assert codes(scenario) == ["capacity"]
@@ -154,16 +154,18 @@ def test_topology_when_it_would_fit_across_the_cluster() -> None:
     assert explained(scenario)["w"].reasons[0].would_help == "dropping `within: rack`"
 
 
-def test_topology_while_a_soft_wish_is_waited_for() -> None:
-    wish = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
-    scenario = a_scenario(racks(2, 2), running=[busy("r1-n1"), busy("r2-n1", job_id="r2")], waiting=[waits("w", wish)])
+def test_topology_while_a_preference_is_waited_for() -> None:
+    prefers = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
+    scenario = a_scenario(
+        racks(2, 2), running=[busy("r1-n1"), busy("r2-n1", job_id="r2")], waiting=[waits("w", prefers)]
+    )
     assert codes(scenario) == ["topology"]
 
 
-def test_a_soft_wish_that_no_domain_can_fulfil_is_not_called_impossible() -> None:
-    """It starts in an hour, when the wish relaxes."""
-    wish = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
-    assert codes(a_scenario(racks(2, 1), waiting=[waits("w", wish, hours_ago=1)])) == ["topology"]
+def test_a_preference_that_no_domain_can_fulfil_is_not_called_impossible() -> None:
+    """It starts in an hour, when the preference relaxes."""
+    prefers = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
+    assert codes(a_scenario(racks(2, 1), waiting=[waits("w", prefers, hours_ago=1)])) == ["topology"]
 
 
 def test_topology_when_tensor_groups_find_no_node() -> None:
@@ -203,7 +205,7 @@ def test_no_pool_when_the_other_is_full_too() -> None:
 
 def test_each_team_is_told_of_itself() -> None:
     waiting = [waits(f"w-{team}", a_job(gpus=8, team=team)) for team in ("a", "b")]
-    scenario = a_scenario(TWO_POOLS, pools=RESERVED, policy=NO_HOLDS, running=[busy()], waiting=waiting)
+    scenario = a_scenario(TWO_POOLS, pools=RESERVED, policy=NO_PROMISES, running=[busy()], waiting=waiting)
     assert [message(scenario, f"w-{team}")[-6:] for team in ("a", "b")] == ["team a", "team b"]
 
 
@@ -304,7 +306,7 @@ def test_never_fits_when_an_empty_cluster_would_not_do() -> None:
 
 
 def test_a_promised_job_whose_gpus_are_free_but_not_yet_its_own_is_told_when_it_starts() -> None:
-    """A victim is on its way out: the hold stands on its GPUs."""
+    """A victim is on its way out: the promise stands on its GPUs."""
     running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n1", range(8))])]
     scenario = a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])
     assert codes(scenario) == ["capacity"]
@@ -361,7 +363,7 @@ def test_held_by_others_names_the_promised_job_that_needs_the_quota() -> None:
     assert message(scenario) == "waits behind first, which it must not delay"
 
 
-def test_node_health_when_only_a_repair_would_make_room_whoever_ends() -> None:
+def test_node_health_when_only_a_repair_would_make_room_whichever_job_ends() -> None:
     cluster = a_cluster(a_node("n1", state="draining"), a_node("n2"))
     scenario = a_scenario(cluster, running=[busy("n1")], waiting=[waits("w", a_job(gpus=8, workers=2))])
     assert "node_health" in codes(scenario)

@@ -7,7 +7,7 @@ from muster.model.policy import HOUR_MS, Policy
 from tests.builders import NOW_MS, a_job, a_scenario, flat, runs, waits
 from tests.unit.core.outcomes import explained, planned
 
-NO_HOLDS = Policy(hold_depth=0)
+NO_PROMISES = Policy(hold_depth=0)
 
 
 def busy(node: str = "n1", gpus: int = 8, *, job_id: str = "r", hours: float = 5, **fields: Any) -> RunningJob:
@@ -48,9 +48,9 @@ def test_positions_do_not_count_those_that_start() -> None:
 
 def test_a_promised_job_starts_by_its_promise_at_the_latest() -> None:
     scenario = a_scenario(flat(1), running=[busy()], waiting=[waits("w", a_job(gpus=8))])
-    (hold,) = planned(scenario).promises
+    (promise,) = planned(scenario).promises
     found = explained(scenario)["w"]
-    assert found.p90_ms == hold.start_ms == NOW_MS + 4 * HOUR_MS
+    assert found.p90_ms == promise.start_ms == NOW_MS + 4 * HOUR_MS
     assert found.p50_ms is not None
     assert NOW_MS < found.p50_ms <= found.p90_ms
 
@@ -58,7 +58,7 @@ def test_a_promised_job_starts_by_its_promise_at_the_latest() -> None:
 def test_estimates_grow_along_the_queue_and_p50_is_never_after_p90() -> None:
     waiting = [waits(f"w{at}", a_job(gpus=8)) for at in range(6)]
     running = [busy("n1", hours=3), busy("n2", job_id="r2", hours=6, expected_duration_ms=2 * HOUR_MS)]
-    found = list(explained(a_scenario(flat(2), policy=NO_HOLDS, running=running, waiting=waiting)).values())
+    found = list(explained(a_scenario(flat(2), policy=NO_PROMISES, running=running, waiting=waiting)).values())
     for each in found:
         assert each.p50_ms is not None
         assert each.p90_ms is not None
@@ -74,7 +74,9 @@ def test_an_expected_duration_makes_the_estimate_earlier_but_not_the_promise() -
 
 def test_a_job_that_leaves_frees_its_gpus_by_then() -> None:
     leaving = runs("r", a_job(gpus=8), [("n1", range(8))], leaving_by_ms=NOW_MS + 30_000)
-    found = explained(a_scenario(flat(1), policy=NO_HOLDS, running=[leaving], waiting=[waits("w", a_job(gpus=8))]))["w"]
+    found = explained(a_scenario(flat(1), policy=NO_PROMISES, running=[leaving], waiting=[waits("w", a_job(gpus=8))]))[
+        "w"
+    ]
     assert found.p90_ms == NOW_MS + 30_000
 
 
@@ -87,5 +89,5 @@ def test_what_can_never_be_served_or_is_not_considered_has_no_estimate() -> None
 def test_a_job_without_gpus_that_did_not_start_is_not_said_to_start_now() -> None:
     running = [runs("r", a_job(gpus=0, cpus=8, hours=3, preemptible=False), [("n1", ())])]
     waiting = [waits("w", a_job(gpus=0, cpus=8))]
-    found = explained(a_scenario(flat(1, cpus=8), policy=NO_HOLDS, running=running, waiting=waiting))["w"]
+    found = explained(a_scenario(flat(1, cpus=8), policy=NO_PROMISES, running=running, waiting=waiting))["w"]
     assert found.p90_ms is None or found.p90_ms > NOW_MS

@@ -34,22 +34,22 @@ def test_a_job_resumes_from_the_newest_complete_checkpoint() -> None:
     assert newest_complete([at(30, complete=False)]) is None
 
 
-def test_the_newest_complete_ones_are_kept() -> None:
+def test_the_newest_complete_checkpoints_are_kept() -> None:
     checkpoints = [at(step) for step in (4, 1, 3, 2)]
     assert [each.name for each in to_delete(checkpoints, keep=2)] == names(1, 2)
 
 
-def test_the_last_one_is_kept_whatever_was_asked() -> None:
+def test_the_last_checkpoint_is_kept_whatever_was_asked() -> None:
     assert [each.name for each in to_delete([at(1), at(2)], keep=0)] == names(1)
     assert to_delete([at(1, complete=False)], keep=0) == ()
 
 
-def test_one_in_use_is_kept() -> None:
+def test_a_checkpoint_in_use_is_kept() -> None:
     assert to_delete([at(1, in_use=True), at(2)], keep=1) == ()
     assert [each.name for each in to_delete([at(1, in_use=False), at(2)], keep=1)] == names(1)
 
 
-def test_an_incomplete_one_goes_only_when_a_newer_one_is_complete() -> None:
+def test_an_incomplete_checkpoint_goes_only_when_a_newer_one_is_complete() -> None:
     checkpoints = [at(1, complete=False), at(2), at(3, complete=False)]
     assert [each.name for each in to_delete(checkpoints, keep=5)] == names(1)
 

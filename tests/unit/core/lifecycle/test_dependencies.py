@@ -1,4 +1,4 @@
-"""Dependencies: whom a finished job releases or dooms, and rings."""
+"""Dependencies: which jobs a finished one releases or dooms, and rings."""
 
 from itertools import pairwise
 
@@ -48,7 +48,7 @@ def test_an_ending_releases_some_and_dooms_others() -> None:
     )
 
 
-def test_who_asks_for_two_endings_at_once_is_doomed() -> None:
+def test_a_job_that_asks_for_two_endings_at_once_is_doomed() -> None:
     both = ((B, (after(A), after(A, DependencyWhen.FAILED))),)
     assert settle(A, JobState.SUCCEEDED, both)[0].fate is Fate.DOOMED
 

@@ -41,7 +41,7 @@ def four() -> Played:
     return running(ELASTIC, size=4)
 
 
-def test_a_shrink_signals_who_leaves_and_keeps_their_gpus_until_they_are_gone() -> None:
+def test_a_shrink_signals_the_workers_that_leave_and_keeps_their_gpus_until_they_are_gone() -> None:
     played = four()
     generation = played.job.generation
     played.then(resize(a_gang(2)))
@@ -60,7 +60,7 @@ def test_a_shrink_signals_who_leaves_and_keeps_their_gpus_until_they_are_gone() 
     assert played.job.attained_gpu_ms == 4 * HOUR_MS
 
 
-def test_who_does_not_leave_a_shrinking_gang_is_killed() -> None:
+def test_a_worker_that_does_not_leave_a_shrinking_gang_is_killed() -> None:
     played = four().then(resize(a_gang(3)), timer(HOUR_MS + GRACE_MS))
     assert played.state is JobState.RUNNING
     assert played.instructions == [
@@ -69,7 +69,7 @@ def test_who_does_not_leave_a_shrinking_gang_is_killed() -> None:
     ]
 
 
-def test_growth_starts_only_the_newcomers_and_tells_them_of_everybody() -> None:
+def test_growth_starts_only_the_new_workers_and_tells_them_of_the_whole_gang() -> None:
     played = running(ELASTIC).then(resize(a_gang(3)))
     job = played.job
     assert played.instructions == [
@@ -88,7 +88,7 @@ def test_growth_starts_only_the_newcomers_and_tells_them_of_everybody() -> None:
     assert played.then(exits(played.job, 0, 1, 2)).state is JobState.SUCCEEDED
 
 
-def test_a_planner_may_number_the_gang_anew_without_restarting_anybody() -> None:
+def test_a_planner_may_number_the_gang_anew_without_restarting_a_worker() -> None:
     played = four()
     without_one = tuple(worker for worker in a_gang(4) if worker.rank != 1)
     played.then(resize(renumbered(without_one)))
@@ -104,7 +104,7 @@ def test_a_rank_is_not_used_again_in_the_same_attempt() -> None:
     assert played.then(exits(played.job, 3, code=1)).state is JobState.RUNNING
 
 
-def test_a_resize_waits_for_the_one_before_and_for_nobody_who_has_finished() -> None:
+def test_a_resize_waits_for_the_one_before_and_for_no_worker_that_has_finished() -> None:
     shrinking = four().then(resize(a_gang(3))).job
     assert transition(shrinking, resize(a_gang(2))) == (shrinking, ())
     played = four()
@@ -112,14 +112,14 @@ def test_a_resize_waits_for_the_one_before_and_for_nobody_who_has_finished() -> 
     assert transition(finishing, resize(a_gang(5))) == (finishing, ())
 
 
-def test_a_resize_that_changes_nothing_or_everybody_is_none() -> None:
+def test_a_resize_that_changes_no_worker_or_all_of_them_is_ignored() -> None:
     job = four().job
     moved = tuple(evolve(worker, node=NodeName("elsewhere"), gpus=(worker.rank,)) for worker in a_gang(4))
     for workers in (a_gang(4), moved, ()):
         assert transition(job, resize(workers)) == (job, ())
 
 
-def test_nobody_joins_on_a_device_that_somebody_is_leaving() -> None:
+def test_no_worker_joins_on_a_device_that_another_is_leaving() -> None:
     job = four().job
     taken_over = evolve(a_gang(4)[3], gpus=(0, 1))
     assert transition(job, resize((*a_gang(3), taken_over))) == (job, ())

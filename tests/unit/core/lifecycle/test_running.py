@@ -280,7 +280,7 @@ def test_a_gang_that_its_node_ended_for_its_maximum_duration_has_timed_out(code:
     assert (played.job.retries_used, played.job.exit_code) == (0, None)
 
 
-def test_one_that_asks_for_it_is_tried_again_after_its_node_ended_it() -> None:
+def test_a_job_that_asks_for_it_is_tried_again_after_its_node_ended_it() -> None:
     played = running(a_spec(workers=1, retries=1, retry_on=(RetryCause.TIMEOUT,)), limit_ms=HOUR_MS)
     assert played.then(exits(played.job, code=0, told=True, timed_out=True)).state is JobState.QUEUED
 

@@ -39,7 +39,7 @@ from tests.unit.core.lifecycle.builders import (
 
 
 @pytest.mark.parametrize("played", [starting(), running()])
-def test_an_eviction_tells_everybody_to_save_and_leave(played: Played) -> None:
+def test_an_eviction_tells_every_worker_to_save_and_leave(played: Played) -> None:
     played.then(evict(at_ms=HOUR_MS, by_ms=HOUR_MS + 5_000))
     assert played.state is JobState.CHECKPOINTING
     assert played.instructions == [
@@ -82,7 +82,7 @@ def test_a_checkpoint_on_the_way_out_counts() -> None:
     )
 
 
-def test_who_does_not_leave_in_time_is_killed_and_killed_again() -> None:
+def test_a_worker_that_does_not_leave_in_time_is_killed_and_killed_again() -> None:
     deadline_ms = HOUR_MS + GRACE_MS
     for played in (leaving(), stopping()):
         state = played.state
@@ -251,7 +251,7 @@ def test_only_jobs_with_gpus_have_alarms() -> None:
     assert due_ms(leaving().job) == HOUR_MS + GRACE_MS
 
 
-def test_whoever_is_to_be_killed_is_given_no_new_grace_by_a_control_plane_that_starts_again() -> None:
+def test_a_job_that_is_to_be_killed_gets_no_new_grace_from_a_control_plane_that_starts_again() -> None:
     played = stopping()
     assert played.job.deadline_ms is not None
     played.then(timer(played.job.deadline_ms))
@@ -262,7 +262,7 @@ def test_whoever_is_to_be_killed_is_given_no_new_grace_by_a_control_plane_that_s
 
 
 @pytest.mark.parametrize("code", [0, 1, 137, 143])
-def test_who_was_told_to_leave_by_a_log_that_is_gone_has_neither_finished_nor_failed(code: int) -> None:
+def test_a_gang_that_was_told_to_leave_by_a_log_that_is_gone_has_neither_finished_nor_failed(code: int) -> None:
     played = running()
     played.then(exits(played.job, 0, code=code, told=True))
     played.then(exits(played.job, 1, code=code, told=True))

@@ -1,4 +1,4 @@
-"""Whatever is due, somebody is going to be woken for it."""
+"""Whatever is due, a timer goes off for it."""
 
 from muster.core.lifecycle import due_ms, transition
 from muster.model.events import TimerFired

@@ -1,4 +1,4 @@
-"""Before a job has GPUs: dependencies, turns, its user's wish, and being cancelled there."""
+"""Before a job has GPUs: dependencies, turns, its user's hold, and being cancelled there."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_a_dependency_blocks_until_the_last_one_is_met() -> None:
     assert played.then(DependencyMet(at_ms=2, job=JOB, dependency=OTHER)).state is JobState.QUEUED
 
 
-def test_a_wish_to_hold_is_kept_while_blocked() -> None:
+def test_a_hold_is_kept_while_the_job_is_blocked() -> None:
     played = Played(job=submitted(unmet=("prep",))).then(JobHeld(at_ms=1, job=JOB))
     assert played.state is JobState.BLOCKED
     assert played.then(DependencyMet(at_ms=2, job=JOB, dependency=PREP)).state is JobState.HELD

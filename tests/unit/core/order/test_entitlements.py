@@ -13,7 +13,7 @@ def of(*teams: Team) -> Entitlements:
     return Entitlements(teams, 8_000)
 
 
-def test_who_is_alone_is_due_everything() -> None:
+def test_a_job_that_is_alone_is_due_everything() -> None:
     due = of(team("nlp"))
     due.join(A, TeamPath("nlp"), 0)
     assert due.share_milli(A, 0) == due.share_milli(A, 1_000) == 8_000
@@ -77,7 +77,7 @@ def test_other_weights_count_from_then_on_and_what_was_before_is_forgotten() -> 
     assert [due.share_milli(job, 9_000) for job in (A, B)] == [6_000, 2_000]
 
 
-def test_who_was_never_there_may_leave() -> None:
+def test_a_job_that_was_never_there_may_leave() -> None:
     due = of(team("nlp"))
     due.leave(A, 5)
     due.join(A, TeamPath("nlp"), 6)
@@ -93,7 +93,7 @@ def test_a_gang_larger_than_its_share_may_take_longer_by_as_much() -> None:
     assert due.fair_ms(C, 1_000, 100, 500) is None
 
 
-def test_where_no_team_was_declared_nobody_said_what_is_fair() -> None:
+def test_where_no_team_was_declared_it_is_not_known_what_is_fair() -> None:
     for teams, is_known in (((), False), ((team("nlp"),), True)):
         due = of(*teams)
         due.join(A, TeamPath("nlp"), 0)

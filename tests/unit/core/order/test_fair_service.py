@@ -19,7 +19,7 @@ def test_a_large_job_in_front_keeps_those_behind_it_waiting() -> None:
     assert line_of(8, 4, 8, 1).advance() == ["j0"]
 
 
-def test_who_ends_makes_room_for_the_next_in_line() -> None:
+def test_a_job_that_ends_makes_room_for_the_next_in_line() -> None:
     line = line_of(8, 4, 8, 1)
     line.advance()
     line.leave(JobId("j0"), 0)
@@ -28,7 +28,7 @@ def test_who_ends_makes_room_for_the_next_in_line() -> None:
     assert line.advance() == ["j2"]
 
 
-def test_one_who_leaves_from_the_middle_lets_others_move_up() -> None:
+def test_a_job_that_leaves_from_the_middle_lets_others_move_up() -> None:
     line = line_of(8, 4, 8, 1)
     line.advance()
     line.leave(JobId("j1"), 1)
@@ -37,7 +37,7 @@ def test_one_who_leaves_from_the_middle_lets_others_move_up() -> None:
     assert line.advance() == []
 
 
-def test_one_who_comes_late_with_an_early_place_is_due_at_once() -> None:
+def test_a_job_that_comes_late_with_an_early_place_is_due_at_once() -> None:
     line = FairService(8)
     line.join(JobId("b"), 10, 4)
     assert line.advance() == ["b"]

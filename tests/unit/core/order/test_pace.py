@@ -48,7 +48,7 @@ def test_what_a_job_got_done_counts_by_how_fast_it_is() -> None:
     assert paces.at_usual_speed_ms(slow.id, HOUR_MS) == HOUR_MS // 2
 
 
-def test_without_known_speeds_all_are_as_fast_as_usual_and_nobody_is_slow() -> None:
+def test_without_known_speeds_all_jobs_are_as_fast_as_usual_and_none_is_slow() -> None:
     slow = runs("slow", a_job(gpus=1, checkpoint=True), [("s", range(1))])
     paces = snapshot_of(slow, policy=Policy()).paces
     assert paces.at_usual_speed_ms(slow.id, HOUR_MS) == HOUR_MS

@@ -1,4 +1,4 @@
-"""Who goes next: tier, guarantee, fair share, aged priority, the policy's order, id."""
+"""Which job goes next: tier, guarantee, fair share, aged priority, the policy's order, id."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_teams_below_their_guarantee_come_before_teams_that_borrow() -> None:
     assert in_order(waiting, teams=teams, usage=usage) == ["lends", "borrows"]
 
 
-def test_who_used_less_comes_first() -> None:
+def test_the_team_that_used_less_comes_first() -> None:
     waiting = [whole("w-a", team="a", priority=100), whole("w-b", team="b")]
     assert in_order(waiting, usage=((TeamPath("a"), 1000 * HOUR_MS),)) == ["w-b", "w-a"]
 
@@ -171,12 +171,12 @@ def test_a_job_that_was_preempted_is_not_alike_one_that_was_not() -> None:
     assert [group.may_preempt for group in snapshot.queue.of_tier(STANDARD)] == [True, False]
 
 
-def test_whoever_joins_a_stuck_class_is_news_until_the_plan_that_found_it_stuck_is_carried_out() -> None:
+def test_a_job_that_joins_a_stuck_class_is_news_until_the_plan_that_found_it_stuck_is_carried_out() -> None:
     full = [runs("full", a_job(gpus=8, tier="production"), [("n1", range(8))])]
     snapshot = Snapshot.of(a_scenario(flat(1), running=full, waiting=[waits("w1")], policy=Policy(hold_depth=0)))
     made, news = plan(snapshot, NOW_MS), snapshot.news
     snapshot.enqueue(waits("w2"))
-    assert snapshot.news == news + 1  # nobody has carried the plan out
+    assert snapshot.news == news + 1  # the plan was not carried out yet
     snapshot.queue.remember_stuck(made.blocked, snapshot.releases)
     snapshot.enqueue(waits("w3"))
     assert snapshot.news == news + 1

@@ -30,7 +30,7 @@ def test_what_a_team_uses_counts_for_everything_above_it() -> None:
     assert ledger.used_milli(A) == 2000
 
 
-def test_a_fork_charges_nobody_else() -> None:
+def test_a_fork_does_not_charge_its_origin() -> None:
     ledger = a_ledger()
     fork = ledger.fork()
     fork.charge(A, gpus(8))
@@ -57,7 +57,7 @@ def test_a_limit_of_one_type_does_not_limit_another() -> None:
     assert a_ledger(a_team("a", limit={"h100": 1})).breach(A, gpus(8, "a100")) is None
 
 
-def test_a_team_nobody_declared_is_not_limited_and_guaranteed_nothing() -> None:
+def test_a_team_that_was_not_declared_is_not_limited_and_guaranteed_nothing() -> None:
     ledger = a_ledger()
     assert ledger.breach(A, gpus(1_000_000)) is None
     assert not ledger.within_guarantee(A, gpus(1))

@@ -15,7 +15,7 @@ def test_quantiles_are_those_of_the_jobs_that_were_seen() -> None:
     assert found == [hours * HOUR_MS for hours in (1, 1, 2, 5, 9, 10)]
 
 
-def test_who_has_run_already_is_compared_with_those_who_ran_longer() -> None:
+def test_a_job_that_has_run_already_is_compared_with_those_that_ran_longer() -> None:
     known = learnt(*[1] * 100, *range(11, 21))
     assert known.quantile_ms(a_job(), 500, ran_ms=10 * HOUR_MS) == 5 * HOUR_MS
 

@@ -1,4 +1,4 @@
-"""Preemption by rank inside a tier: the worst leave, nobody without need, and never for an equal."""
+"""Preemption by rank inside a tier: the worst leave, none without need, and never for an equal."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def told(made: Plan) -> list[tuple[str, str]]:
     return [(eviction.job, eviction.for_job) for eviction in made.evictions]
 
 
-def test_the_one_with_most_left_to_do_leaves_and_its_gpu_is_promised() -> None:
+def test_the_job_with_most_left_to_do_leaves_and_its_gpu_is_promised() -> None:
     made = planned(
         flat(1, gpus=3),
         [
@@ -60,9 +60,9 @@ def test_the_one_with_most_left_to_do_leaves_and_its_gpu_is_promised() -> None:
     assert told(made) == [("longest", "new")]
     assert made.evictions[0].why is Why.TURN
     assert not made.starts
-    [hold] = made.promises
-    assert (hold.job, hold.basis, hold.workers[0].gpus) == ("new", Basis.DEPARTURES, (1,))
-    assert hold.start_ms == NOW_MS + 120_000
+    [promise] = made.promises
+    assert (promise.job, promise.basis, promise.workers[0].gpus) == ("new", Basis.DEPARTURES, (1,))
+    assert promise.start_ms == NOW_MS + 120_000
 
 
 def test_what_has_been_done_already_counts() -> None:
@@ -86,7 +86,7 @@ def test_service_counts_gpus_as_well_as_time() -> None:
     assert told(made) == [("wide", "new")]
 
 
-def test_who_fits_starts_and_nobody_leaves() -> None:
+def test_a_job_that_fits_starts_and_no_job_leaves() -> None:
     made = planned(flat(1, gpus=2), [runs("longest", long(9), [("n1", [0])])], [waits("new", long(1))])
     assert [start.job for start in made.starts] == ["new"]
     assert not made.evictions
@@ -111,10 +111,10 @@ def test_two_short_jobs_share_the_place_of_one_that_leaves() -> None:
         [waits("one", long(1)), waits("two", long(2))],
     )
     assert told(made) == [("wide", "one")]
-    assert sorted(hold.job for hold in made.promises) == ["one", "two"]
+    assert sorted(promise.job for promise in made.promises) == ["one", "two"]
 
 
-def test_nobody_leaves_for_a_job_that_those_already_leaving_make_room_for() -> None:
+def test_no_job_leaves_for_one_that_jobs_already_leaving_make_room_for() -> None:
     made = planned(
         flat(2, gpus=1),
         [
@@ -124,7 +124,7 @@ def test_nobody_leaves_for_a_job_that_those_already_leaving_make_room_for() -> N
         [waits("new", long(1))],
     )
     assert not made.evictions
-    assert [(hold.job, hold.start_ms) for hold in made.promises] == [("new", NOW_MS + MINUTE_MS)]
+    assert [(promise.job, promise.start_ms) for promise in made.promises] == [("new", NOW_MS + MINUTE_MS)]
 
 
 def test_a_promise_stands_unchanged_until_the_victim_has_left() -> None:
@@ -170,7 +170,7 @@ def test_a_gang_that_stays_in_a_rack_takes_those_of_one_rack() -> None:
     assert sorted(told(made)) == [("v21", "gang"), ("v22", "gang")]
 
 
-def test_nobody_leaves_for_a_gang_that_still_would_not_fit() -> None:
+def test_no_job_leaves_for_a_gang_that_still_would_not_fit() -> None:
     for other_hours, leave in ((2, []), (80, [("long", "pair"), ("other", "pair")])):
         made = planned(
             flat(1, gpus=2),
@@ -180,7 +180,7 @@ def test_nobody_leaves_for_a_gang_that_still_would_not_fit() -> None:
         assert told(made) == leave
 
 
-def test_who_cannot_resume_or_be_preempted_and_other_tiers_are_left_alone() -> None:
+def test_jobs_that_cannot_resume_or_be_preempted_and_other_tiers_are_left_alone() -> None:
     safe = [
         runs("loses-all", a_job(expected_duration_ms=90 * HOUR_MS), [("n1", [0])]),
         runs("protected", long(80, preemptible=False), [("n1", [1])]),
@@ -200,7 +200,7 @@ def test_priority_comes_before_rank() -> None:
     assert told(made) == [("short", "new")]
 
 
-def test_a_team_at_its_limit_makes_nobody_leave() -> None:
+def test_a_team_at_its_limit_makes_no_job_leave() -> None:
     made = planned(
         flat(1, gpus=2),
         [runs("own", long(9, team="a"), [("n1", [0])]), runs("other", long(9, team="b"), [("n1", [1])])],
@@ -222,7 +222,7 @@ def test_a_team_that_may_not_have_one_type_does_not_keep_another_team_from_it() 
     assert told(made) == [("long", "allowed")]
 
 
-def test_a_job_without_gpus_makes_nobody_leave() -> None:
+def test_a_job_without_gpus_makes_no_job_leave() -> None:
     for gpus, leave in ((0, []), (8, [("busy", "new")])):
         busy = runs("busy", resumable(gpus=gpus, cpus=8), [("n1", range(gpus))])
         assert told(planned(flat(1, cpus=8), [busy], [waits("new", long(1, gpus=gpus, cpus=8))])) == leave
@@ -240,7 +240,7 @@ def test_a_job_that_does_not_say_how_long_it_runs_comes_last() -> None:
     assert told(made) == [("unknown", "new")]
 
 
-def test_who_received_much_leaves_for_one_that_received_little() -> None:
+def test_a_job_that_received_much_leaves_for_one_that_received_little() -> None:
     made = planned(
         flat(1, gpus=2),
         [
@@ -275,7 +275,7 @@ def test_the_next_cycle_comes_when_a_running_job_leaves_its_band_while_others_wa
     assert made.wake_ms == NOW_MS + HOUR_MS // 4
 
 
-def test_nobody_is_woken_for_a_change_that_helps_no_one() -> None:
+def test_no_cycle_is_woken_for_a_change_that_helps_no_job() -> None:
     running = [runs("first-band", resumable(), [("n1", [0])], hours_ago=0.25, submitted_ms=NOW_MS - HOUR_MS)]
     for attained_ms, wakes in ((20 * HOUR_MS, False), (0, True)):
         waiting = [waits("other-band", resumable(), hours_ago=0, attained_gpu_ms=attained_ms)]

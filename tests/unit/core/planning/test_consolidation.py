@@ -6,7 +6,7 @@ from muster.model.job import RunningJob
 from muster.model.plan import Promise
 from muster.model.policy import MINUTE_MS, Policy
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_promise, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised
 
 
@@ -28,16 +28,16 @@ def test_a_job_moves_so_that_a_gang_blocked_by_fragmentation_alone_can_start() -
     made = planned(fragmented())
     ((moved, gang, why),) = evicted(fragmented())
     assert (gang, why) == ("w", "consolidation")
-    holds: dict[str, Promise] = {hold.job: hold for hold in made.promises}
-    assert holds["w"].start_ms == holds[moved].start_ms == NOW_MS + 120_000
-    assert holds["w"].nodes != holds[moved].nodes
+    promises: dict[str, Promise] = {promise.job: promise for promise in made.promises}
+    assert promises["w"].start_ms == promises[moved].start_ms == NOW_MS + 120_000
+    assert promises["w"].nodes != promises[moved].nodes
 
 
 def test_two_half_full_nodes_are_made_one_full_and_one_empty() -> None:
     assert [why for _, _, why in evicted(fragmented(2))] == ["consolidation"]
 
 
-def test_nobody_moves_when_too_few_gpus_are_free_anyway() -> None:
+def test_no_job_moves_when_too_few_gpus_are_free_anyway() -> None:
     full = runs("full", a_job(gpus=8, hours=100), [("n2", range(8))])
     for other, moves in ((full, 0), (half("h2", "n2"), 1)):
         running = [half("h1", "n1"), other]
@@ -49,7 +49,7 @@ def test_the_policy_may_forbid_it() -> None:
         assert bool(evicted(fragmented(policy=Policy(consolidation=is_allowed)))) is is_allowed
 
 
-def test_nobody_moves_who_cannot_resume_or_never_saved_itself() -> None:
+def test_a_job_that_cannot_resume_or_never_saved_itself_does_not_move() -> None:
     assert evicted(fragmented(checkpoint=False, saved_hours_ago=None)) == []
     assert evicted(fragmented(saved_hours_ago=None)) == []
     assert len(evicted(fragmented())) == 1
@@ -71,21 +71,21 @@ def test_what_was_not_saved_counts_as_cost() -> None:
 
 
 def test_a_move_never_makes_the_gang_start_later() -> None:
-    """Everybody is gone in 6 minutes; who is told to leave may take half an hour to save itself."""
+    """All jobs are gone in 6 minutes; one that is told to leave may take half an hour to save itself."""
     scenario = fragmented(4, hours=1.1, saved_hours_ago=0, grace_ms=30 * MINUTE_MS, policy=Policy(restart_cost_ms=1000))
     assert promised(scenario)["w"][0] <= 6 * MINUTE_MS
 
 
 def test_a_promise_of_an_earlier_cycle_is_not_moved_later_by_a_move() -> None:
     scenario = fragmented(4, hours=1.1, saved_hours_ago=0, grace_ms=30 * MINUTE_MS, policy=Policy(restart_cost_ms=1000))
-    held = a_hold("w", [("n1", range(8))], in_hours=0.1)
+    mine = a_promise("w", [("n1", range(8))], in_hours=0.1)
     before = a_scenario(
-        scenario.cluster, running=scenario.running, waiting=scenario.waiting, policy=scenario.policy, promises=[held]
+        scenario.cluster, running=scenario.running, waiting=scenario.waiting, policy=scenario.policy, promises=[mine]
     )
     assert promised(before)["w"][0] <= 6 * MINUTE_MS
 
 
-def test_nobody_moves_for_a_team_at_its_limit() -> None:
+def test_no_job_moves_for_a_team_at_its_limit() -> None:
     scenario = fragmented()
     for limit, moves in ((19, 0), (20, 1)):
         teams = [a_team("default", limit={"*": limit})]
@@ -93,14 +93,14 @@ def test_nobody_moves_for_a_team_at_its_limit() -> None:
         assert len(evicted(limited)) == moves
 
 
-def test_nobody_of_a_higher_tier_moves() -> None:
+def test_no_job_of_a_higher_tier_moves() -> None:
     running = [half(f"h{at}", f"n{at}") for at in (1, 2, 3)]
     for tier, moves in (("exploratory", 0), ("standard", 1)):
         waiting = [waits("w", a_job(gpus=8, tier=tier))]
         assert len(evicted(a_scenario(flat(3), running=running, waiting=waiting))) == moves
 
 
-def test_nobody_moves_who_would_find_no_new_place() -> None:
+def test_a_job_that_would_find_no_new_place_does_not_move() -> None:
     """The free GPUs are enough together, but a job of six has nowhere to go; one of four has."""
     for gpus, moves in ((6, 0), (4, 1)):
         spec = a_job(gpus=gpus, checkpoint=True, hours=100)

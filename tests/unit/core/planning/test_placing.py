@@ -190,7 +190,7 @@ def test_of_partly_used_nodes_the_one_it_fills_best_is_taken() -> None:
     assert nodes_used(scenario) == ["n2"]
 
 
-def test_whole_racks_are_kept_free_for_those_who_need_them() -> None:
+def test_whole_racks_are_kept_free_for_gangs_that_need_them() -> None:
     running = [runs("r", a_job(gpus=8, **LONG), [("r2-n1", range(8))])]
     scenario = a_scenario(racks(3, 2), running=running, waiting=[waits("w", a_job(gpus=4))])
     assert nodes_used(scenario) == ["r2-n2"]
@@ -220,27 +220,27 @@ def scattered(minutes_ago: float, *, relax_after_ms: int = 0) -> list[str]:
     return started(a_scenario(racks(2, 1), waiting=[waits("w", spec, hours_ago=minutes_ago / 60)]))
 
 
-def test_a_soft_wish_holds_until_it_relaxes() -> None:
+def test_a_preference_holds_until_it_relaxes() -> None:
     assert scattered(29, relax_after_ms=30 * MINUTE_MS) == []
     assert scattered(30, relax_after_ms=30 * MINUTE_MS) == ["w"]
 
 
-def test_a_soft_wish_without_patience_relaxes_at_once() -> None:
+def test_a_preference_without_a_time_to_wait_relaxes_at_once() -> None:
     assert scattered(0) == ["w"]
 
 
-def test_a_soft_wish_that_relaxed_still_takes_the_tightest_domain_there_is() -> None:
+def test_a_gang_whose_preference_relaxed_still_takes_the_tightest_domain_there_is() -> None:
     spec = a_job(gpus=8, workers=2, prefer="rack")
     assert nodes_used(a_scenario(racks(3, 2), waiting=[waits("w", spec)])) == ["r1-n1", "r1-n2"]
 
 
-def test_the_cycle_comes_back_when_a_soft_wish_relaxes() -> None:
+def test_the_cycle_comes_back_when_a_preference_relaxes() -> None:
     spec = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS)
     scenario = a_scenario(racks(2, 1), waiting=[waits("w", spec, hours_ago=1)])
     assert planned(scenario).wake_ms == scenario.now_ms + HOUR_MS
 
 
-def test_a_wish_narrower_than_its_bound_is_tried_inside_it() -> None:
+def test_a_preference_narrower_than_its_bound_is_tried_inside_it() -> None:
     spec = a_job(gpus=8, workers=3, within="block", prefer="rack", relax_after_ms=HOUR_MS)
     assert started(a_scenario(blocks(), waiting=[waits("w", spec, hours_ago=0.5)])) == []
     assert {node[:2] for node in nodes_used(a_scenario(blocks(), waiting=[waits("w", spec, hours_ago=2)]))} == {"b1"}
@@ -352,7 +352,7 @@ def test_a_gang_in_tensor_groups_is_placed_anew_after_a_loss() -> None:
     assert len(nodes_used(a_scenario(flat(3), waiting=[again]))) == 2
 
 
-def test_a_hold_names_the_exact_nodes_where_the_gang_will_sit() -> None:
+def test_a_promise_names_the_exact_nodes_where_the_gang_will_sit() -> None:
     running = [runs(f"r{at}", a_job(gpus=8, hours=1 + at, preemptible=False), [(f"n{at}", range(8))]) for at in (1, 2)]
     scenario = a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=8))])
     assert promised(scenario) == {"w": (HOUR_MS, ("n1",))}

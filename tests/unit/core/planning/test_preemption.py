@@ -1,4 +1,4 @@
-"""Who yields to whom: lower tiers and borrowers, the cheapest first, nobody protected, shrinking before stopping."""
+"""Which jobs yield: lower tiers and borrowers, cheapest first, none that is protected, shrinking before stopping."""
 
 from typing import Any
 
@@ -32,14 +32,19 @@ def test_a_tier_that_preempts_takes_the_place_of_a_lower_one(tier: str, victim_t
     ("tier", "victim_tier"),
     [("standard", "standard"), ("exploratory", "standard"), ("standard", "production"), ("production", "production")],
 )
-def test_nobody_takes_the_place_of_an_equal_or_a_better(tier: str, victim_tier: str) -> None:
+def test_no_job_takes_the_place_of_one_of_an_equal_or_a_higher_tier(tier: str, victim_tier: str) -> None:
     assert evicted(against(tier, victim_tier=victim_tier)) == []
 
 
 def test_a_preemptor_waits_on_the_gpus_of_its_victim_until_it_is_gone() -> None:
     scenario = against("production", checkpoint=True, grace_ms=90_000)
-    (hold,) = planned(scenario).promises
-    assert (hold.job, hold.start_ms - NOW_MS, hold.nodes, hold.basis) == ("w", 90_000, ("n1",), Basis.DEPARTURES)
+    (promise,) = planned(scenario).promises
+    assert (promise.job, promise.start_ms - NOW_MS, promise.nodes, promise.basis) == (
+        "w",
+        90_000,
+        ("n1",),
+        Basis.DEPARTURES,
+    )
     assert started(scenario) == []
 
 
@@ -70,7 +75,7 @@ def test_the_cycle_comes_back_when_a_victim_has_had_its_minimum_run_time() -> No
     assert planned(scenario).wake_ms == NOW_MS + 4 * MINUTE_MS
 
 
-def test_a_job_that_was_preempted_itself_makes_nobody_leave() -> None:
+def test_a_job_that_was_preempted_itself_makes_no_job_leave() -> None:
     running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n1", range(8))])]
     for was_preempted in (True, False):
         waiting = [waits("w", a_job(gpus=8, tier="production"), requeued=was_preempted)]
@@ -92,7 +97,7 @@ def two_victims(*, policy: Policy | None = None, **fields: Any) -> Scenario:
     )
 
 
-def test_who_saved_itself_last_is_stopped_first() -> None:
+def test_the_job_that_saved_itself_last_is_stopped_first() -> None:
     (eviction,) = planned(two_victims()).evictions
     assert (eviction.job, eviction.lost_gpu_ms) == ("fresh", 8 * MINUTE_MS)
 
@@ -169,7 +174,7 @@ def test_a_gang_of_several_roles_finds_victims_for_all_of_them() -> None:
     assert evicted(scenario) == [("v", "w", "tier")]
 
 
-def test_nobody_leaves_for_a_gang_that_would_still_not_fit() -> None:
+def test_no_job_leaves_for_a_gang_that_would_still_not_fit() -> None:
     running = [
         runs("v", a_job(gpus=4, tier="exploratory"), [("n1", range(4))]),
         runs("firm", a_job(gpus=4, preemptible=False), [("n1", range(4, 8))]),
@@ -178,7 +183,7 @@ def test_nobody_leaves_for_a_gang_that_would_still_not_fit() -> None:
         assert evicted(a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=gpus))])) == leave
 
 
-def test_nobody_leaves_for_a_job_above_its_limit() -> None:
+def test_no_job_leaves_for_one_above_the_limit_of_its_team() -> None:
     running = [
         runs("own", a_job(gpus=4, team="a", preemptible=False), [("n1", range(4))]),
         runs("v", a_job(gpus=4, tier="exploratory", team="b"), [("n1", range(4, 8))]),
@@ -253,7 +258,7 @@ def elastic(job_id: str, node: str, size: int, *, low: int = 1, high: int = 4, *
     return runs(job_id, spec, [(node, (2 * at, 2 * at + 1)) for at in range(size)])
 
 
-def test_an_elastic_job_shrinks_before_anybody_is_stopped() -> None:
+def test_an_elastic_job_shrinks_before_any_job_is_stopped() -> None:
     running = [elastic("e", "n1", 4), runs("v", a_job(gpus=8, tier="exploratory"), [("n2", range(8))])]
     scenario = a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=4))])
     assert evicted(scenario) == []
@@ -278,14 +283,14 @@ def test_the_gang_that_a_job_shrinks_for_is_promised_what_it_gives_up() -> None:
     assert promised(scenario) == {"w": (Policy().stop_grace_ms, ("n1",))}
 
 
-def test_a_policy_without_elasticity_shrinks_nobody() -> None:
+def test_a_policy_without_elasticity_shrinks_no_job() -> None:
     running, waiting = [elastic("e", "n1", 4)], [waits("w", a_job(gpus=4))]
     for is_elastic, shrink in ((False, []), (True, [("e", 4, 2, "w")])):
         policy = Policy(elastic=is_elastic)
         assert resized(a_scenario(flat(1), policy=policy, running=running, waiting=waiting)) == shrink
 
 
-def test_an_elastic_job_of_which_the_spare_is_not_enough_is_stopped_whole() -> None:
+def test_an_elastic_job_that_cannot_give_up_enough_workers_is_stopped_whole() -> None:
     running = [elastic("e", "n1", 4, low=2, tier="exploratory")]
     scenario = a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])
     assert evicted(scenario) == [("e", "w", "tier")]
@@ -339,7 +344,7 @@ def test_a_job_that_a_later_victim_makes_superfluous_need_not_shrink() -> None:
     assert resized(scenario) == []
 
 
-def test_the_cycle_comes_back_when_the_rate_limit_lets_somebody_go() -> None:
+def test_the_cycle_comes_back_when_the_rate_limit_allows_a_victim() -> None:
     scenario = a_scenario(
         flat(1),
         policy=Policy(preemptions_per_team_hour=1),

@@ -1,4 +1,4 @@
-"""Holds: when and where, what may run in front of them, and what becomes of them in later cycles."""
+"""Promises: when and where, what may run in front of them, and what becomes of them in later cycles."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_cluster, a_hold, a_job, a_node, a_scenario, a_team, flat, racks, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, racks, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised, seats, started
 
 
@@ -80,7 +80,7 @@ def test_without_backfill_a_higher_tier_still_goes_first() -> None:
     assert started(blocked(top, policy=Policy(backfill=False))) == ["top"]
 
 
-def test_without_backfill_a_job_that_can_never_run_stops_nobody() -> None:
+def test_without_backfill_a_job_that_can_never_run_stops_no_other() -> None:
     waiting = [waits("never", a_job(gpu_type="b200", priority=90)), waits("w")]
     assert started(a_scenario(flat(1), waiting=waiting, policy=Policy(backfill=False))) == ["w"]
 
@@ -122,7 +122,7 @@ def test_starving_jobs_get_their_promises_a_few_a_cycle_oldest_first() -> None:
 
 
 def test_the_cycle_comes_back_when_a_job_begins_to_starve() -> None:
-    """Nothing else happens before: without a timer the job would have no promise until somebody else moves."""
+    """Nothing else happens before: without a timer the job would have no promise until another job moves."""
     policy = Policy(hold_depth=0, starvation_limit_ms=2 * HOUR_MS)
     scenario = a_scenario(flat(1), running=[busy(hours=90)], waiting=[waits("w", a_job(gpus=8))], policy=policy)
     assert planned(scenario).wake_ms == NOW_MS + HOUR_MS
@@ -158,79 +158,83 @@ def test_the_cycle_comes_back_when_a_promise_is_due() -> None:
     assert planned(blocked()).wake_ms == NOW_MS + 2 * HOUR_MS
 
 
-def held(*holds: Any, waiting: Any = None, running: Any = (), cluster: Any = None, **fields: Any) -> Scenario:
+def with_promises(
+    *promises: Any, waiting: Any = None, running: Any = (), cluster: Any = None, **fields: Any
+) -> Scenario:
     """`w` was promised something in an earlier cycle."""
     jobs = waiting or [waits("w", a_job(gpus=8, hours=4), hours_ago=5)]
-    return a_scenario(cluster or flat(2), running=running, waiting=jobs, promises=holds, **fields)
+    return a_scenario(cluster or flat(2), running=running, waiting=jobs, promises=promises, **fields)
 
 
 def test_a_promise_stands_unchanged_while_it_can_be_kept() -> None:
-    mine = a_hold("w", [("n2", range(8))], in_hours=2)
-    scenario = held(mine, running=[busy("n1", hours=9), busy("n2", job_id="r2")])
+    mine = a_promise("w", [("n2", range(8))], in_hours=2)
+    scenario = with_promises(mine, running=[busy("n1", hours=9), busy("n2", job_id="r2")])
     assert planned(scenario).promises == (mine,)
 
 
 def test_a_promised_job_starts_earlier_when_its_gpus_come_free_earlier() -> None:
-    assert seats(held(a_hold("w", [("n2", range(8))], in_hours=2))) == {"w": [("n2", tuple(range(8)))]}
+    assert seats(with_promises(a_promise("w", [("n2", range(8))], in_hours=2))) == {"w": [("n2", tuple(range(8)))]}
 
 
 def test_a_promised_job_starts_elsewhere_when_that_comes_free_earlier() -> None:
-    scenario = held(a_hold("w", [("n2", range(8))], in_hours=2), running=[busy("n2")])
+    scenario = with_promises(a_promise("w", [("n2", range(8))], in_hours=2), running=[busy("n2")])
     assert seats(scenario) == {"w": [("n1", tuple(range(8)))]}
 
 
 def test_a_promise_does_not_move_for_a_job_submitted_later() -> None:
-    mine = a_hold("w", [("n1", range(8))], in_hours=2)
+    mine = a_promise("w", [("n1", range(8))], in_hours=2)
     waiting = [
         waits("w", a_job(gpus=8)),
         *(waits(f"late{at}", a_job(gpus=2, priority=100, hours=9), hours_ago=0) for at in range(4)),
     ]
-    scenario = held(mine, waiting=waiting, cluster=flat(1), running=[busy(gpus=4)])
+    scenario = with_promises(mine, waiting=waiting, cluster=flat(1), running=[busy(gpus=4)])
     assert planned(scenario).promises[0] == mine
     assert started(scenario) == []
 
 
 def test_a_promise_moves_for_a_higher_tier_and_the_job_is_told() -> None:
-    mine = a_hold("w", [("n1", range(8))], in_hours=2)
+    mine = a_promise("w", [("n1", range(8))], in_hours=2)
     waiting = [waits("w", a_job(gpus=8)), waits("top", a_job(gpus=4, tier="production", hours=9), hours_ago=0)]
-    scenario = held(mine, waiting=waiting, cluster=flat(1), running=[busy(gpus=4)])
+    scenario = with_promises(mine, waiting=waiting, cluster=flat(1), running=[busy(gpus=4)])
     assert started(scenario) == ["top"]
-    (hold,) = planned(scenario).promises
-    assert hold.start_ms == NOW_MS + 9 * HOUR_MS
-    assert "more urgent" in hold.moved_because
+    (promise,) = planned(scenario).promises
+    assert promise.start_ms == NOW_MS + 9 * HOUR_MS
+    assert "more urgent" in promise.moved_because
 
 
 @pytest.mark.parametrize("ill", [{"state": "down"}, {"state": "draining"}])
 def test_a_promise_moves_when_its_node_is_lost_and_the_job_is_told_which(ill: dict[str, Any]) -> None:
     cluster = a_cluster(a_node("n1", **ill), a_node("n2"))
-    scenario = held(a_hold("w", [("n1", range(8))], in_hours=1), cluster=cluster, running=[busy("n2")])
-    (hold,) = planned(scenario).promises
-    assert (hold.nodes, hold.start_ms - NOW_MS) == (("n2",), 2 * HOUR_MS)
-    assert hold.moved_because == "node n1 no longer takes work"
+    scenario = with_promises(a_promise("w", [("n1", range(8))], in_hours=1), cluster=cluster, running=[busy("n2")])
+    (promise,) = planned(scenario).promises
+    assert (promise.nodes, promise.start_ms - NOW_MS) == (("n2",), 2 * HOUR_MS)
+    assert promise.moved_because == "node n1 no longer takes work"
 
 
 def test_a_promise_on_a_gpu_that_went_bad_moves() -> None:
     cluster = a_cluster(a_node("n1", bad_gpus=(0,)), a_node("n2"))
-    scenario = held(a_hold("w", [("n1", range(8))], in_hours=1), cluster=cluster, running=[busy("n2")])
+    scenario = with_promises(a_promise("w", [("n1", range(8))], in_hours=1), cluster=cluster, running=[busy("n2")])
     assert promised(scenario) == {"w": (2 * HOUR_MS, ("n2",))}
 
 
 def test_a_promise_on_a_node_that_is_gone_moves_and_the_job_is_told() -> None:
-    scenario = held(a_hold("w", [("gone", range(8))], in_hours=1), cluster=flat(1), running=[busy()])
-    (hold,) = planned(scenario).promises
-    assert (hold.nodes, hold.moved_because) == (("n1",), "a node it was promised is gone")
+    scenario = with_promises(a_promise("w", [("gone", range(8))], in_hours=1), cluster=flat(1), running=[busy()])
+    (promise,) = planned(scenario).promises
+    assert (promise.nodes, promise.moved_because) == (("n1",), "a node it was promised is gone")
 
 
 def test_a_promise_on_a_type_that_the_job_does_not_accept_moves() -> None:
     cluster = a_cluster(a_node("n1", gpu_type="a100"), a_node("n2"))
     waiting = [waits("w", a_job(gpus=8, gpu_type="h100"))]
-    scenario = held(a_hold("w", [("n1", range(8))], in_hours=1), cluster=cluster, waiting=waiting, running=[busy("n2")])
+    scenario = with_promises(
+        a_promise("w", [("n1", range(8))], in_hours=1), cluster=cluster, waiting=waiting, running=[busy("n2")]
+    )
     assert promised(scenario) == {"w": (2 * HOUR_MS, ("n2",))}
 
 
 def test_a_promise_to_a_job_that_is_gone_or_not_considered_any_more_is_dropped() -> None:
-    holds = [a_hold("gone", [("n1", range(8))], in_hours=1), a_hold("idle", [("n2", range(8))], in_hours=1)]
-    scenario = held(*holds, waiting=[waits("idle", held=True), waits("w", a_job(gpus=8, workers=2))])
+    promises = [a_promise("gone", [("n1", range(8))], in_hours=1), a_promise("idle", [("n2", range(8))], in_hours=1)]
+    scenario = with_promises(*promises, waiting=[waits("idle", held=True), waits("w", a_job(gpus=8, workers=2))])
     assert started(scenario) == ["w"]
     assert promised(scenario) == {}
 
@@ -238,16 +242,16 @@ def test_a_promise_to_a_job_that_is_gone_or_not_considered_any_more_is_dropped()
 def test_a_job_that_outstays_its_time_on_promised_gpus_is_told_to_leave() -> None:
     """Its limit was an hour, it has run for one: the promise is due and moves by the moment that leaving takes."""
     overdue = runs("r", a_job(gpus=8, hours=1), [("n1", range(8))], hours_ago=1)
-    scenario = held(a_hold("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[overdue])
+    scenario = with_promises(a_promise("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[overdue])
     assert evicted(scenario) == [("r", "w", "hold")]
-    (hold,) = planned(scenario).promises
-    assert hold.start_ms <= NOW_MS + OVERDUE_MARGIN_MS
-    assert hold.moved_because == "a job outstays its time on the promised GPUs"
+    (promise,) = planned(scenario).promises
+    assert promise.start_ms <= NOW_MS + OVERDUE_MARGIN_MS
+    assert promise.moved_because == "a job outstays its time on the promised GPUs"
 
 
 def test_a_job_that_is_leaving_already_is_not_told_again() -> None:
     leaving = runs("r", a_job(gpus=8, hours=1), [("n1", range(8))], hours_ago=1, leaving_by_ms=NOW_MS + 20_000)
-    scenario = held(a_hold("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[leaving])
+    scenario = with_promises(a_promise("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[leaving])
     assert evicted(scenario) == []
     assert promised(scenario) == {"w": (20_000, ("n1",))}
 
@@ -259,28 +263,28 @@ def test_a_promise_that_is_due_and_stopped_by_quota_stands_as_due_now() -> None:
         teams=[a_team("a", limit={"*": 8})],
         running=[busy("n1", team="a", hours=5)],
         waiting=[waits("w", a_job(gpus=8, team="a"), hours_ago=30)],
-        promises=[a_hold("w", [("n2", range(8))], in_hours=-0.5)],
+        promises=[a_promise("w", [("n2", range(8))], in_hours=-0.5)],
     )
-    (hold,) = planned(scenario).promises
-    assert hold.start_ms == NOW_MS + 4 * HOUR_MS
-    assert "changed quota" in hold.moved_because
+    (promise,) = planned(scenario).promises
+    assert promise.start_ms == NOW_MS + 4 * HOUR_MS
+    assert "changed quota" in promise.moved_because
 
 
 def test_a_job_that_is_being_moved_keeps_its_new_place() -> None:
     moving = runs("m", a_job(gpus=8, checkpoint=True), [("n1", range(8))], leaving_by_ms=NOW_MS + 60_000)
-    mine = a_hold("m", [("n2", range(8))], in_hours=1 / 60, basis=Basis.DEPARTURES)
-    scenario = held(mine, running=[moving], waiting=[waits("w", a_job(gpus=8, workers=1, hours=9))])
+    mine = a_promise("m", [("n2", range(8))], in_hours=1 / 60, basis=Basis.DEPARTURES)
+    scenario = with_promises(mine, running=[moving], waiting=[waits("w", a_job(gpus=8, workers=1, hours=9))])
     assert mine in planned(scenario).promises
     assert started(scenario) == []
 
 
 def test_two_promises_for_the_same_gpus_do_not_both_stand() -> None:
-    holds = [
-        a_hold("w", [("n1", range(8))], in_hours=2),
-        a_hold("w2", [("n1", range(8))], in_hours=2, made_ms=NOW_MS - 1),
+    promises = [
+        a_promise("w", [("n1", range(8))], in_hours=2),
+        a_promise("w2", [("n1", range(8))], in_hours=2, made_ms=NOW_MS - 1),
     ]
     waiting = [waits("w", a_job(gpus=8, hours=4)), waits("w2", a_job(gpus=8, hours=4))]
-    scenario = held(*holds, waiting=waiting, cluster=flat(1), running=[busy()])
+    scenario = with_promises(*promises, waiting=waiting, cluster=flat(1), running=[busy()])
     assert promised(scenario) == {"w": (2 * HOUR_MS, ("n1",)), "w2": (6 * HOUR_MS, ("n1",))}
 
 
@@ -288,7 +292,9 @@ def test_cpus_are_promised_as_gpus_are() -> None:
     """Half of the CPUs that `w` was promised are used by a job that stays longer."""
     running = [runs("r", a_job(gpus=1, cpus=8, hours=9, preemptible=False), [("n1", (0,))])]
     waiting = [waits("w", a_job(gpus=1, cpus=12))]
-    scenario = held(a_hold("w", [("n1", (1,))], in_hours=1), cluster=flat(1, cpus=16), waiting=waiting, running=running)
+    scenario = with_promises(
+        a_promise("w", [("n1", (1,))], in_hours=1), cluster=flat(1, cpus=16), waiting=waiting, running=running
+    )
     assert promised(scenario) == {"w": (8 * HOUR_MS, ("n1",))}
 
 
@@ -308,11 +314,13 @@ def test_many_promises_at_different_times_still_let_short_jobs_in_front() -> Non
 
 def test_a_gang_that_waits_for_its_rack_is_promised_the_rack_or_a_later_wider_place() -> None:
     running = [busy("r1-n1", hours=2), busy("r1-n2", job_id="r2", hours=4)]
-    patient = waits("w", a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=9 * HOUR_MS), hours_ago=1)
-    hasty = evolve(patient, spec=a_job(gpus=8, workers=2, prefer="rack"))
+    can_wait = waits("w", a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=9 * HOUR_MS), hours_ago=1)
+    hasty = evolve(can_wait, spec=a_job(gpus=8, workers=2, prefer="rack"))
     cluster = racks(2, 2)
     cluster = evolve(cluster, nodes=cluster.nodes[:3])
-    assert promised(a_scenario(cluster, running=running, waiting=[patient])) == {"w": (3 * HOUR_MS, ("r1-n1", "r1-n2"))}
+    assert promised(a_scenario(cluster, running=running, waiting=[can_wait])) == {
+        "w": (3 * HOUR_MS, ("r1-n1", "r1-n2"))
+    }
     assert promised(a_scenario(cluster, running=running, waiting=[hasty])) == {"w": (HOUR_MS, ("r1-n1", "r2-n1"))}
 
 

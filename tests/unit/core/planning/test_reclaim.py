@@ -1,4 +1,4 @@
-"""What a team lent, it takes back: from those who borrow, and from nobody else."""
+"""What a team lent, it takes back: from teams that borrow, and from no other."""
 
 import pytest
 
@@ -92,7 +92,7 @@ UNEQUAL = [a_team("small", guaranteed={"*": 2}, tiers=TIERS), a_team("large", gu
 
 
 def seized(*waiting: WaitingJob) -> Scenario:
-    """One team has taken all eight GPUs with jobs that nobody could stop, though it is guaranteed two."""
+    """One team has taken all eight GPUs with jobs that could not be stopped, though it is guaranteed two."""
     job = a_job(team="small", tier="production", preemptible=False)
     running = [runs(f"s{gpu}", job, [("n1", [gpu])]) for gpu in range(8)]
     return a_scenario(flat(1), teams=UNEQUAL, running=running, waiting=waiting)
@@ -103,7 +103,7 @@ def claims(count: int, tier: str = "standard") -> list[WaitingJob]:
 
 
 @pytest.mark.parametrize("tier", ["production", "standard", "exploratory"])
-def test_a_guarantee_comes_back_from_jobs_that_nobody_else_can_stop(tier: str) -> None:
+def test_a_guarantee_comes_back_from_jobs_that_nothing_else_can_stop(tier: str) -> None:
     scenario = seized(*claims(8, tier))
     assert {why for _, _, why in evicted(scenario)} == {"reclaim"}
     assert len(evicted(scenario)) == 6, "the last two stay, inside the guarantee of their team"
@@ -116,7 +116,7 @@ def test_a_protected_borrower_has_its_minimum_run_time() -> None:
     assert len(evicted(evolve(young, now_ms=NOW_MS - 50 * MINUTE_MS))) == 1
 
 
-def test_whoever_may_be_stopped_anyway_goes_before_the_protected_and_those_from_the_lowest_tier_up() -> None:
+def test_jobs_that_may_be_stopped_anyway_go_first_and_the_protected_from_the_lowest_tier_up() -> None:
     kinds = [("production", True), ("standard", False), ("exploratory", False), ("standard", True)]
     jobs = [a_job(team="small", tier=tier, preemptible=preemptible) for tier, preemptible in kinds]
     running = [runs(f"s{at}", job, [("n1", [at])]) for at, job in enumerate(jobs)]
@@ -128,7 +128,7 @@ def test_whoever_may_be_stopped_anyway_goes_before_the_protected_and_those_from_
     assert order == ["s3", "s2", "s1", "s0"]
 
 
-def test_a_team_that_borrows_stops_nobody_inside_a_guarantee_whatever_its_tier() -> None:
+def test_a_team_that_borrows_stops_no_job_inside_a_guarantee_whatever_its_tier() -> None:
     running = [runs(f"l{gpu}", a_job(team="large", tier="exploratory"), [("n1", [gpu])]) for gpu in range(8)]
     attack = [waits(f"w{at}", a_job(team="small", tier="production", preemptible=False)) for at in range(8)]
     scenario = a_scenario(flat(1), teams=UNEQUAL, running=running, waiting=attack)
@@ -138,7 +138,7 @@ def test_a_team_that_borrows_stops_nobody_inside_a_guarantee_whatever_its_tier()
     assert evicted(stranger) == []
 
 
-def test_where_tiers_are_bound_to_nobody_a_tier_comes_before_a_guarantee() -> None:
+def test_where_tiers_are_bound_to_no_team_a_tier_comes_before_a_guarantee() -> None:
     running = [runs(f"l{gpu}", a_job(team="large", tier="exploratory"), [("n1", [gpu])]) for gpu in range(8)]
     unbound = [evolve(team, tiers=None) for team in UNEQUAL]
     gang = waits("w", a_job(team="small", tier="production", gpus=8))
@@ -148,7 +148,7 @@ def test_where_tiers_are_bound_to_nobody_a_tier_comes_before_a_guarantee() -> No
     assert evicted(evolve(scenario, teams=tuple(UNEQUAL))) == []
 
 
-def test_nobody_whose_turn_is_over_leaves_his_guarantee_to_a_team_that_borrows() -> None:
+def test_a_job_whose_turn_is_over_does_not_leave_its_guarantee_to_a_team_that_borrows() -> None:
     spec = a_job(team="large", checkpoint=True)
     running = [runs(f"l{gpu}", spec, [("n1", [gpu])], hours_ago=9, saved_hours_ago=0) for gpu in range(8)]
     teams = [a_team("large", guaranteed={"*": 8}, tiers=TIERS)]
@@ -162,9 +162,9 @@ def test_a_promise_inside_a_guarantee_stands_before_a_higher_tier_that_would_bor
     running = [runs(f"s{gpu}", a_job(team="small", hours=2, tier="production"), [("n1", [gpu])]) for gpu in range(8)]
     young = [evolve(job, started_ms=NOW_MS - MINUTE_MS) for job in running]
     scenario = a_scenario(flat(1), teams=UNEQUAL, running=young, waiting=claims(1))
-    (hold,) = planned(scenario).promises
+    (promise,) = planned(scenario).promises
     attack = [waits(f"a{at}", a_job(team="small", tier="production")) for at in range(3)]
     ended = evolve(
-        scenario, promises=(hold,), running=tuple(young[1:]), waiting=(*scenario.waiting, *attack), now_ms=NOW_MS + 1
+        scenario, promises=(promise,), running=tuple(young[1:]), waiting=(*scenario.waiting, *attack), now_ms=NOW_MS + 1
     )
     assert started(ended) == ["w0"]

@@ -1,4 +1,4 @@
-"""Elastic jobs: minimums first, then spare capacity to whoever gains most from it."""
+"""Elastic jobs: minimums first, then idle capacity to the job that gains most from it."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def test_growth_stays_within_the_level_it_must_not_leave() -> None:
     assert resized(scenario) == [("e", 1, 2, None)]
 
 
-def test_nobody_grows_who_has_just_started_or_is_about_to_end_or_to_leave() -> None:
+def test_a_job_that_has_just_started_or_is_about_to_end_or_to_leave_does_not_grow() -> None:
     policy = Policy(min_runtime_ms=10 * MINUTE_MS, restart_cost_ms=5 * MINUTE_MS)
     young = elastic("e", "n1", 1, hours_ago=0.1)
     ending = elastic("e", "n1", 1, hours=1.1)

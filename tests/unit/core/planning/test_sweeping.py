@@ -8,7 +8,7 @@ from muster.core.planning.promises import earliest
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.policy import HOUR_MS
-from tests.builders import NOW_MS, a_hold, a_job, a_scenario, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_promise, a_scenario, flat, runs, waits
 
 
 def opening_ms(limit_ms: int, before_ms: int) -> int | None:
@@ -23,7 +23,7 @@ def opening_ms(limit_ms: int, before_ms: int) -> int | None:
             waits("big", a_job(gpus=8, hours=1)),
             waits("w", a_job(gpus=8, hours=limit_ms / HOUR_MS)),
         ],
-        promises=[a_hold("big", [("n1", range(8))], in_hours=3)],
+        promises=[a_promise("big", [("n1", range(8))], in_hours=3)],
     )
     draft = PlanDraft(Snapshot.of(scenario), NOW_MS)
     for tier, jobs in promises_by_tier(draft).items():

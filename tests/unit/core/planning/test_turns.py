@@ -1,4 +1,4 @@
-"""Taking turns: who has run longer than most gives way to those of its tier that never ran, and only to them."""
+"""Taking turns: a job that has run longer than most gives way to those of its tier that never ran, and to no other."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_promise, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import with_dues
 
 TURN_MS = 2 * HOUR_MS
@@ -43,7 +43,7 @@ def test_a_job_whose_turn_is_over_gives_way_to_one_that_never_ran() -> None:
     scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))])
     made = planned(scenario)
     assert [(eviction.job, eviction.for_job, eviction.why) for eviction in made.evictions] == [("old", "new", Why.TURN)]
-    assert [(hold.job, hold.basis) for hold in made.promises] == [("new", Basis.DEPARTURES)]
+    assert [(promise.job, promise.basis) for promise in made.promises] == [("new", Basis.DEPARTURES)]
 
 
 @pytest.mark.parametrize(("ran_ms", "leaves"), [(TURN_MS, {"old": "new"}), (TURN_MS - 1, {})])
@@ -52,7 +52,7 @@ def test_a_turn_is_over_to_the_moment(ran_ms: int, leaves: dict[str, str]) -> No
     assert told(full(old, waiting=[waits("new", a_job(gpus=1))])) == leaves
 
 
-def test_nobody_gives_way_while_nothing_is_known_about_run_times() -> None:
+def test_no_job_gives_way_while_nothing_is_known_about_run_times() -> None:
     for turn_ms, leaves in ((None, {}), (TURN_MS, {"old": "new"})):
         scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("new", a_job(gpus=1))], turn_ms=turn_ms)
         assert told(scenario) == leaves
@@ -83,7 +83,7 @@ def test_earlier_attempts_count_towards_a_turn_and_the_minimum_run_time_protects
     assert told(full(just_back, waiting=[waits("new", a_job(gpus=1))])) == {}
 
 
-def test_who_has_had_most_gpu_time_goes_first_and_nobody_in_vain() -> None:
+def test_the_job_with_most_gpu_time_leaves_first_and_none_leaves_in_vain() -> None:
     scenario = full(
         long_runner("longest", "n1", range(2), hours_ago=9),
         long_runner("widest", "n1", range(2, 6), hours_ago=8),
@@ -107,13 +107,13 @@ def test_several_give_way_to_a_gang_that_needs_them_all() -> None:
     assert told(scenario) == dict.fromkeys(("r10", "r11", "r20", "r21"), "gang")
 
 
-def test_a_job_of_another_tier_takes_nobodys_turn() -> None:
+def test_a_job_takes_no_turn_of_another_tier() -> None:
     for tier, leaves in (("exploratory", {}), ("standard", {"old": "idea"})):
         scenario = full(long_runner("old", "n1", range(8)), waiting=[waits("idea", a_job(gpus=1, tier=tier))])
         assert told(scenario) == leaves
 
 
-def test_a_job_that_ran_before_asks_nobody_until_it_has_starved() -> None:
+def test_a_job_that_ran_before_makes_no_job_leave_until_it_has_starved() -> None:
     old = long_runner("old", "n1", range(8))
     back = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS)
     starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
@@ -121,7 +121,7 @@ def test_a_job_that_ran_before_asks_nobody_until_it_has_starved() -> None:
     assert told(full(old, waiting=[starved])) == {"old": "back"}
 
 
-def test_who_has_starved_gives_way_last_and_only_to_jobs_that_never_ran() -> None:
+def test_a_job_that_has_starved_gives_way_last_and_only_to_jobs_that_never_ran() -> None:
     paid = long_runner("paid", "n1", range(4), hours_ago=20, starved=True)
     other = long_runner("other", "n1", range(4, 8), hours_ago=3)
     starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
@@ -157,17 +157,18 @@ def test_the_last_free_gpus_are_kept_from_jobs_that_gave_way() -> None:
 def test_a_distant_promise_does_not_keep_its_job_from_taking_a_turn() -> None:
     running = [long_runner("a", "n1", range(4)), long_runner("b", "n1", range(4, 8))]
     first = planned(full(*running, waiting=[waits("gang", a_job(gpus=8))], turn_ms=None))
-    assert [(hold.job, hold.basis) for hold in first.promises] == [("gang", Basis.LIMITS)]
+    assert [(promise.job, promise.basis) for promise in first.promises] == [("gang", Basis.LIMITS)]
     then = full(*running, waiting=[waits("gang", a_job(gpus=8))], promises=first.promises)
     assert told(then) == {"a": "gang", "b": "gang"}
 
 
-def test_no_promise_is_made_that_comes_due_after_everybody_had_his_turn() -> None:
+def test_no_promise_is_made_that_comes_due_after_every_job_had_its_turn() -> None:
     young = long_runner("young", "n1", range(8), hours_ago=1)
     assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).promises == ()
     soon_over = runs("short", a_job(gpus=8, hours=1.5), [("n1", range(8))], hours_ago=1)
     assert [
-        hold.start_ms - NOW_MS for hold in planned(full(soon_over, waiting=[waits("new", a_job(gpus=8))])).promises
+        promise.start_ms - NOW_MS
+        for promise in planned(full(soon_over, waiting=[waits("new", a_job(gpus=8))])).promises
     ] == [HOUR_MS // 2]
 
 
@@ -192,7 +193,7 @@ def of_team(name: str, team: str, node: str, gpus: range, *, hours_ago: float, w
     )
 
 
-def test_where_teams_were_declared_who_is_ahead_of_its_share_gives_way_first() -> None:
+def test_where_teams_were_declared_a_job_ahead_of_its_share_gives_way_first() -> None:
     # Two teams of equal weight: `small` is due four of eight GPUs, and the two of the busy team two each.
     scenario = full(
         of_team("small", "calm", "n1", range(2), hours_ago=90),
@@ -218,7 +219,7 @@ def test_a_situation_as_plain_values_is_decided_alike_where_what_is_due_comes_wi
     assert [eviction.job for eviction in decide(scenario).plan.evictions] == ["small"]
 
 
-def test_who_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:
+def test_a_job_that_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:
     scenario = full(
         of_team("even", "calm", "n1", range(4), hours_ago=90),
         of_team("late", "busy", "n1", range(4, 8), hours_ago=9, waited_hours=5),
@@ -228,7 +229,7 @@ def test_who_is_late_already_gives_way_before_one_that_was_never_kept_waiting() 
     assert told_with_dues(scenario) == ["late"]
 
 
-def test_several_who_can_afford_it_leave_rather_than_one_that_was_never_kept_waiting() -> None:
+def test_several_jobs_that_can_afford_it_leave_rather_than_one_that_was_never_kept_waiting() -> None:
     scenario = a_scenario(
         flat(2),
         running=[
@@ -243,9 +244,11 @@ def test_several_who_can_afford_it_leave_rather_than_one_that_was_never_kept_wai
     assert told_with_dues(scenario) == ["left", "right"]
 
 
-def test_a_distant_start_is_promised_where_nobody_who_runs_can_resume() -> None:
+def test_a_distant_start_is_promised_where_no_running_job_can_resume() -> None:
     stubborn = runs("stubborn", a_job(gpus=8, hours=9), [("n1", range(8))])
-    assert [hold.job for hold in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).promises] == ["new"]
+    assert [promise.job for promise in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).promises] == [
+        "new"
+    ]
 
 
 def test_a_job_that_gave_way_and_whose_promise_broke_gets_another_although_nothing_is_free() -> None:
@@ -256,6 +259,6 @@ def test_a_job_that_gave_way_and_whose_promise_broke_gets_another_although_nothi
     gave_way = [
         waits(name, a_job(gpus=8, checkpoint=True), attained_gpu_ms=HOUR_MS, requeued=True) for name in ("other", "w")
     ]
-    promised = a_hold("w", [("n1", range(8))], in_hours=1)
+    promised = a_promise("w", [("n1", range(8))], in_hours=1)
     made = planned(a_scenario(flat(2), running=stays, waiting=gave_way, promises=[promised], turn_ms=TURN_MS))
-    assert [(hold.job, hold.start_ms - NOW_MS) for hold in made.promises] == [("w", 2 * HOUR_MS)]
+    assert [(promise.job, promise.start_ms - NOW_MS) for promise in made.promises] == [("w", 2 * HOUR_MS)]

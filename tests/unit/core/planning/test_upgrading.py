@@ -1,4 +1,4 @@
-"""Moving jobs that can resume to a faster GPU type that has come free while nobody waits, when the move pays."""
+"""Moving jobs that can resume to a faster GPU type that has come free while no job waits, when the move pays."""
 
 from typing import Any
 
@@ -48,20 +48,20 @@ def test_lint_and_checker_accept_the_move() -> None:
     assert violations(scenario, made) == ()
 
 
-def test_nobody_moves_when_no_speed_is_known() -> None:
+def test_no_job_moves_when_no_speed_is_known() -> None:
     assert evicted(slow_only(policy=Policy())) == []
     assert planned(slow_only(policy=Policy())).wake_ms is None
     assert evicted(slow_only(policy=KNOWN)) == [MOVE]
 
 
-def test_nobody_moves_to_gpus_that_are_as_fast_or_slower() -> None:
+def test_no_job_moves_to_gpus_that_are_as_fast_or_slower() -> None:
     assert evicted(slow_only(policy=Policy(throughput=((GpuType("k80"), 1000),)))) == []
     assert evicted(slow_only(policy=Policy(throughput=((GpuType("k80"), 500),)))) == [MOVE]
     assert evicted(slow_only(on_slow(node="f"))) == []
     assert evicted(slow_only(on_slow(node="f"), policy=Policy(throughput=((GpuType("h100"), 250),)))) == [MOVE]
 
 
-def test_nobody_moves_to_a_type_that_the_job_does_not_accept() -> None:
+def test_no_job_moves_to_a_type_that_it_does_not_accept() -> None:
     assert evicted(slow_only(on_slow(spec={"gpu_type": "k80"}))) == []
     assert evicted(slow_only(on_slow(spec={"gpu_type": ("k80", "h100")}))) == [MOVE]
 
@@ -83,7 +83,7 @@ def test_the_policy_may_forbid_it() -> None:
     ],
     ids=["cannot resume", "never saved itself", "not preemptible", "its tier is not", "leaves", "began just now"],
 )
-def test_nobody_moves_who_may_not_be_told_to_leave(job: RunningJob) -> None:
+def test_a_job_that_may_not_be_told_to_leave_does_not_move(job: RunningJob) -> None:
     policy = evolve(KNOWN, restart_cost_ms=0)
     assert evicted(slow_only(job, policy=policy)) == []
     assert evicted(slow_only(on_slow(), policy=policy)) == [MOVE]
@@ -101,7 +101,7 @@ def test_what_was_not_saved_counts_as_cost() -> None:
     assert evicted(slow_only(on_slow(saved_hours_ago=0.1))) == [MOVE]
 
 
-def test_who_is_about_to_reach_its_limit_stays() -> None:
+def test_a_job_that_is_about_to_reach_its_limit_stays() -> None:
     assert evicted(slow_only(on_slow(spec={"hours": 1.1}))) == []
     assert evicted(slow_only(on_slow(spec={"hours": 2}))) == [MOVE]
 
@@ -113,24 +113,24 @@ def test_all_the_time_that_a_job_has_run_counts() -> None:
     assert len(evicted(slow_only(on_slow(hours_ago=0.5, attained_gpu_ms=16 * HOUR_MS), policy=policy))) == 1
 
 
-def test_nobody_moves_while_somebody_waits() -> None:
+def test_no_job_moves_while_another_waits() -> None:
     assert evicted(slow_only(waiting=[waits("w", a_job(gpus=8, workers=2))])) == []
     assert evicted(slow_only(waiting=[waits("w", a_job(gpus=8, workers=2), held=True)])) == [MOVE]
 
 
-def test_who_starts_in_the_same_plan_goes_first() -> None:
+def test_a_job_that_starts_in_the_same_plan_goes_first() -> None:
     scenario = slow_only(waiting=[waits("w", a_job(gpus=8))])
     assert evicted(scenario) == []
     assert started(scenario) == ["w"]
 
 
-def test_nobody_moves_where_the_gang_does_not_fit_whole() -> None:
+def test_no_job_moves_where_its_gang_does_not_fit_whole() -> None:
     for taken, moves in ((5, []), (4, [MOVE])):
         running = [on_slow(), runs("r", a_job(gpus=taken), [("f", range(taken))])]
         assert evicted(a_scenario(FAST_AND_SLOW, running=running, policy=KNOWN)) == moves
 
 
-def test_who_has_run_longest_moves_first() -> None:
+def test_the_job_that_has_run_longest_moves_first() -> None:
     running = [on_slow("young"), on_slow("old", first=4, hours_ago=9), runs("r", a_job(gpus=4), [("f", range(4))])]
     assert evicted(a_scenario(FAST_AND_SLOW, running=running, policy=KNOWN)) == [("old", "old", "consolidation")]
 
@@ -143,7 +143,7 @@ def test_a_job_moves_to_the_fastest_type_that_has_room() -> None:
     assert promised(a_scenario(cluster, running=[on_slow(), full], policy=policy))["j"][1] == ("m",)
 
 
-def test_nobody_moves_into_a_pool_that_is_kept_for_others() -> None:
+def test_no_job_moves_into_a_pool_that_is_kept_for_others() -> None:
     """It could start there, but only where no open pool has room: slow GPUs in an open pool come first."""
     cluster = a_cluster(a_node("f", gpu_type="h100", pool="kept"), a_node("s", gpu_type="k80"))
     pools = [Pool(name=PoolName("kept"), tiers=(TierName("standard"),))]
@@ -204,7 +204,7 @@ def test_a_save_calls_for_a_plan_where_faster_gpus_are_free() -> None:
         assert (snapshot.news > before) is is_news
 
 
-def test_an_exit_calls_for_a_plan_while_somebody_would_run_faster_elsewhere() -> None:
+def test_an_exit_calls_for_a_plan_while_a_job_would_run_faster_elsewhere() -> None:
     running = [on_slow(), runs("r", a_job(gpus=8), [("f", range(8))])]
     snapshot = Snapshot.of(a_scenario(FAST_AND_SLOW, running=running, policy=KNOWN))
     assert not snapshot.is_idle

@@ -1,4 +1,4 @@
-"""Nobody leaves in vain: victims who turn out not to be needed may stay, whoever asked for them and why."""
+"""No job leaves in vain: victims that turn out not to be needed may stay, whichever job asked for them and why."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_a_limit_that_a_promise_uses_up_does_not_keep_it_where_it_is() -> None:
     assert not violations(scenario, planned(scenario))
 
 
-def test_a_gang_that_accepts_other_gpus_takes_those_that_cost_nobody_his_place() -> None:
+def test_a_gang_that_accepts_other_gpus_takes_those_that_cost_no_job_its_place() -> None:
     """One role could have its GPU from the second victim, or the free one of another type."""
     trainer = evolve(a_job(gpus=4, gpu_type="a100").roles[0], name="trainer")
     loader = evolve(a_job(gpus=1, gpu_type=("a100", "h100")).roles[0], name="loader")
@@ -80,7 +80,7 @@ def test_an_elastic_job_keeps_the_workers_that_need_not_go() -> None:
     assert not violations(scenario, planned(scenario))
 
 
-def test_a_preemptor_is_seated_on_slower_gpus_if_that_spares_somebody() -> None:
+def test_a_preemptor_is_seated_on_slower_gpus_if_that_prunes_a_victim() -> None:
     cluster = a_cluster(a_node("f", gpu_type="h100", gpus=4), a_node("s", gpu_type="k80", gpus=8))
     running = [
         runs("a", a_job(gpus=4, checkpoint=True), [("f", range(4))], hours_ago=5, saved_hours_ago=1),

@@ -98,7 +98,7 @@ def test_a_key_whose_record_has_no_such_field_is_found_out_at_once() -> None:
             flavour: Text
 
 
-class Wish(Record, frozen=True, kw_only=True):
+class Preference(Record, frozen=True, kw_only=True):
     level: str | None = None
     relax_after_ms: int = 60_000
     size_min: int
@@ -106,8 +106,8 @@ class Wish(Record, frozen=True, kw_only=True):
     weights: tuple[tuple[str, int], ...] = ()
 
 
-class WishWire(Part, record=Wish):
-    """A wish."""
+class PreferenceWire(Part, record=Preference):
+    """A preference."""
 
     level: Name
     relax_after: Duration
@@ -115,18 +115,18 @@ class WishWire(Part, record=Wish):
     weights: dict[Name, int]
 
 
-read = TypeAdapter[Wish](Annotated[Wish, WishWire]).validate_python
+read = TypeAdapter[Preference](Annotated[Preference, PreferenceWire]).validate_python
 
 
 def test_what_is_left_out_or_empty_has_its_default_and_is_not_written() -> None:
-    assert read({"level": None}) == Wish(size_min=1, size_max=1)
-    assert WishWire.document(Wish(size_min=1, size_max=1)) == {}
+    assert read({"level": None}) == Preference(size_min=1, size_max=1)
+    assert PreferenceWire.document(Preference(size_min=1, size_max=1)) == {}
 
 
 def test_units_pairs_and_mappings_come_back() -> None:
-    wish = read({"relax_after": "90s", "size": (2, 4), "weights": {"b": 1, "a": 2}})
-    assert wish == Wish(relax_after_ms=90_000, size_min=2, size_max=4, weights=(("a", 2), ("b", 1)))
-    assert WishWire.document(wish) == {"relax_after": "90s", "size": (2, 4), "weights": {"a": 2, "b": 1}}
+    preference = read({"relax_after": "90s", "size": (2, 4), "weights": {"b": 1, "a": 2}})
+    assert preference == Preference(relax_after_ms=90_000, size_min=2, size_max=4, weights=(("a", 2), ("b", 1)))
+    assert PreferenceWire.document(preference) == {"relax_after": "90s", "size": (2, 4), "weights": {"a": 2, "b": 1}}
 
 
 class Mount(Record, frozen=True, kw_only=True):

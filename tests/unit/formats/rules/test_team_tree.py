@@ -78,7 +78,7 @@ def test_names_that_mean_something_else_are_not_for_teams(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nlp", "7b", "_old", "Übersetzung", "a.b"])
-def test_other_names_are(name: str) -> None:
+def test_other_names_are_for_teams(name: str) -> None:
     assert scenario_errors(teams={name: {}}) == []
 
 

@@ -87,10 +87,10 @@ def test_an_answer_has_the_documented_shape() -> None:
     }
 
 
-def test_the_holds_of_an_answer_are_holds_of_the_next_scenario() -> None:
-    hold = Promise(job=JobId("w1"), start_ms=NOW_MS + 1234, workers=(SHARE,), made_ms=NOW_MS)
-    given = answer(Plan(version=0, now_ms=NOW_MS, promises=(hold,)), scenario(), (), ())["holds"]
-    assert scenario(waiting=[a_waiting("w1", a_job(0.25))], holds=given).promises == (hold,)
+def test_the_promises_of_an_answer_are_promises_of_the_next_scenario() -> None:
+    promise = Promise(job=JobId("w1"), start_ms=NOW_MS + 1234, workers=(SHARE,), made_ms=NOW_MS)
+    given = answer(Plan(version=0, now_ms=NOW_MS, promises=(promise,)), scenario(), (), ())["holds"]
+    assert scenario(waiting=[a_waiting("w1", a_job(0.25))], holds=given).promises == (promise,)
 
 
 def test_an_empty_plan_has_every_list() -> None:

@@ -147,8 +147,8 @@ def test_equal_jobs_share_one_spec() -> None:
     assert value.waiting[0].spec is value.waiting[1].spec
 
 
-def test_holds_of_an_earlier_cycle_are_read() -> None:
-    hold = {
+def test_promises_of_an_earlier_cycle_are_read() -> None:
+    promise = {
         "job": "w1",
         "start": LATER,
         "made": EARLIER,
@@ -156,7 +156,7 @@ def test_holds_of_an_earlier_cycle_are_read() -> None:
         "workers": [a_worker()],
         "basis": "departures",
     }
-    found = scenario(waiting=[a_waiting()], holds=[hold]).promises[0]
+    found = scenario(waiting=[a_waiting()], holds=[promise]).promises[0]
     assert (found.job, found.start_ms, found.made_ms) == ("w1", NOW_MS + 4 * HOUR_MS, NOW_MS - 4 * HOUR_MS)
     assert (found.nodes, found.basis) == (("n1",), Basis.DEPARTURES)
 

@@ -1,4 +1,4 @@
-"""Replays that nobody ran, with numbers as they come from a real trace: `a_replay("fifo", jobs=200)`.
+"""Replays that were never run, with numbers as they come from a real trace: `a_replay("fifo", jobs=200)`.
 
 A rough list scheduler: every job takes the GPUs that are free first. It is no policy of Muster and proves nothing about
 one; it gives the report jobs that do not overlap, queues that grow and shrink, and a few preemptions and faults.

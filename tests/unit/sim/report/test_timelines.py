@@ -54,7 +54,7 @@ def test_the_busiest_day_is_the_one_with_most_gpu_time_waiting() -> None:
     assert window.end_ms - window.start_ms == 24 * HOUR_MS
 
 
-def test_where_nobody_waits_the_first_day_is_shown() -> None:
+def test_where_no_job_waits_the_first_day_is_shown() -> None:
     assert busiest_day([replay_of([])]) == Window(start_ms=0, end_ms=24 * HOUR_MS)
     assert busiest_day([replay_of([an_outcome(a_trace_job())])]).start_ms == 0
 

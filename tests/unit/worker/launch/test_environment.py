@@ -43,7 +43,7 @@ def a_start(launch: Launch = Launch.PLAIN, run: str = "python train.py", gang: P
     return StartWorkers(job=JobId("job-1"), attempt=2, generation=3, spec=spec, workers=gang, gang=gang)
 
 
-def test_a_worker_knows_who_and_where_it_is() -> None:
+def test_a_worker_knows_what_it_is_and_where() -> None:
     found = environment(a_start(), GANG[2], PLACE)
     expected = {
         "A": "b",

@@ -1,4 +1,4 @@
-"""A folder in a place that everybody may write to is used only if it is really ours."""
+"""A folder in a place that every user may write to is used only if it is really ours."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Secrets are found in the nearest team, and only in files that nobody else may read."""
+"""Secrets are found in the nearest team, and only in files that no other user may read."""
 
 from pathlib import Path
 

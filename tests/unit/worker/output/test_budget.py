@@ -94,7 +94,7 @@ def test_on_a_disk_that_is_nearly_full_only_tails_are_kept(tmp_path: Path) -> No
     assert rows[0].kept_bytes >= 4 * MIB
 
 
-def test_who_has_ended_does_not_count(tmp_path: Path) -> None:
+def test_a_worker_that_has_ended_does_not_count(tmp_path: Path) -> None:
     budget = a_budget(tmp_path, job_bytes=4 * MIB)
     ended, row = (budget.segments(JobId("job-1"), 1, rank) for rank in range(2))
     write(ended, 3 * MIB)

@@ -38,7 +38,7 @@ def test_the_own_groups_are_found_below_where_they_are_mounted() -> None:
     assert PIDS not in found
 
 
-def a_ground(folder: Path, *controllers: str, unified: frozenset[str] = frozenset()) -> CgroupRoot:
+def a_cgroup_root(folder: Path, *controllers: str, unified: frozenset[str] = frozenset()) -> CgroupRoot:
     folders = {each: folder / (each or "unified") for each in controllers}
     for each in folders.values():
         each.mkdir(parents=True)
@@ -53,7 +53,7 @@ LIMITS = Allowance(memory_bytes=1 << 30, cpu_milli=1500, processes=100)
 
 
 def test_version_1_has_a_group_per_controller_that_is_asked_for(tmp_path: Path) -> None:
-    cgroup_root = a_ground(tmp_path, MEMORY, CPU, PIDS, FREEZER, UNIFIED)
+    cgroup_root = a_cgroup_root(tmp_path, MEMORY, CPU, PIDS, FREEZER, UNIFIED)
     group = make_cgroup(cgroup_root, "w", LIMITS)
     assert written(cgroup_root, MEMORY, "w") == {"memory.limit_in_bytes": str(1 << 30)}
     assert written(cgroup_root, CPU, "w") == {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000"}
@@ -65,7 +65,7 @@ def test_version_1_has_a_group_per_controller_that_is_asked_for(tmp_path: Path) 
 
 
 def test_version_2_has_one_group_for_everything(tmp_path: Path) -> None:
-    cgroup_root = a_ground(tmp_path, UNIFIED, unified=frozenset((MEMORY, CPU, PIDS)))
+    cgroup_root = a_cgroup_root(tmp_path, UNIFIED, unified=frozenset((MEMORY, CPU, PIDS)))
     group = make_cgroup(cgroup_root, "w", LIMITS)
     assert written(cgroup_root, UNIFIED, "w") == {
         "memory.max": str(1 << 30),
@@ -88,7 +88,7 @@ def test_running_out_of_memory_is_read_from_either_version(tmp_path: Path) -> No
     for number, (file, text) in enumerate(
         [("memory.events", "low 0\noom 3\noom_kill 1\n"), ("memory.oom_control", "under_oom 0\noom_kill 2\n")]
     ):
-        cgroup_root = a_ground(tmp_path / str(number), MEMORY)
+        cgroup_root = a_cgroup_root(tmp_path / str(number), MEMORY)
         group = make_cgroup(cgroup_root, "w", LIMITS)
         assert not group.ran_out_of_memory()
         (cgroup_root.folders[MEMORY] / "w" / file).write_text(text)

@@ -1,4 +1,4 @@
-"""Whose a process is, by any one sign; a number that others use again is none."""
+"""Whose a process is, by any one sign; a number that is used again is no sign."""
 
 import os
 import subprocess
@@ -23,14 +23,14 @@ def found(pid: int) -> ProcessEntry:
 
 @pytest.fixture
 def stranger() -> Iterator[int]:
-    """A process that leads a session and belongs to nobody."""
+    """A process that leads a session and belongs to no worker."""
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
         yield process.pid
         process.kill()
 
 
 def is_of(signs: Signs, pid: int) -> bool:
-    """As if the process were not this one's child: a successor is nobody's parent."""
+    """As if the process were not this one's child: a successor is not its parent."""
     there = found(pid)
     far = ProcessEntry(
         pid=pid, parent=1, group=there.group, session=there.session, state="S", start_ticks=there.start_ticks
@@ -52,11 +52,11 @@ def test_the_session_of_a_first_process_that_lives_is_enough(stranger: int) -> N
     assert is_of(Signs(token=TOKEN, main=stranger, start_ticks=found(stranger).start_ticks), stranger)
 
 
-def test_a_number_that_another_session_has_by_now_is_none(stranger: int) -> None:
+def test_a_number_that_another_session_has_by_now_is_no_sign(stranger: int) -> None:
     assert not is_of(Signs(token=TOKEN, main=stranger, start_ticks=found(stranger).start_ticks - 1), stranger)
 
 
-def test_nor_is_one_that_a_session_without_its_leader_has_whose_members_never_had_a_mark(stranger: int) -> None:
+def test_a_session_without_its_leader_whose_members_never_had_a_mark_is_no_sign(stranger: int) -> None:
     there = found(stranger)
     orphan = ProcessEntry(
         pid=stranger, parent=1, group=1 << 30, session=1 << 30, state="S", start_ticks=there.start_ticks

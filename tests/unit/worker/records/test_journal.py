@@ -99,14 +99,14 @@ def no_room(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("deed", ["fsync", "replace"])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_trying_again_on_a_full_disk_leaves_no_file_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     journal = Journal(tmp_path / "journal", grown_bytes=0)
     before = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patched:
-        patched.setattr(os, deed, no_room)
+        patched.setattr(os, call, no_room)
         for number in range(1, 50):
             journal.add("report", number, an_exit())
             journal.flush(at_once=True)

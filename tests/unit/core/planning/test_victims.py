@@ -10,7 +10,7 @@ from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan
 from muster.model.policy import Tier
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_hold, a_job, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_promise, a_scenario, a_team, flat, runs, waits
 
 
 def planned(scenario: Scenario) -> Plan:
@@ -29,7 +29,7 @@ def test_one_victim_that_frees_enough_for_two_preemptors_is_the_only_one() -> No
     assert len(planned(scenario).evictions) == 1
 
 
-def test_nobody_is_evicted_for_a_gang_that_fits_once_those_told_to_leave_are_gone() -> None:
+def test_no_job_is_evicted_for_a_gang_that_fits_once_those_told_to_leave_are_gone() -> None:
     scenario = a_scenario(
         flat(2),
         running=[
@@ -81,7 +81,7 @@ def test_an_overdue_job_beside_the_promised_gpus_may_stay() -> None:
             runs("beside", a_job(gpus=2, hours=1), [("n1", (4, 5))], hours_ago=2),
         ],
         waiting=[waits("promised", a_job(gpus=4), hours_ago=30)],
-        promises=[a_hold("promised", [("n1", range(4))], in_hours=0)],
+        promises=[a_promise("promised", [("n1", range(4))], in_hours=0)],
     )
     assert [entry.job for entry in planned(scenario).evictions] == ["on"]
 
@@ -116,7 +116,7 @@ def lending(guaranteed: int, *running: RunningJob, waiting: list[WaitingJob]) ->
 def test_a_job_stays_when_what_its_team_gives_up_by_shrinking_is_all_that_it_borrowed(
     guaranteed: int, leaves: bool
 ) -> None:
-    """Four GPUs and a half are used, two of them by a worker that an elastic job can spare at a higher price."""
+    """Four GPUs and a half are used, two of them by a worker that an elastic job can give up at a higher price."""
     scenario = lending(
         guaranteed,
         runs("b1", a_job(gpus=0.5, team="b"), [("n1", (0,))], saved_hours_ago=0),
@@ -131,8 +131,8 @@ def test_a_job_stays_when_what_its_team_gives_up_by_shrinking_is_all_that_it_bor
 
 
 @pytest.mark.parametrize(("guaranteed", "shrinks"), [(6, False), (5, True)])
-def test_nobody_shrinks_so_far_that_another_of_its_team_left_in_vain(guaranteed: int, shrinks: bool) -> None:
-    """Eight GPUs are used, two of them by a worker that an elastic job can spare; four are taken back first."""
+def test_no_job_shrinks_so_far_that_another_of_its_team_left_in_vain(guaranteed: int, shrinks: bool) -> None:
+    """Eight GPUs are used, two of them by a worker that an elastic job can give up; four are taken back first."""
     scenario = lending(
         guaranteed,
         runs("b1", a_job(gpus=4, team="b"), [("n1", range(4))]),

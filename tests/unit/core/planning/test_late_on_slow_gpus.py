@@ -1,4 +1,4 @@
-"""Where it is known what jobs are due, who is late on slow GPUs moves to faster ones before others."""
+"""Where it is known what jobs are due, a job that is late on slow GPUs moves to faster ones before others."""
 
 import pytest
 
@@ -45,13 +45,13 @@ def moved(scenario: Scenario) -> list[str]:
     return [eviction.job for eviction in planned(scenario).evictions]
 
 
-def test_who_is_late_moves_before_one_that_gave_way_gets_the_fast_gpus() -> None:
+def test_a_late_job_moves_before_one_that_gave_way_gets_the_fast_gpus() -> None:
     scenario = situation(on_slow("late", 0, hours_ago=5))
     assert moved(scenario) == ["late"]
     assert [[worker.node for worker in start.workers] for start in planned(scenario).starts] == [["s"]]
 
 
-def test_who_gave_way_waits_when_the_mover_takes_the_last_gpus() -> None:
+def test_a_job_that_gave_way_waits_when_the_mover_takes_the_last_gpus() -> None:
     others = [on_slow("late", 0, hours_ago=5), runs("r", a_job(gpus=8), [("s", range(4, 12))])]
     made = planned(situation(*others))
     assert [eviction.job for eviction in made.evictions] == ["late"]
@@ -63,30 +63,30 @@ def test_who_gave_way_waits_when_the_mover_takes_the_last_gpus() -> None:
     [waits("new", a_job(gpus=4, team="b")), evolve(GAVE_WAY, starved=True)],
     ids=["never ran", "has starved"],
 )
-def test_nobody_moves_in_front_of_one_who_has_a_right_to_the_fast_gpus(waiting: WaitingJob) -> None:
+def test_no_job_moves_in_front_of_one_that_has_a_right_to_the_fast_gpus(waiting: WaitingJob) -> None:
     assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(waiting,))) == []
     assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(GAVE_WAY,))) == ["late"]
 
 
-def test_without_declared_teams_who_gave_way_comes_first() -> None:
+def test_without_declared_teams_a_job_that_gave_way_comes_first() -> None:
     scenario = situation(on_slow("late", 0, hours_ago=5))
     assert moved(scenario) == ["late"]
     assert moved(evolve(scenario, teams=())) == []
 
 
-def test_who_is_latest_moves_first() -> None:
+def test_the_latest_job_moves_first() -> None:
     """The other has run longer, and never waited."""
     latest = on_slow("latest", 0, hours_ago=5, waited_hours=20)
     longest = on_slow("longest", 4, hours_ago=9)
     assert moved(situation(longest, latest, waiting=())) == ["latest"]
 
 
-def test_who_is_late_also_comes_before_those_of_lower_tiers_that_gave_way() -> None:
+def test_a_late_job_also_comes_before_jobs_of_lower_tiers_that_gave_way() -> None:
     below = evolve(GAVE_WAY, spec=evolve(GAVE_WAY.spec, tier=TierName("exploratory")))
     assert moved(situation(on_slow("late", 0, hours_ago=5), waiting=(below,))) == ["late"]
 
 
-def test_who_is_late_does_not_come_before_those_of_higher_tiers() -> None:
+def test_a_late_job_does_not_come_before_jobs_of_higher_tiers() -> None:
     spec = evolve(on_slow("late", 0, hours_ago=5).spec, tier=TierName("exploratory"))
     late = evolve(on_slow("late", 0, hours_ago=5), spec=spec)
     assert moved(situation(late)) == []
@@ -94,7 +94,7 @@ def test_who_is_late_does_not_come_before_those_of_higher_tiers() -> None:
     assert moved(situation(late, waiting=(below,))) == ["late"]
 
 
-def test_who_is_in_time_does_not_move_before_those_that_gave_way() -> None:
+def test_a_job_that_is_in_time_does_not_move_before_those_that_gave_way() -> None:
     """It needs eight GPUs and is due two and a half: three hours on slow ones would be three and a half of these."""
     in_time = on_slow("in time", 0, hours_ago=3, gpus=8)
     roomy = a_cluster(a_node("f", gpu_type="h100", gpus=8), a_node("s", gpu_type="k80", gpus=12))
@@ -106,7 +106,7 @@ def test_who_is_in_time_does_not_move_before_those_that_gave_way() -> None:
 
 
 @pytest.mark.parametrize("what", ["exit", "save"])
-def test_a_plan_is_made_when_somebody_may_move_although_others_wait(what: str) -> None:
+def test_a_plan_is_made_when_a_job_may_move_although_others_wait(what: str) -> None:
     large = waits("back", a_job(gpus=8, team="b", checkpoint=True), requeued=True, attained_gpu_ms=HOUR_MS)
     late, rest = on_slow("late", 0, hours_ago=5), runs("r", a_job(gpus=8), [("s", range(4, 12))])
     guest = runs("guest", a_job(gpus=4), [("f", range(4))])
@@ -120,7 +120,7 @@ def test_a_plan_is_made_when_somebody_may_move_although_others_wait(what: str) -
     assert snapshot.news > before
 
 
-def test_a_plan_comes_back_when_who_is_late_may_move() -> None:
+def test_the_cycle_comes_back_when_a_late_job_may_move() -> None:
     large = waits("back", a_job(gpus=8, team="b", checkpoint=True), requeued=True, attained_gpu_ms=HOUR_MS)
     young = on_slow("late", 0, hours_ago=0.1, waited_hours=5)
     made = planned(situation(young, runs("r", a_job(gpus=8), [("s", range(4, 12))]), waiting=(large,)))
