@@ -12,6 +12,7 @@ LINTER = Path(sys.executable).with_name("lint-imports")
 PACKAGES = (
     *("model", "answers", "core", "checker", "formats", "store", "backends"),
     *("engine", "sim", "live", "api", "cli"),
+    *("core/cluster", "core/order", "core/planning", "core/explaining", "core/lifecycle"),
 )
 
 
@@ -45,12 +46,16 @@ def lint(tree: Path, *, importer: str, imported: str) -> subprocess.CompletedPro
         ("store", "muster.backends"),
         ("engine", "muster.cli"),
         ("api", "muster.sim"),
+        ("core/cluster", "muster.core.order"),
+        ("core/order", "muster.core.planning"),
+        ("core/planning", "muster.core.explaining"),
+        ("core/planning", "muster.core.lifecycle"),
     ],
 )
 def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, imported: str) -> None:
     outcome = lint(tmp_path, importer=importer, imported=imported)
     assert outcome.returncode == 1
-    assert f"muster.{importer}.planted -> {imported}" in outcome.stdout
+    assert f"muster.{importer.replace('/', '.')}.planted -> {imported}" in outcome.stdout
 
 
 def test_imports_that_point_down_are_kept(tmp_path: Path) -> None:
