@@ -159,7 +159,7 @@ def test_estimates_depend_on_their_seed_alone_and_are_in_order(
 
 
 class Witness:
-    """The planner, and what it saw: jobs that left, waiting jobs that were due something, and what was due at the end."""
+    """The planner, and what it saw: jobs that left, waiting jobs that were due something, what was due at the end."""
 
     def __init__(self) -> None:
         self.left: list[str] = []
