@@ -4,7 +4,7 @@ from muster.core.order.entitlements import Entitlements
 from muster.engine.starvation_watch import StarvationWatch
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Job, JobState
-from muster.model.limits import STARVATION_MS, STARVATION_LOOK_MS
+from muster.model.limits import STARVATION_LOOK_MS, STARVATION_MS
 from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.team import Team
