@@ -288,7 +288,7 @@ def late_reports_turn_the_clock_back(patch: Patch) -> None:
 
 
 def promises_are_forgotten(patch: Patch) -> None:
-    patch.setattr(cycle, "keep_promises", lambda *_: {})
+    patch.setattr(cycle, "renew_promises", lambda *_: {})
 
 
 def two_engines_may_write(patch: Patch) -> None:
