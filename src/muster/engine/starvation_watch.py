@@ -17,7 +17,7 @@ from muster.core.order.run_times import run_ms
 from muster.engine.timers import Timers
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
-from muster.model.limits import STARVATION_MS, STARVATION_LOOK_MS
+from muster.model.limits import STARVATION_LOOK_MS, STARVATION_MS
 from muster.model.saved_state import StarvationRecord
 
 

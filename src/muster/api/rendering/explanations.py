@@ -2,29 +2,35 @@
 
 from muster.answers import jobs as answers
 from muster.api.lookups.explanations import CANDIDATE, NO_PLACE, TriedJob
-from muster.api.rendering.times import moment_of, time_of
+from muster.api.rendering.times import moment_of
 from muster.api.rendering.workers import worker_answers
 from muster.core.explaining.explain import Explanation
+from muster.core.explaining.not_considered import not_queued
 from muster.core.pricing import PRICE_MILLI, Cost
 from muster.estimates.starts import StartEstimate
 from muster.model.array import ArrayRecord, JobRecord
-from muster.model.plan import Promise, Reason, ReasonCode
+from muster.model.plan import Promise, Reason
 from muster.model.policy import HOUR_MS
 from muster.model.resources import GPU_MILLI
 
 
 def why_body(
-    job: JobRecord, explained: Explanation | None, estimate: StartEstimate | None, hold: Promise | None
+    job: JobRecord,
+    now_ms: int,
+    explained: Explanation | None = None,
+    estimate: StartEstimate | None = None,
+    promise: Promise | None = None,
 ) -> answers.Why:
     """Why a job waits."""
-    reasons = () if explained is None else explained.reasons
+    unqueued = () if isinstance(job, ArrayRecord) else not_queued(job, now_ms)
+    reasons = (*(() if explained is None else explained.reasons), *unqueued)
     return answers.Why(
         job=job.id,
         state=job.state,
         position=None if explained is None or explained.position == NO_PLACE else explained.position,
-        reasons=tuple(_reason(each) for each in (*reasons, *_not_queued(job))),
+        reasons=tuple(_reason(each) for each in reasons),
         estimate=_estimate(explained, estimate),
-        hold=None if hold is None else answers.Promise(start=moment_of(hold.start_ms), nodes=hold.nodes),
+        hold=None if promise is None else answers.Promise(start=moment_of(promise.start_ms), nodes=promise.nodes),
     )
 
 
@@ -44,20 +50,6 @@ def dry_run_body(trial: TriedJob, price: Cost) -> answers.DryRun:
 
 def _reason(reason: Reason) -> answers.Reason:
     return answers.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
-
-
-def _not_queued(job: JobRecord) -> tuple[Reason, ...]:
-    """Reasons that keep a job out of the queue and that the planner does not know."""
-    if isinstance(job, ArrayRecord) or job.state.is_final or job.state.holds_resources:
-        return ()
-    if job.awaits_turn:
-        message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
-        return (Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending"),)
-    if job.not_before_ms is not None:
-        message = f"it could not be started {job.faults_in_a_row} times in a row and pauses"
-        helps = f"nothing needed: it is tried again at {time_of(job.not_before_ms)}"
-        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps),)
-    return ()
 
 
 def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> answers.Estimate | None:

@@ -80,14 +80,14 @@ async def show_job(caller: Sees, job: JobPath) -> Job:
 async def explain_job(caller: Sees, job: JobPath) -> Why:
     """All reasons why the job waits, what would help, its place in the queue, and when it may start."""
     found = await visible(caller, job)
+    now_ms = caller.deps.clock.now_ms()
     record = _spokesman(caller.deps.control.view, found)
     if isinstance(record, ArrayRecord) or record.state.is_final or record.state.holds_resources:
-        return why_body(record, None, None, None)
+        return why_body(record, now_ms)
     outlook = caller.services.outlook
-    now_ms = caller.deps.clock.now_ms()
     explained = await outlook.explanation(record.id, now_ms)
     estimate = await outlook.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
-    return why_body(record, explained, estimate, caller.deps.control.view.promises.get(record.id))
+    return why_body(record, now_ms, explained, estimate, caller.deps.control.view.promises.get(record.id))
 
 
 @router.get(

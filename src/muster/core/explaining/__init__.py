@@ -1,6 +1,7 @@
 """Why a job waits: all reasons at once, what would change each, and when it may start.
 
-explain    the reasons for one job
-post_plan  the state after a plan, and why a gang does not fit into it
-forecast   when a waiting job will start, roughly
+explain         the reasons for one job
+not_considered  reasons that have nothing to do with room: held, dependencies, turns in an array, pauses
+post_plan       the state after a plan, and why a gang does not fit into it
+forecast        when a waiting job will start, roughly
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.core.explaining.forecast import StartForecast
+from muster.core.explaining.not_considered import not_considered
 from muster.core.explaining.post_plan import PostPlan
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import Breach
@@ -54,29 +55,6 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
 def explain(job_id: JobId, snapshot: Snapshot, plan: Plan, now_ms: int) -> Explanation | None:
     """Explain one waiting job; None when the plan starts it or the job is unknown."""
     return next((each for each in explain_all(snapshot, plan, now_ms) if each.job == job_id), None)
-
-
-def not_considered(job: WaitingJob) -> tuple[Reason, ...]:
-    """Why a job is not considered at all: it is held, or waits for other jobs."""
-    reasons: list[Reason] = []
-    if job.held:
-        reasons.append(
-            Reason(
-                code=ReasonCode.HELD,
-                message="its user put it on hold",
-                would_help=f"muster release {job.id}",
-            )
-        )
-    if job.unmet:
-        names = ", ".join(job.unmet)
-        reasons.append(
-            Reason(
-                code=ReasonCode.DEPENDENCY,
-                message=f"waits for {names}",
-                would_help=f"it is queued when {names} ended as asked",
-            )
-        )
-    return tuple(reasons)
 
 
 def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClass, JobId]]:
