@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.control_plane import body, paced, quantile
 from benchmarks.core import report
 from benchmarks.http_load import Load
-from muster.model.client_limits import JOB_BODY_BYTES, JOB_TEXT_CHARS
+from muster.model.client_limits import JOB_BODY_BYTES, JOB_INLINE_TEXT_CHARS, JOB_TEXT_CHARS
 from tests.crash.server import Server
 
 FLOODERS = 8
@@ -42,7 +42,7 @@ def worst_bodies() -> dict[str, list[object]]:
         "none": [],
         "yaml": [{"text": brackets}, {"text": keys}],
         "json": [{"job": unknown}, {"job": script}],
-        "small": [body(gpus=8), {"text": "x: [" + "[]," * 300 + "]"}],
+        "small": [body(gpus=8), {"text": "x: [" + "[]," * (JOB_INLINE_TEXT_CHARS // 3 - 3) + "]"}],
     }
 
 
