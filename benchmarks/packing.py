@@ -19,10 +19,10 @@ from random import Random
 
 from benchmarks.carry_out import carry_out
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.free_states import FreeState
 from muster.core.cluster.gang import Choice, Gang
-from muster.core.cluster.states import FreeState
 from muster.core.planning import plan
-from muster.core.planning.placing import Seating, seat
+from muster.core.planning.placement import Seating, seat
 from muster.core.snapshot import Snapshot
 from muster.formats.rules.cluster_file import read_cluster
 from muster.formats.traces.trace_file import read_trace

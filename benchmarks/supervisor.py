@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import StartWorkers
@@ -43,7 +43,7 @@ def main() -> None:
             print(
                 f"jobs per second       {JOBS / _seconds(backend, JOBS, 'many'):7.0f}    ({JOBS} x true, all at once)"
             )
-            found = whereabouts(Path(home) / "nodes" / NODE)
+            found = supervisor_address(Path(home) / "nodes" / NODE)
             pages = Path(f"/proc/{found.pid}/statm").read_text().split()[1] if found else "0"
             print(f"memory                {int(pages) * os.sysconf('SC_PAGE_SIZE') / (1 << 20):7.1f} MiB resident")
             times = sorted(_seconds(backend, 1, f"one-{number}") for number in range(SINGLE_STARTS))

@@ -31,13 +31,13 @@ from muster.api.server import Listening, bound, serve
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
-from muster.backends.local.taking_charge import Charge, GoverningDatabase, Wanted, take_charge
+from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
 from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.rules.database_url import database_files, refuse_password
 from muster.formats.rules.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
-from muster.live.announcement import announced
+from muster.live.address_file import announced
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Fence
 from muster.live.logging import log_to

@@ -9,7 +9,7 @@ import websockets
 from muster.api.deps import Settings
 from muster.api.front.fair_queue import FairQueue
 from muster.api.front.rates import Rates
-from muster.api.streams.places import Places
+from muster.api.streams.stream_limit import StreamLimit
 from muster.model.access import Token
 from muster.model.client_limits import BODY_BYTES, BODY_ERRORS, DENIED_REQUESTS, JOB_BODY_BYTES, STRANGERS_AT_ONCE
 from muster.model.errors import TooMany
@@ -105,7 +105,7 @@ def test_too_many_that_wait_are_sent_away_and_one_that_leaves_gives_its_turn_on(
 
 
 def test_one_subject_does_not_take_the_places_of_all() -> None:
-    places = Places(3, "streams", each=2)
+    places = StreamLimit(3, "streams", each=2)
     places.enter("ada")
     places.enter("ada")
     with pytest.raises(TooMany, match="ada has 2 streams open"):

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from muster.api.lookups import explanations
-from muster.api.lookups.track_record import TrackRecord
+from muster.api.lookups.estimate_history import EstimateHistory
 from muster.core.offline import decide, explain_decided
 from muster.core.order.entitlements import Entitlements
 from muster.estimates.starts import StartEstimate, possible_starts
@@ -54,7 +54,7 @@ def test_estimates_are_told_after_what_earlier_ones_taught(monkeypatch: pytest.M
     later_ms = 3_600_000
     remembered: list[str] = []
 
-    def corrected(_: TrackRecord, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
+    def corrected(_: EstimateHistory, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
         assert (waiting, raw.p90_ms is not None and raw.p90_ms >= now_ms) == (1, True)
         return StartEstimate(p50_ms=now_ms + later_ms, p90_ms=now_ms + 2 * later_ms)
 
@@ -66,6 +66,6 @@ def test_estimates_are_told_after_what_earlier_ones_taught(monkeypatch: pytest.M
         assert (p90 - p50).total_seconds() == later_ms / 1000
         assert remembered == [second]
 
-    monkeypatch.setattr(TrackRecord, "corrected", corrected)
-    monkeypatch.setattr(TrackRecord, "remember", lambda _, job, *__, **___: remembered.append(job))
+    monkeypatch.setattr(EstimateHistory, "corrected", corrected)
+    monkeypatch.setattr(EstimateHistory, "remember", lambda _, job, *__, **___: remembered.append(job))
     played(scenario)

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from muster.live.metrics import OTHERS, Metrics, _crowd
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS
-from muster.views.census import Census
+from muster.views.job_counts import JobCounts
 from tests.api.world import World, eventually, played, submitted
 
 DASHBOARD = Path(__file__).parents[2] / "deploy/grafana/muster.json"
@@ -130,7 +130,7 @@ def test_requests_are_counted_by_route_and_invented_addresses_are_no_labels() ->
 
 
 def test_of_many_teams_the_largest_are_told_apart_and_the_rest_are_one() -> None:
-    census = Census(version=0)
+    census = JobCounts(version=0)
     for number in range(METRIC_TEAMS + 50):
         census.waiting[TierName("standard"), TeamPath(f"t{number:03}")] = 1 + (number == 140)
     samples = {sample.labels["team"]: sample.value for sample in _crowd("n", "m", census.waiting).samples}

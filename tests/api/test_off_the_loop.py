@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from muster.api.reading import submission
+from muster.api.parsing import submission
 from muster.api.routes import export
 from muster.engine.folding.state import State
 from muster.formats.jobs.job_file import job_from_document

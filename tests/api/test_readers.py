@@ -7,9 +7,9 @@ import sys
 import httpx
 import pytest
 
-from muster.api.reading.frames import decoded, encoded
-from muster.api.reading.readers import Readers
-from muster.api.reading.submission import ReadSubmission, read_if_short, read_submission
+from muster.api.parsing.frames import decoded, encoded
+from muster.api.parsing.readers import Readers
+from muster.api.parsing.submission import ReadSubmission, read_if_short, read_submission
 from muster.api.schemas.problems import Problem
 from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_READS_PER_CALLER
 from muster.model.errors import TooMany, Unavailable

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from muster.backends.fake import FakeBackend, GangScript
 from muster.backends.local import LocalBackend
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
@@ -62,7 +62,7 @@ class LocalWorld:
 
     def lose_node(self, node: NodeName) -> None:
         """Kill its supervisor and keep another one from taking its place, so that the node is swept."""
-        found = whereabouts(self._home / "nodes" / node)
+        found = supervisor_address(self._home / "nodes" / node)
         assert found is not None
         log = self._home / "nodes" / node / "supervisor.log"
         log.unlink()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.errors import Conflict, NotFound
 from tests.crash.server import Server, until
 
@@ -67,7 +67,7 @@ def test_a_dead_supervisors_job_starts_elsewhere_only_when_its_workers_are_gone(
     job = submitted(server, tmp_path)
     (worker,) = server.client.job(job).workers
     for _ in range(3):
-        found = whereabouts(server.home / "nodes" / worker.node)
+        found = supervisor_address(server.home / "nodes" / worker.node)
         assert found is not None
         attempt = server.client.job(job).attempt
         os.kill(found.pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ def test_another_home_is_refused_and_takes_over_only_when_told_to(server: Server
         heir.start()
         until(lambda: f"{job} 2 start" in ledger(tmp_path))
         assert twice(tmp_path) == []
-        assert whereabouts(server.home / "nodes" / "n1") is None
+        assert supervisor_address(server.home / "nodes" / "n1") is None
         heir.stop()
         assert str(other) in refused(server.home, "--nodes", "2x2")
 
@@ -111,7 +111,7 @@ def test_a_take_over_that_is_killed_in_the_middle_is_finished_by_the_next_start(
     with Server(other, nodes="2x2", arguments=(*database, "--take-over")) as heir:
         heir.start(f"{failpoint}=kill@1")
         assert heir.await_death() == -signal.SIGKILL
-        assert whereabouts(server.home / "nodes" / "n1") is None
+        assert supervisor_address(server.home / "nodes" / "n1") is None
         heir.arguments = database
         client = heir.start()
         until(lambda: f"{job} 2 start" in ledger(tmp_path))
@@ -136,7 +136,7 @@ def test_a_home_that_was_moved_away_is_not_taken_over_unless_an_operator_says_th
     assert f"{server.home / 'nodes'} is not there" in said
     assert "--take-over --fenced" in said
     assert f"{job} 2 start" not in ledger(tmp_path)
-    assert whereabouts(server.home / "nodes" / "n1") is not None
+    assert supervisor_address(server.home / "nodes" / "n1") is not None
 
 
 def test_a_start_that_is_refused_does_not_change_how_the_machine_is_used(server: Server, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_restored_backup_finds_what_it_forgot_and_starts_it_once(server: Serve
 def test_down_ends_what_dead_supervisors_left(server: Server, tmp_path: Path) -> None:
     submitted(server, tmp_path)
     submitted(server, tmp_path)
-    found = [whereabouts(folder) for folder in (server.home / "nodes").iterdir()]
+    found = [supervisor_address(folder) for folder in (server.home / "nodes").iterdir()]
     server.kill()
     for each in found:
         assert each is not None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from muster.backends.local import LocalBackend
 from muster.backends.local.logs import read_log
-from muster.backends.local.whereabouts import Whereabouts, whereabouts
+from muster.backends.local.supervisor_address import SupervisorAddress, supervisor_address
 from muster.model.events import ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import KillWorkers, SignalStop, StartWorkers
@@ -150,10 +150,10 @@ class Machine:
         eventually(lambda: text in self.log(job=job, attempt=attempt), what=f"{text!r} in the log of {job}")
         return self.log(job=job, attempt=attempt)
 
-    def supervisor(self, node: str = "n1") -> Whereabouts:
-        return eventually(lambda: whereabouts(self.home / "nodes" / node), what=f"a supervisor of {node}")
+    def supervisor(self, node: str = "n1") -> SupervisorAddress:
+        return eventually(lambda: supervisor_address(self.home / "nodes" / node), what=f"a supervisor of {node}")
 
-    def kill_supervisor(self, node: str = "n1") -> Whereabouts:
+    def kill_supervisor(self, node: str = "n1") -> SupervisorAddress:
         found = self.supervisor(node)
         os.kill(found.pid, signal.SIGKILL)
         return found

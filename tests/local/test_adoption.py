@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
     GangsFound,
@@ -75,7 +75,7 @@ def test_a_job_survives_a_control_plane_that_is_killed(make_machine: MakeMachine
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as control_plane:
         assert control_plane.stdout is not None
         assert control_plane.stdout.readline() == b"up\n"
-        supervisor = whereabouts(tmp_path / "nodes" / "n1")
+        supervisor = supervisor_address(tmp_path / "nodes" / "n1")
         control_plane.kill()
     machine = make_machine()
     machine.says("ready")

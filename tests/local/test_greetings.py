@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from muster.backends.local import news
+from muster.backends.local import report_queue
 from muster.locks import has_locked
 from muster.model.events import GangsFound, NodeReturned, NodeUnreachable, StartFailed, WorkersExited
 from muster.worker.launch.runtime_folder import runtime_folder
@@ -69,7 +69,7 @@ def test_a_lock_of_another_process_on_the_place_of_workers_keeps_no_supervisor_f
 
 
 def test_no_more_is_taken_from_nodes_than_is_recorded(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "BACKEND_NEWS", 50)
+    monkeypatch.setattr(report_queue, "BACKEND_NEWS", 50)
     machine.start("true")
     machine.exit_of()
     for _ in range(400):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.events import NodeLost, StartFailed, WorkersExited
 from muster.worker.records.journal import Journal
 from muster.worker.records.orphan_cleanup import Unnoted, sweep
@@ -35,7 +35,7 @@ def full_disk(machine: Machine) -> Iterator[None]:
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
     yield
-    if whereabouts(machine.home / "nodes" / "n1") is not None:
+    if supervisor_address(machine.home / "nodes" / "n1") is not None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 

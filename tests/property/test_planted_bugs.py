@@ -18,10 +18,10 @@ from muster.core.planning import (
     draft,
     horizons,
     last_resort,
-    placing,
+    placement,
     preemption,
     promise_renewal,
-    search,
+    victim_search,
     victims,
 )
 from muster.model.plan import Reason, ReasonCode, Why
@@ -148,13 +148,13 @@ def one_gpu_is_given_to_all(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_worker_is_left_out(patch: pytest.MonkeyPatch) -> None:
-    honest = placing.seat
+    honest = placement.seat
 
     def all_but_one(*args: Any, **kwargs: Any) -> Any:
         workers, uses = honest(*args, **kwargs)
         return workers[: max(1, len(workers) - 1)], uses
 
-    patch.setattr(placing, "seat", all_but_one)
+    patch.setattr(placement, "seat", all_but_one)
 
 
 def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def promises_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def victims_are_not_pruned(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(search.Search, "_spare", lambda _, chosen: chosen)
+    patch.setattr(victim_search.VictimSearch, "_spare", lambda _, chosen: chosen)
 
 
 def victims_may_preempt(patch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def a_tier_stops_jobs_that_a_guarantee_shelters(patch: pytest.MonkeyPatch) -> No
         return honest(self, *args)._replace(sheltered=())
 
     patch.setattr(victims.Roster, "claim", shelters_no_job)
-    for module in (search, preemption):
+    for module in (victim_search, preemption):
         patch.setattr(module, "only_as_borrower", lambda *args: args[3].why is Why.RECLAIM)
 
 

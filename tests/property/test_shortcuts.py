@@ -5,10 +5,10 @@ from random import Random
 from hypothesis import given
 
 from muster.core.order.queueing import JobClass
-from muster.core.planning.claims import Claims
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS, Horizons
-from muster.core.planning.search import Candidates
+from muster.core.planning.reclaim_rights import ReclaimRights
+from muster.core.planning.victim_search import Candidates
 from muster.core.planning.victims import Claim, Victim, shrinkable, victim_of
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
@@ -66,13 +66,13 @@ def _offered(candidates: Candidates, node: int) -> list[Victim]:
 def test_claims_that_are_kept_are_those_that_are_found_anew(scenario: Scenario, seed: int) -> None:
     snapshot, chance = Snapshot.of(scenario), Random(seed)
     draft = PlanDraft(snapshot, scenario.now_ms)
-    kept, groups = Claims(draft), list(snapshot.queue.classes())
+    kept, groups = ReclaimRights(draft), list(snapshot.queue.classes())
     for job_id in chance.sample(list(snapshot.running), min(4, len(snapshot.running))):
-        assert _claims(kept, groups) == _claims(Claims(draft), groups)
+        assert _claims(kept, groups) == _claims(ReclaimRights(draft), groups)
         sign = chance.choice((-1, 1))
         draft.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=sign)
 
 
-def _claims(claims: Claims, groups: list[JobClass]) -> list[tuple[int, list[Claim]]]:
+def _claims(claims: ReclaimRights, groups: list[JobClass]) -> list[tuple[int, list[Claim]]]:
     """Which classes have which claims, without numbers."""
     return [(group.order, [claims[number] for number in rights]) for group, rights in claims.claimants(groups)]

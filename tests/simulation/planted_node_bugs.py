@@ -109,7 +109,7 @@ def what_a_node_runs_is_not_compared(patch: Patch) -> None:
 
 def the_gpus_of_unknown_gangs_are_given_out(patch: Patch) -> None:
     patch.setattr(Quarantine, "planned", lambda _, node: node)
-    patch.setattr("muster.sim.campaign.present._snapshot", lambda *_: ())
+    patch.setattr("muster.sim.campaign.state_invariants._snapshot", lambda *_: ())
 
 
 def a_job_starts_beside_a_gang_of_its_own_that_is_unknown(patch: Patch) -> None:

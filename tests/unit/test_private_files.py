@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster import main
-from muster.live.announcement import announced
+from muster.live.address_file import announced
 from muster.live.logging import log_to
 from muster.model.errors import InvalidInput, Refused
 from muster.private_files import claim_folder, open_private, write_private

@@ -1,16 +1,16 @@
 """The HTTP API: thin routes over the control plane, schemas, and event streams.
 
-app                puts everything together; does not start when a route names no permission
-deps services      what the routes depend on, and what they share
-front              checks before the routes: connections, host names, rates, a fair queue
-gate               identifies the caller and checks permissions; the only way into a route
-routes             one file per noun
-asking             sends a change to the writer, with its entry in the audit
-reading            reads job files, long ones in separate processes
-lookups            finds jobs, and why a job waits
-schemas rendering  what is received, and model values as they are sent; one file per noun
-streams            events, encoded once and sent to every watcher that may see them
-problems           every error as a problem document
-openapi            the OpenAPI document
-server             listening, and stopping in order
+app                 puts everything together; does not start when a route names no permission
+deps services       what the routes depend on, and what they share
+front               checks before the routes: connections, host names, rates, a fair queue
+gate                identifies the caller and checks permissions; the only way into a route
+routes              one file per noun
+authorized_changes  sends a change to the writer, with its entry in the audit
+parsing             reads job files, long ones in separate processes
+lookups             finds jobs, and why a job waits
+schemas rendering   what is received, and model values as they are sent; one file per noun
+streams             events, encoded once and sent to every watcher that may see them
+problems            every error as a problem document
+openapi             the OpenAPI document
+server              listening, and stopping in order
 """

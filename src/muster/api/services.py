@@ -16,9 +16,9 @@ from muster.api.front.rates import Rates, refuse_if_too_often
 from muster.api.lookups.explanations import Explanations
 from muster.api.lookups.job_list import JobList
 from muster.api.lookups.records import Records
-from muster.api.reading.readers import Readers
+from muster.api.parsing.readers import Readers
 from muster.api.streams.hub import Hub
-from muster.api.streams.places import Places
+from muster.api.streams.stream_limit import StreamLimit
 from muster.live.inbox import Action
 from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
 from muster.model.limits import (
@@ -28,7 +28,7 @@ from muster.model.limits import (
     TERMINALS,
     TERMINALS_PER_CALLER,
 )
-from muster.views.census import Counting
+from muster.views.job_counts import Counting
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -56,11 +56,11 @@ class Services:
         self.turns = FairQueue(TURNS, each=TURNS_EACH, alone=TURNS_ALONE, waiting=TURNS_WAITING)
         self.denials = Denials(deps.control, deps.clock.now_ms)
         self.readers = Readers()
-        self.followers = Places(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
-        self.terminals = Places(TERMINALS, "terminals", each=TERMINALS_PER_CALLER)
+        self.followers = StreamLimit(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
+        self.terminals = StreamLimit(TERMINALS, "terminals", each=TERMINALS_PER_CALLER)
         # Separate threads: terminals wait for hours, and tokens, logs and metrics must not wait behind them.
         self._terminal_threads = ThreadPoolExecutor(TERMINALS * TERMINAL_THREADS, thread_name_prefix="terminal")
-        self.verifying = Places(1, "walks through the audit")
+        self.verifying = StreamLimit(1, "walks through the audit")
         self.counting = Counting()
 
     def close(self) -> None:

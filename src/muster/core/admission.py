@@ -5,11 +5,11 @@ something that its team may not have. A job that only has to wait is admitted, a
 """
 
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Gang, gang_of
 from muster.core.cluster.setting import Setting
-from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
-from muster.core.planning.placing import fits
+from muster.core.planning.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.core.team_bounds import beyond_bounds
 from muster.model.ids import GpuType, TeamPath

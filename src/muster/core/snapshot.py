@@ -9,9 +9,9 @@ from collections.abc import ItemsView
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Demand
 from muster.core.cluster.setting import Setting
-from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree, same_place
 from muster.core.order.entitlements import Entitlements
 from muster.core.order.pace import Paces, has_slots

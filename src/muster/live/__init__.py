@@ -8,5 +8,5 @@ published_log publisher    bring what was written to readers, as events and as t
 feed                       the latest events, for watchers
 saved_states housekeeping  the engine's state saved for the next start, and what is done when no request waits
 attempts metrics           how attempts ended and what their GPU time was used for, and metrics for Prometheus
-announcement logging       where the server is, and its own log
+address_file logging       where the server is, and its own log
 """

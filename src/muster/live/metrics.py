@@ -17,7 +17,7 @@ from muster.live.control_plane import ControlPlane, WriterRound
 from muster.model.events import Event, EvictionOrdered, JobStarted, JobSubmitted
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS, WATCHER_PAGE_EVENTS
-from muster.views.census import Census, Counting
+from muster.views.job_counts import Counting, JobCounts
 
 _log = logging.getLogger("muster.live")
 
@@ -135,7 +135,7 @@ class _ViewFigures(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         view = self._control.view
-        census = self._counting.census(view)
+        census = self._counting.job_counts(view)
         yield _crowd("muster_jobs_waiting", "Jobs that wait for GPUs.", census.waiting)
         yield _crowd("muster_jobs_running", "Jobs that have GPUs.", census.running)
         yield from _gpus(census)
@@ -156,7 +156,7 @@ class _ViewFigures(Collector):
         yield GaugeMetricFamily("muster_event_watchers", "Event streams that are open.", value=self._metrics.watchers)
 
 
-def _gpus(census: Census) -> Iterator[GaugeMetricFamily]:
+def _gpus(census: JobCounts) -> Iterator[GaugeMetricFamily]:
     total = GaugeMetricFamily("muster_gpus", "GPUs there are.", labels=["type"])
     used = GaugeMetricFamily("muster_gpus_used", "GPUs in use; shares count as parts.", labels=["type"])
     for gpu_type, count in sorted(census.gpus.items()):

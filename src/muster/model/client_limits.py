@@ -21,9 +21,9 @@ second. Without this bound, 0.8 MB of brackets take three seconds."""
 
 JOB_INLINE_BYTES = 4 * 1024
 JOB_INLINE_TEXT_CHARS = 256
-"""A job file up to this size, as an object or as text, is read at once, which takes a millisecond at worst: to read YAML
-takes four microseconds for each character. A longer job file is read by a separate process, so that only its sender
-waits for it."""
+"""A job file up to this size, as an object or as text, is read at once, which takes a millisecond at worst: YAML takes
+four microseconds for each character. A longer job file is read by a separate process, so that only its sender waits
+for it."""
 
 JOB_READERS_MAX = 4
 """Processes that read job files, at most. There is one for every two processors, so that other work has the rest."""

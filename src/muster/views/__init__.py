@@ -2,5 +2,5 @@
 
 view         everything that readers see at one version of the log
 active_jobs  jobs and arrays that have not ended, in the order of submission
-census       how many jobs run and wait, by tier and team
+job_counts   how many jobs run and wait, by tier and team
 """

@@ -16,10 +16,10 @@ import pytest
 from muster.backends.local import link as link_module
 from muster.backends.local import starting, sweeping
 from muster.backends.local.backlog import Backlog
-from muster.backends.local.greeting import found_gangs
+from muster.backends.local.handshake import found_gangs
 from muster.backends.local.link import Link, Listener
-from muster.backends.local.patience import Patience
-from muster.backends.local.whereabouts import Whereabouts
+from muster.backends.local.silence_limit import SilenceLimit
+from muster.backends.local.supervisor_address import SupervisorAddress
 from muster.model.errors import NotFound
 from muster.model.node_limits import SUPERVISOR_LINE_BYTES
 from muster.model.ownership import Leadership
@@ -52,8 +52,8 @@ class Node:
         )
         found = entry(os.getpid())
         assert found is not None
-        here = Whereabouts(pid=found.pid, start_ticks=found.start_ticks, token="t")
-        patched.setattr(link_module, "whereabouts", lambda _: here)
+        here = SupervisorAddress(pid=found.pid, start_ticks=found.start_ticks, token="t")
+        patched.setattr(link_module, "supervisor_address", lambda _: here)
         patched.setattr(link_module, "reach", lambda _: self._pair())
         patched.setattr(signal, "pidfd_send_signal", lambda *_: self.said.append("killed"))
         (home / "nodes" / "n1").mkdir(parents=True)
@@ -116,12 +116,12 @@ def answering(greeting: Message) -> Callable[[Conversation, Message], object]:
 
 
 def test_however_long_this_process_stood_still_is_one_round() -> None:
-    patience = Patience(wait_ms=60_000, round_ms=1_500)
+    patience = SilenceLimit(wait_ms=60_000, round_ms=1_500)
     assert not any(patience.pass_round() for _ in range(40))
     assert patience.pass_round()
     patience.heard()
     assert not patience.pass_round()
-    assert not Patience(wait_ms=1, round_ms=1_000).pass_round()
+    assert not SilenceLimit(wait_ms=1, round_ms=1_000).pass_round()
 
 
 def test_a_supervisor_that_ends_every_connection_before_it_has_greeted_cannot_be_reached(node: Node) -> None:
@@ -264,7 +264,7 @@ def test_a_supervisor_that_answers_nothing_is_ended(node: Node, monkeypatch: pyt
 def test_a_start_that_hangs_is_given_up_and_so_is_waiting_for_it(
     node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(link_module, "whereabouts", lambda _: None)
+    monkeypatch.setattr(link_module, "supervisor_address", lambda _: None)
     monkeypatch.setattr(link_module, "SUPERVISOR_START_MS", 20)
     monkeypatch.setattr(link_module, "SUPERVISOR_HELLO_MS", 20)
     monkeypatch.setattr(starting, "SUPERVISOR_START_MS", 20)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from muster.api.lookups.estimate_history import EstimateHistory
 from muster.api.lookups.records import Records
-from muster.api.lookups.track_record import TrackRecord
 from muster.core.explaining.explain import Explanation
 from muster.core.lifecycle.arrays import tasks_of
 from muster.core.offline import Decision, Rejection, decide, explain_decided
@@ -101,7 +101,7 @@ class Explanations:
         """The version and the time of the last explanation."""
         self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
         """Each with the version and the time at which it was made."""
-        self._record = TrackRecord()
+        self._record = EstimateHistory()
         self._tries_again_ms = 0
         """No estimate is tried before this time, because the last one took too long."""
 

@@ -10,11 +10,11 @@ from muster.formats.text.units import plain_number
 from muster.model import team as model
 from muster.model.ids import GpuType, TeamPath
 from muster.model.team import ANY_TYPE, ancestors, bounds_of
-from muster.views.census import Census
+from muster.views.job_counts import JobCounts
 from muster.views.view import View
 
 
-def known_teams(view: View, census: Census) -> dict[TeamPath, model.Team]:
+def known_teams(view: View, census: JobCounts) -> dict[TeamPath, model.Team]:
     """The configured teams and the teams of running or waiting jobs, by path."""
     found = {team.path: team for team in view.rules.teams}
     for path in (*census.team_running, *census.team_waiting):
@@ -31,7 +31,7 @@ def remembered_usage(view: View, now_ms: int) -> Counter[TeamPath]:
     return found
 
 
-def team_body(view: View, team: model.Team, census: Census, usage: Counter[TeamPath]) -> Team:
+def team_body(view: View, team: model.Team, census: JobCounts, usage: Counter[TeamPath]) -> Team:
     """A team in its current state."""
     used = _used(census, team.path)
     bounds = bounds_of(team.path, {each.path: each for each in view.rules.teams})
@@ -51,7 +51,7 @@ def team_body(view: View, team: model.Team, census: Census, usage: Counter[TeamP
     )
 
 
-def _used(census: Census, path: TeamPath) -> dict[GpuType, int]:
+def _used(census: JobCounts, path: TeamPath) -> dict[GpuType, int]:
     amounts = {gpu_type: census.team_gpus_milli[path, gpu_type] for gpu_type in (ANY_TYPE, *census.gpus)}
     return {gpu_type: milli for gpu_type, milli in amounts.items() if milli}
 

@@ -6,5 +6,5 @@ nodes quarantine queue              machines, unknown gangs on them, and totals 
 teams rules                         quotas, tiers, pools and the policy
 tokens audit                        tokens, and who did what
 export health metrics               past jobs as a trace, health, and metrics
-answers                             how routes describe their errors
+error_responses                     how routes describe their errors
 """

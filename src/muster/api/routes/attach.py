@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, WebSocket, WebSocketDisconnect
 
 from muster.access.permissions import Permission
-from muster.api.asking import change, changeable
+from muster.api.authorized_changes import change, changeable
 from muster.api.gate import TICKET, Caller, NeedsTicket
 from muster.api.lookups.records import single
 from muster.api.routes.jobs import JobPath

@@ -10,7 +10,7 @@ from muster.answers.access import AuditEntry
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.access import audit_body, verdict_body
-from muster.api.routes.answers import SEEN, errors
+from muster.api.routes.error_responses import SEEN, errors
 from muster.api.schemas.access import AuditFilters, AuditHead, NotedHead, Verdict
 from muster.api.schemas.base import Page
 from muster.model.errors import InvalidInput

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from muster.access.permissions import Permission
 from muster.access.principal import teams_with
-from muster.api.asking import visible
+from muster.api.authorized_changes import visible
 from muster.api.gate import Caller, Needs
-from muster.api.routes.answers import errors
+from muster.api.routes.error_responses import errors
 from muster.api.schemas.events import EventFilters
 from muster.api.streams.hub import Hub, Watched
 from muster.api.streams.stream import Stream

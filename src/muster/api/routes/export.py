@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from muster.access.permissions import Permission
 from muster.api.gate import Caller, Needs
-from muster.api.routes.answers import errors
+from muster.api.routes.error_responses import errors
 from muster.api.streams.stream import Stream
 from muster.core.order.run_times import run_ms
 from muster.formats.traces.trace_csv import csv_rows

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Response
 
 from muster import __version__
 from muster.api.gate import Open
-from muster.api.routes.answers import errors
+from muster.api.routes.error_responses import errors
 from muster.api.schemas.health import Health
 from muster.api.services import Services
 

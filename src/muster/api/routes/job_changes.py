@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends
 from muster.access.permissions import Permission
 from muster.access.principal import may
 from muster.answers.jobs import Job
-from muster.api.asking import change, changeable, visible
+from muster.api.authorized_changes import change, changeable, visible
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.jobs import job_body
-from muster.api.routes.answers import CHANGED
+from muster.api.routes.error_responses import CHANGED
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import Changes

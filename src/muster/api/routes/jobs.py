@@ -11,14 +11,14 @@ from fastapi import APIRouter, Depends, Path, Query
 from muster.access.permissions import Permission
 from muster.access.principal import teams_with
 from muster.answers.jobs import Job, Why
-from muster.api.asking import visible
+from muster.api.authorized_changes import visible
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.job_list import PageRoom, spec_chars
 from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
 from muster.api.rendering.explanations import why_body
 from muster.api.rendering.jobs import job_body
-from muster.api.routes.answers import FOUND, errors
+from muster.api.routes.error_responses import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
 from muster.api.schemas.jobs import JobFilters

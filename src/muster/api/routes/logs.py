@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from muster.access.permissions import Permission
-from muster.api.asking import visible
+from muster.api.authorized_changes import visible
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.records import single
-from muster.api.routes.answers import errors
+from muster.api.routes.error_responses import errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.logs import LogRange
 from muster.api.services import Services

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from muster.access.permissions import Permission
 from muster.api.gate import NeedsUnlessLocal
-from muster.api.routes.answers import errors
+from muster.api.routes.error_responses import errors
 from muster.api.services import Services
 
 router = APIRouter(tags=["operation"])

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from muster.access.permissions import Permission
 from muster.answers.nodes import QuarantinedGang
-from muster.api.asking import change, require
+from muster.api.authorized_changes import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.workers import worker_answers
-from muster.api.routes.answers import CHANGED, SEEN
+from muster.api.routes.error_responses import CHANGED, SEEN
 from muster.api.schemas.base import Because, Page, Paging
 from muster.engine.engine import Engine
 from muster.formats.parts.wire import ID_CHARS

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 from muster.access.permissions import Permission
 from muster.api.gate import Caller, Needs
 from muster.api.rendering.times import time_of
-from muster.api.routes.answers import SEEN
+from muster.api.routes.error_responses import SEEN
 from muster.api.schemas.queue import Crowd, GpuCount, Queue, TierCrowd
 from muster.formats.text.units import plain_number
 
@@ -18,7 +18,7 @@ router = APIRouter(tags=["jobs"])
 async def show_queue(caller: Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]) -> Queue:
     """How many jobs run and wait by tier and team, how many GPUs are in use, and the longest wait."""
     view = caller.deps.control.view
-    census = caller.services.counting.census(view)
+    census = caller.services.counting.job_counts(view)
     teams = sorted({team for _, team in (*census.running, *census.waiting)})
     tiers = [tier.name for tier in view.rules.tiers]
     return Queue(

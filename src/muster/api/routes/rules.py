@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
-from muster.api.asking import change, require
+from muster.api.authorized_changes import change, require
 from muster.api.gate import Caller, Needs
-from muster.api.routes.answers import CHANGED, SEEN
+from muster.api.routes.error_responses import CHANGED, SEEN
 from muster.api.schemas import rules as schemas
 from muster.engine.engine import Engine
 from muster.formats.rules.rules_document import policy_document, pools_document, teams_document, tiers_document

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
 from muster.answers.story import Sentence, Story
-from muster.api.asking import visible
+from muster.api.authorized_changes import visible
 from muster.api.gate import Caller, Needs
 from muster.api.problems.concealing import Concealing
 from muster.api.rendering.events import kind_of
 from muster.api.rendering.times import moment_of
-from muster.api.routes.answers import FOUND
+from muster.api.routes.error_responses import FOUND
 from muster.api.routes.jobs import TASKS_AT_ONCE, JobPath
 from muster.core.lifecycle.arrays import tasks_of
 from muster.engine.story import sentences

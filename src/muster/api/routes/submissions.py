@@ -7,15 +7,15 @@ from starlette.requests import ClientDisconnect
 
 from muster.access.permissions import Permission
 from muster.answers.jobs import DryRun, Job
-from muster.api.asking import require, visible
+from muster.api.authorized_changes import require, visible
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.explanations import CANDIDATE
 from muster.api.openapi import schema_of
+from muster.api.parsing.submission import ReadSubmission, read_if_short
 from muster.api.problems.handlers import WrittenProblem
-from muster.api.reading.submission import ReadSubmission, read_if_short
 from muster.api.rendering.explanations import dry_run_body
 from muster.api.rendering.jobs import job_body
-from muster.api.routes.answers import CHANGED, errors
+from muster.api.routes.error_responses import CHANGED, errors
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.jobs import Submission

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 
 from muster.access.permissions import Permission
 from muster.answers.teams import Team
-from muster.api.asking import change, require
+from muster.api.authorized_changes import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.teams import known_teams, remembered_usage, team_body
-from muster.api.routes.answers import CHANGED, FOUND, SEEN
+from muster.api.routes.error_responses import CHANGED, FOUND, SEEN
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.teams import Quota
 from muster.engine.engine import Engine
@@ -39,7 +39,7 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.QUOTA_CHANGE))]
 async def list_teams(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Team]:
     """All teams by path, with their quotas and what they use."""
     view = caller.deps.control.view
-    census = caller.services.counting.census(view)
+    census = caller.services.counting.job_counts(view)
     after = text_place("teams", paging.cursor)
     teams = [team for path, team in known_teams(view, census).items() if after is None or path > after]
     usage = remembered_usage(view, caller.deps.clock.now_ms())
@@ -146,7 +146,7 @@ def _check_idle(engine: Engine, rules: Rules, team: TeamPath) -> None:
 
 def _shown(caller: Caller, team: TeamPath) -> Team:
     view = caller.deps.control.view
-    census = caller.services.counting.census(view)
+    census = caller.services.counting.job_counts(view)
     known = known_teams(view, census).get(team)
     if known is None:
         raise NotFound(f"there is no team {team}")

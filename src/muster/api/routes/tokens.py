@@ -15,7 +15,7 @@ from muster.answers.access import Token as TokenBody
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.rendering.access import fresh_token_body, identity_body, token_body
-from muster.api.routes.answers import CHANGED, SEEN, errors
+from muster.api.routes.error_responses import CHANGED, SEEN, errors
 from muster.api.schemas.access import NewToken
 from muster.api.schemas.base import Page, Paging
 from muster.formats.parts import kinds

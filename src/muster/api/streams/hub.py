@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from muster.api.deps import Deps
 from muster.api.lookups.records import Records
 from muster.api.rendering.events import Sent, sent
-from muster.api.streams.places import Places
+from muster.api.streams.stream_limit import StreamLimit
 from muster.live.feed import Published
 from muster.model.access import EVERY_TEAM, covers
 from muster.model.array import JobRecord
@@ -65,7 +65,7 @@ class Hub:
         self._deps = deps
         self._records = records
         self._views: dict[Watched, dict[Watcher, None]] = {}
-        self.places = Places(deps.settings.watchers, "streams", each=WATCHERS_PER_CALLER)
+        self.places = StreamLimit(deps.settings.watchers, "streams", each=WATCHERS_PER_CALLER)
         self._version = 0
         """The version of the newest event that was given to the watchers."""
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -1,16 +1,16 @@
 """The local backend: a detached supervisor for each node of this machine, and one thread that talks to them.
 
-backend                        the port: commands in, reports out
-directory ports                which worker is on which node, and where gangs meet
-link                           one node's supervisor: found, started, talked to, replaced
-whereabouts starting greeting  where it is, the command that starts it, and what it says about itself
-patience backlog               how long to wait for it, and the commands it has not acknowledged
-news                           reports that were not polled yet
-sweeping ending                end what a dead supervisor left, or supervisors with everything they run
-ownership taking_charge        who owns the nodes, and whether a control plane may lead them
-inventory                      this machine as nodes
-attachment                     a user at the terminal of a worker
-logs pruning                   read what workers printed, and drop old output
+backend                                the port: commands in, reports out
+worker_routing ports                   which worker is on which node, and where gangs meet
+link                                   one node's supervisor: found, started, talked to, replaced
+supervisor_address starting handshake  where it is, the command that starts it, and what it says about itself
+silence_limit backlog                  how long to wait for it, and the commands it has not acknowledged
+report_queue                           reports that were not polled yet
+sweeping ending                        end what a dead supervisor left, or supervisors with everything they run
+ownership takeover                     who owns the nodes, and whether a control plane may lead them
+inventory                              this machine as nodes
+attachment                             a user at the terminal of a worker
+logs pruning                           read what workers printed, and drop old output
 """
 
 from muster.backends.local.backend import LocalBackend

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from muster.backends.base import OutputPart
 from muster.backends.local.attachment import Attachment, attach
-from muster.backends.local.directory import Directory
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
-from muster.backends.local.greeting import found_gangs
+from muster.backends.local.handshake import found_gangs
 from muster.backends.local.link import Link, Listener
 from muster.backends.local.logs import read_log
-from muster.backends.local.news import News
 from muster.backends.local.ports import free_port
 from muster.backends.local.pruning import Pruning, make_room
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.report_queue import ReportQueue
+from muster.backends.local.supervisor_address import supervisor_address
+from muster.backends.local.worker_routing import WorkerRouting
 from muster.failpoints import failpoint
 from muster.home import Home
 from muster.model.errors import InvariantViolated, NotFound
@@ -75,7 +75,7 @@ class LocalBackend:
         self._commands: deque[Command] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
-        self._news = News()
+        self._news = ReportQueue()
         self._decided_s: float | None = None
         """When the control plane last decided, by a monotonic clock."""
         self._received: dict[NodeName, int] = {}
@@ -93,7 +93,7 @@ class LocalBackend:
         """Why the backend stopped working, if it was not told to stop."""
         self._pruning = Pruning(Home(home).logs)
         self._pruner: threading.Thread | None = None
-        self._directory = Directory(free_port)
+        self._directory = WorkerRouting(free_port)
         self._loop = Loop(settle=self._settle)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop.watch(self._bell, readable=self._rung)
@@ -158,7 +158,7 @@ class LocalBackend:
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)
-        found = None if node is None else whereabouts(Home(self._home).node(node))
+        found = None if node is None else supervisor_address(Home(self._home).node(node))
         if node is None or found is None:
             raise NotFound(f"job {job} runs on no node of this machine")
         return attach(Home(self._home).node(node), found.token, job)

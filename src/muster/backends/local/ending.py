@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from muster.backends.local.whereabouts import whereabouts
+from muster.backends.local.supervisor_address import supervisor_address
 from muster.home import Home
 from muster.model.errors import TimedOut
 from muster.model.node_limits import SUPERVISOR_END_S
@@ -35,7 +35,7 @@ def end_supervisors(folders: Iterable[Path], timeout_s: float = SUPERVISOR_END_S
     journal and ended from here. Raises `TimedOut` with what is still alive.
     """
     known = tuple(folders)
-    living = [found for folder in known if (found := whereabouts(folder)) is not None]
+    living = [found for folder in known if (found := supervisor_address(folder)) is not None]
     end_processes([(each.pid, each.start_ticks) for each in living], patience_s=timeout_s, then_kill=True)
     left = [f"{what} on {folder.name}" for folder in known for what in _swept(folder)]
     if left:

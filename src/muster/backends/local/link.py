@@ -21,10 +21,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from muster.backends.local.backlog import Backlog
-from muster.backends.local.patience import Patience
+from muster.backends.local.silence_limit import SilenceLimit
 from muster.backends.local.starting import Starting
+from muster.backends.local.supervisor_address import SupervisorAddress, reach, supervisor_address
 from muster.backends.local.sweeping import Sweeping
-from muster.backends.local.whereabouts import Whereabouts, reach, whereabouts
 from muster.home import Home
 from muster.model.node import Node
 from muster.model.node_limits import (
@@ -109,7 +109,7 @@ class Link:
         self._options = options
         self._phase = Phase.AWAY
         self._timer: Timer | None = None
-        self._patience = Patience(SUPERVISOR_HELLO_MS, SUPERVISOR_HELLO_MS / ROUNDS)
+        self._patience = SilenceLimit(SUPERVISOR_HELLO_MS, SUPERVISOR_HELLO_MS / ROUNDS)
         """How long the present phase waits."""
         self._starting: Starting | None = None
         self._connection: Conversation | None = None
@@ -137,7 +137,7 @@ class Link:
         """Find the node's supervisor, or start one."""
         if self._phase is not Phase.AWAY:
             return
-        found = whereabouts(self._folder)
+        found = supervisor_address(self._folder)
         if found is not None:
             self._connect(found)
         elif self._handle is not None:
@@ -194,7 +194,7 @@ class Link:
 
     def _wait(self, wait_ms: float, give_up: Callable[[], None]) -> None:
         """Give up when the rounds of this phase have passed without a message."""
-        self._patience = patience = Patience(wait_ms, wait_ms / ROUNDS)
+        self._patience = patience = SilenceLimit(wait_ms, wait_ms / ROUNDS)
 
         def pass_round() -> None:
             if not self._is_held and patience.pass_round():
@@ -226,7 +226,7 @@ class Link:
 
     def _started(self, code: int) -> None:
         self._starting = None
-        found = whereabouts(self._folder)
+        found = supervisor_address(self._folder)
         if found is None:
             self._fail(f"its supervisor cannot be started (exit code {code}): see {self._folder / 'supervisor.log'}")
             self._sweep()
@@ -239,7 +239,7 @@ class Link:
         self._starting = None
         self._fail("its supervisor hangs while it is started")
 
-    def _connect(self, found: Whereabouts) -> None:
+    def _connect(self, found: SupervisorAddress) -> None:
         """Connect to a living supervisor, and show it its token."""
         channel = reach(self._folder) if self._is_watching(found) else None
         if channel is None:
@@ -266,7 +266,7 @@ class Link:
             self._enter(Phase.AWAY)
             self._later(RECONNECT_MS, self.open)
 
-    def _is_watching(self, found: Whereabouts) -> bool:
+    def _is_watching(self, found: SupervisorAddress) -> bool:
         """Watch for its end from now on. False when that is not possible: it has ended, or no descriptor is left."""
         self._forget_process()
         try:
@@ -342,7 +342,7 @@ class Link:
             return
         self._tries = self._hang_ups = 0
         self.is_lost = self.is_swept = False
-        self._patience = Patience(SUPERVISOR_SILENCE_MS, CONTROL_PING_MS)
+        self._patience = SilenceLimit(SUPERVISOR_SILENCE_MS, CONTROL_PING_MS)
         self._ping()
 
     def _ping(self) -> None:

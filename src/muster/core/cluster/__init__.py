@@ -1,12 +1,12 @@
 """The index of free capacity: by node, by topology domain and by what a worker asks for, with overlay and undo.
 
-    tree       the topology as arrays, nodes numbered along it
-    setting    tiers, pools and GPU types, looked up fast
-    states     what a node has left, interned
-    capacity   what is free, node by node, with forks and roll-backs
-    slots      how many workers of one ask fit into each node and domain
-    gang       a gang as placement sees it
-    footprint  from workers to what they occupy
+    tree         the topology as arrays, nodes numbered along it
+    setting      tiers, pools and GPU types, looked up fast
+    free_states  what a node has left, interned
+    capacity     what is free, node by node, with forks and roll-backs
+    slots        how many workers of one ask fit into each node and domain
+    gang         a gang as placement sees it
+    footprint    from workers to what they occupy
 
 Three ideas make it fast in plain Python:
 

@@ -8,8 +8,8 @@ with named fields: every decision reads this structure, and profiling showed tha
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
+from muster.core.cluster.free_states import Ask, FreeStates, Hardware
 from muster.core.cluster.slots import SlotView
-from muster.core.cluster.states import Ask, FreeStates, Hardware
 from muster.core.cluster.tree import Tree
 from muster.model.node import Node
 from muster.model.policy import Pool

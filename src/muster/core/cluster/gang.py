@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import NamedTuple
 
+from muster.core.cluster.free_states import Ask
 from muster.core.cluster.setting import Setting
-from muster.core.cluster.states import Ask
 from muster.core.cluster.tree import Tree
 from muster.model.ids import GpuType, PoolName
 from muster.model.job import Placement, RunningJob

@@ -6,7 +6,7 @@ A group never crosses a domain of that level.
 
 from typing import TYPE_CHECKING
 
-from muster.core.cluster.states import Ask
+from muster.core.cluster.free_states import Ask
 
 if TYPE_CHECKING:
     from muster.core.cluster.capacity import Capacity

@@ -6,11 +6,11 @@ Each reason answers a question of the form "would it fit if …". Everything her
 from muster.core.admission import bare
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Choice, Gang, gang_of
-from muster.core.cluster.states import FreeStates
 from muster.core.cluster.tree import Tree
 from muster.core.planning.horizons import Horizons
-from muster.core.planning.placing import fits
+from muster.core.planning.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.model.ids import PoolName
 from muster.model.job import Placement

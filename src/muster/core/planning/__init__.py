@@ -1,32 +1,32 @@
 """`plan(snapshot, now_ms) -> Plan`: what starts, what is evicted, what is promised, and why the rest waits.
 
-    cycle                              one plan, tier by tier
-    draft                              the plan while it is made: what is free, used and promised so far
+    cycle                                 one plan, tier by tier
+    draft                                 the plan while it is made: what is free, used and promised so far
 
 Where a gang goes:
 
-    placing reference_shapes           the domain and nodes whose use harms waiting shapes least
+    placement reference_shapes            the domain and nodes whose use harms waiting shapes least
 
 What is promised:
 
-    promises promise_renewal           the earliest start, and whether an older promise can be renewed
-    horizons quota_forecast            GPUs that are open to jobs that end in time, and quota at a later time
+    promises promise_renewal              the earliest start, and whether an older promise can be renewed
+    horizons quota_forecast               GPUs that are open to jobs that end in time, and quota at a later time
 
 Which jobs make room:
 
-    preemption                         one pipeline for tiers, reclaim and turns
-    victims claims search              possible victims, what teams may take back, and the cheapest set of victims
-    departures                         what comes free without another eviction
-    turns fair_position                which jobs have had their turn, and which are ahead of their fair share
-    last_resort                        a guarantee taken back when nothing else is enough
-    victim_pruning                     victims that turn out not to be needed stay
+    preemption                            one pipeline for tiers, reclaim and turns
+    victims reclaim_rights victim_search  possible victims, what teams may take back, and the cheapest set of victims
+    departures                            what comes free without another eviction
+    turns fair_position                   which jobs have had their turn, and which are ahead of their fair share
+    last_resort                           a guarantee taken back when nothing else is enough
+    victim_pruning                        victims that turn out not to be needed stay
 
 What else a plan does:
 
-    consolidation upgrading gpu_swaps  jobs that can resume move
-    resizing                           elastic jobs shrink and grow
-    waking                             when to plan again although nothing happens
-    by_rank rank_preemption            plans of policies that preempt inside a tier
+    consolidation upgrading gpu_swaps     jobs that can resume move
+    resizing                              elastic jobs shrink and grow
+    next_cycle                            when to plan again although nothing happens
+    by_rank rank_preemption               plans of policies that preempt inside a tier
 """
 
 from muster.core.planning.cycle import plan

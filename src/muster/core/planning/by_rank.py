@@ -18,11 +18,11 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.order.queueing import JobClass
 from muster.core.order.ranks import Rank
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placing import place
+from muster.core.planning.next_cycle import first_to_come, next_to_be_movable, promised_starts, wishes_relax
+from muster.core.planning.placement import place
 from muster.core.planning.rank_preemption import Candidate, JobRank, Room, RoomSearch
 from muster.core.planning.reference_shapes import reference_shapes
 from muster.core.planning.victims import may_be_stopped, victim_of
-from muster.core.planning.waking import first_to_come, next_to_be_movable, promised_starts, wishes_relax
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob

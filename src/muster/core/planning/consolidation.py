@@ -9,9 +9,9 @@ from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import Choice, running_gang
 from muster.core.order.queueing import JobClass
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placing import Seating, place
+from muster.core.planning.placement import Seating, place
 from muster.core.planning.preemption import Preemption
-from muster.core.planning.search import Candidates, Sacrifice, Search
+from muster.core.planning.victim_search import Candidates, Sacrifice, VictimSearch
 from muster.core.planning.victims import Victim, may_take_from, told_to_leave
 from muster.model.ids import natural
 from muster.model.plan import Basis, Eviction, Why
@@ -95,7 +95,7 @@ def _cheapest_move(
     if not movable:
         return None
     capacity = draft.horizons.until(draft.now_ms + group.limit_ms)
-    sacrifice = Search(
+    sacrifice = VictimSearch(
         capacity=capacity,
         candidates=Candidates(capacity, movable),
         gang=group.gang,

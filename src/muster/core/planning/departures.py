@@ -5,7 +5,7 @@ from collections.abc import Callable
 from muster.core.cluster.capacity import Capacity
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.resizing import given_up
-from muster.core.planning.search import Candidates
+from muster.core.planning.victim_search import Candidates
 from muster.core.planning.victims import Victim, as_leaver, leavers, workers_of
 from muster.model.ids import JobId
 

@@ -11,7 +11,7 @@ from muster.core.cluster.footprint import demand_of_running
 from muster.core.cluster.gang import Choice, Demand, Gang
 from muster.core.order.queueing import JobClass
 from muster.core.planning.horizons import Horizons
-from muster.core.planning.placing import Seating
+from muster.core.planning.placement import Seating
 from muster.core.planning.quota_forecast import PromisedQuota, QuotaForecast, Room
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath

@@ -5,10 +5,10 @@ would itself borrow may also be in the way. Such a promise moves.
 """
 
 from muster.core.order.queueing import JobClass
-from muster.core.planning.claims import Claims
 from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.preemption import LAST_RESORT, PROMISES_ASIDE, Preemption
 from muster.core.planning.promises import still_holds
+from muster.core.planning.reclaim_rights import ReclaimRights
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.plan import Basis
@@ -42,7 +42,7 @@ def take_back(
     return made_room
 
 
-def _promised_to_borrowers(draft: PlanDraft, claims: Claims, group: JobClass) -> list[PlannedPromise]:
+def _promised_to_borrowers(draft: PlanDraft, claims: ReclaimRights, group: JobClass) -> list[PlannedPromise]:
     """Promises that rest on limits, for which no job leaves, to jobs whose team would borrow from the class's team."""
     entitled = claims.entitled(group, group.gang.choices[0])
     return [

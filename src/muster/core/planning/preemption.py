@@ -7,14 +7,14 @@ preemptions form no cycle. Elastic jobs are shrunk before any job is stopped, an
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
 from muster.core.order.queueing import FRESH, STARVED, JobClass
-from muster.core.planning.claims import NOBODY, Claims, Rights
 from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placing import fits, place
+from muster.core.planning.placement import fits, place
 from muster.core.planning.promises import quota_allows
+from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
 from muster.core.planning.resizing import shrink
-from muster.core.planning.search import Candidates, Sacrifice, Search, only_as_borrower
 from muster.core.planning.turns import Turns, one_makes_room
+from muster.core.planning.victim_search import Candidates, Sacrifice, VictimSearch, only_as_borrower
 from muster.core.planning.victims import (
     PlannedDeparture,
     Victim,
@@ -53,7 +53,7 @@ class Preemption:
         self._departures = Departures(draft, self._strike_off)
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
-        self.claims = Claims(draft)
+        self.claims = ReclaimRights(draft)
         self.unpromised: list[JobId] = []
         """Jobs whose promise this cycle took back, for a guarantee or because a victim stays. They get another."""
         self._candidates: dict[_Key, Candidates] = {}
@@ -289,7 +289,7 @@ class Preemption:
         candidates = self._candidates_for(rights)
         if not self.quota_allows(group, choice):
             return None
-        sacrifice = Search(
+        sacrifice = VictimSearch(
             capacity=self.departed(),
             candidates=candidates,
             gang=group.gang,

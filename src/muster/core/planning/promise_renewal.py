@@ -7,7 +7,7 @@ from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice, Gang, running_gang
 from muster.core.order.quota import Ledger
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
 from muster.core.planning.victims import victim_of
 from muster.model.ids import JobId, NodeName, natural

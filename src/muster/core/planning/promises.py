@@ -11,7 +11,7 @@ from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS
-from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.quota_forecast import fits_into
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.order.ranks import RankKey
-from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.placement import Seating, fits, place
 from muster.model.ids import JobId
 
 JobRank = tuple[int, RankKey]

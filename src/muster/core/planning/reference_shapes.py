@@ -5,7 +5,7 @@ Shares are rounded, so that one job more or less does not change the shapes and 
 
 from functools import lru_cache
 
-from muster.core.cluster.states import ReferenceShape
+from muster.core.cluster.free_states import ReferenceShape
 from muster.core.snapshot import Snapshot
 from muster.model.ids import GpuType
 from muster.model.policy import Packing

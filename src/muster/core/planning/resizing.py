@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart, demand_of, running_gang
-from muster.core.cluster.states import Ask
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placing import Seating, one_node, place, seat
+from muster.core.planning.placement import Seating, one_node, place, seat
 from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import Placement, RunningJob, Worker, beyond

@@ -16,12 +16,12 @@ it.
 from bisect import bisect_right
 
 from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang
-from muster.core.cluster.states import Ask
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import AHEAD, EVEN, fair_position, is_settled
-from muster.core.planning.placing import place
-from muster.core.planning.search import Allowance, Sacrifice
+from muster.core.planning.placement import place
+from muster.core.planning.victim_search import Allowance, Sacrifice
 from muster.core.planning.victims import Victim, may_be_stopped, victim_of
 from muster.model.ids import GpuType, JobId
 from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED

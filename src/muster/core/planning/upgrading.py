@@ -15,7 +15,7 @@ from muster.core.order.pace import Pace
 from muster.core.order.run_times import began_ms
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import lateness_milli
-from muster.core.planning.placing import Seating, place
+from muster.core.planning.placement import Seating, place
 from muster.core.planning.promises import quota_allows
 from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
 from muster.model.job import RunningJob

@@ -10,7 +10,7 @@ from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.gang import Choice, running_gang
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.resizing import given_up, keep_after_all
 from muster.model.ids import JobId

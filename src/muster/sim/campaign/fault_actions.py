@@ -11,7 +11,7 @@ from muster.model.node_limits import CONTROL_SILENCE_MS
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.records import evolve
 from muster.sim.campaign.backends import Absence
-from muster.sim.campaign.circumstances import SPOT
+from muster.sim.campaign.random_cluster import SPOT
 from muster.sim.campaign.schedule import FaultAction, Happening
 from muster.sim.campaign.trial import Broken, Trial
 

@@ -11,7 +11,7 @@ from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.scenario import Scenario
-from muster.sim.campaign.circumstances import circumstances
+from muster.sim.campaign.random_cluster import circumstances
 from muster.sim.campaign.workload import Submission, a_submission
 
 HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34

@@ -31,11 +31,11 @@ from muster.sim.campaign.backends import TestedBackend
 from muster.sim.campaign.faulty_link import FaultyLink
 from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.campaign.gang_backend import Gangs
-from muster.sim.campaign.history import History
 from muster.sim.campaign.partial_gangs import PartialGangs
-from muster.sim.campaign.present import overstays, present_problems
 from muster.sim.campaign.process_backend import Processes
 from muster.sim.campaign.schedule import Schedule
+from muster.sim.campaign.state_invariants import overstays, present_problems
+from muster.sim.campaign.transition_invariants import History
 from muster.sim.campaign.violations import Violations
 from muster.store.codec import decode_state, encode_state
 

@@ -22,7 +22,7 @@ from muster.model.spec import (
     RoleSpec,
     TopologySpec,
 )
-from muster.sim.campaign.circumstances import GIB, TEAMS
+from muster.sim.campaign.random_cluster import GIB, TEAMS
 
 KINDS = ("single", "single", "gang", "gang", "elastic", "elastic", "fractional", "roles", "tensor", "array")
 

@@ -2,7 +2,7 @@
 
 store                              opens the database and offers all ports
 database                           connections: many readers, at most one writer
-sqlite place                       SQLite, and whether its files are still in place
+sqlite file_identity               SQLite, and whether its files are still in place
 postgres                           PostgreSQL
 failures                           what a driver's errors mean
 schema columns                     the tables

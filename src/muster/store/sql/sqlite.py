@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from muster.locks import has_locked
 from muster.model.errors import InvalidInput, NotFound, Refused
 from muster.model.limits import STORE_BUSY_MS, STORE_CHECKED_BYTES, STORE_READERS, STORE_WAL_BYTES
-from muster.store.sql.place import DatabaseFiles, is_same, stat_of
+from muster.store.sql.file_identity import DatabaseFiles, is_same, stat_of
 from muster.store.sql.schema import metadata
 
 READ_AHEAD_BYTES = 1 << 20

@@ -3,7 +3,7 @@ from muster.engine.folding.projection import is_leaver
 from muster.live.feed import Feed
 from muster.live.publisher import Publisher
 from muster.model.policy import MINUTE_MS
-from muster.views.census import Counting
+from muster.views.job_counts import Counting
 from tests.builders import a_job
 from tests.unit.engine.world import World, a_small_cluster
 
@@ -20,6 +20,6 @@ def test_workers_that_a_job_gave_up_use_gpus_and_are_no_job() -> None:
     assert [is_leaver(job) for job in state.snapshot.running] == [False, True]
     publisher = Publisher(Feed(0))
     publisher.begin(state)
-    census = Counting().census(publisher.view)
+    census = Counting().job_counts(publisher.view)
     assert sum(census.running.values()) == 1
     assert sum(census.gpus_used_milli.values()) == 4_000

@@ -1,6 +1,6 @@
 """What a server learns from the start estimates it gave."""
 
-from muster.api.lookups.track_record import TrackRecord
+from muster.api.lookups.estimate_history import EstimateHistory
 from muster.estimates.calibration import APART_MS, ENOUGH
 from muster.estimates.starts import StartEstimate
 from muster.model.ids import JobId
@@ -21,9 +21,9 @@ def in_minutes(made_ms: int, minutes: int) -> StartEstimate:
     return StartEstimate(p50_ms=at_ms, p90_ms=at_ms)
 
 
-def with_history(*, said: int, took: int | None, state: JobState = JobState.RUNNING) -> TrackRecord:
+def with_history(*, said: int, took: int | None, state: JobState = JobState.RUNNING) -> EstimateHistory:
     """Jobs were said to wait so many minutes, and so many passed."""
-    record = TrackRecord()
+    record = EstimateHistory()
     for number in range(ENOUGH):
         made_ms = number * APART_MS
         record.remember(JobId(str(number)), in_minutes(made_ms, said), waiting=WAITING, now_ms=made_ms)
@@ -32,7 +32,7 @@ def with_history(*, said: int, took: int | None, state: JobState = JobState.RUNN
     return record
 
 
-def told(record: TrackRecord) -> StartEstimate:
+def told(record: EstimateHistory) -> StartEstimate:
     return record.corrected(in_minutes(0, 10), waiting=WAITING, now_ms=0)
 
 
@@ -45,7 +45,7 @@ def test_jobs_that_ended_without_a_start_teach_nothing() -> None:
 
 
 def test_an_estimate_is_learnt_from_once() -> None:
-    record = TrackRecord()
+    record = EstimateHistory()
     record.remember(JobId("a"), in_minutes(0, 10), waiting=WAITING, now_ms=0)
     for place in range(2 * ENOUGH):
         record.learn({JobId("a"): a_record("a", started_ms=place * APART_MS)})
@@ -53,7 +53,7 @@ def test_an_estimate_is_learnt_from_once() -> None:
 
 
 def test_of_several_estimates_for_a_job_the_first_counts() -> None:
-    record = TrackRecord()
+    record = EstimateHistory()
     for number in range(ENOUGH):
         job, made_ms = JobId(str(number)), number * APART_MS
         record.remember(job, in_minutes(made_ms, 10), waiting=WAITING, now_ms=made_ms)
@@ -63,7 +63,7 @@ def test_of_several_estimates_for_a_job_the_first_counts() -> None:
 
 
 def test_the_oldest_estimates_go_when_there_are_too_many() -> None:
-    record = TrackRecord()
+    record = EstimateHistory()
     for number in range(ENOUGH + ESTIMATES_OPEN):
         made_ms = number * APART_MS
         record.remember(JobId(str(number)), in_minutes(made_ms, 10), waiting=WAITING, now_ms=made_ms)

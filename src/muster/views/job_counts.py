@@ -13,7 +13,7 @@ from muster.views.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
+class JobCounts:
     """Counts of running and waiting jobs, GPUs and nodes at one version."""
 
     version: int
@@ -39,18 +39,18 @@ class Counting:
     """Takes a new census when something has changed."""
 
     def __init__(self) -> None:
-        self._taken: Census | None = None
+        self._taken: JobCounts | None = None
 
-    def census(self, view: View) -> Census:
+    def job_counts(self, view: View) -> JobCounts:
         """The census of this view."""
         if self._taken is None or self._taken.version != view.version:
             self._taken = _taken(view)
         return self._taken
 
 
-def _taken(view: View) -> Census:
+def _taken(view: View) -> JobCounts:
     running = tuple(view.running.values())
-    census = Census(
+    job_counts = JobCounts(
         version=view.version,
         partial_gangs=sum(map(_is_partial, running)),
         quarantined=sum(len(gangs) for gangs in view.quarantine.values()),
@@ -58,34 +58,34 @@ def _taken(view: View) -> Census:
     types: dict[NodeName, GpuType] = {}
     for node in view.nodes.values():
         types[node.name] = node.gpu_type
-        census.nodes[node.state] += 1
+        job_counts.nodes[node.state] += 1
         if node.gpus:
-            census.gpus[node.gpu_type] += node.gpus
+            job_counts.gpus[node.gpu_type] += node.gpus
     for job in running:
-        _count_gpus(census, job, types)
-        census.running[job.spec.tier, job.spec.team] += 1
+        _count_gpus(job_counts, job, types)
+        job_counts.running[job.spec.tier, job.spec.team] += 1
     for job in view.jobs.values():
         if awaits_gpus(job):
             tier = job.spec.tier
-            census.waiting[tier, job.spec.team] += 1
-            census.oldest_ms[tier] = min(census.oldest_ms.get(tier, job.submitted_ms), job.submitted_ms)
-    _sum_up(census.running, census.team_running)
-    _sum_up(census.waiting, census.team_waiting)
-    return census
+            job_counts.waiting[tier, job.spec.team] += 1
+            job_counts.oldest_ms[tier] = min(job_counts.oldest_ms.get(tier, job.submitted_ms), job.submitted_ms)
+    _sum_up(job_counts.running, job_counts.team_running)
+    _sum_up(job_counts.waiting, job_counts.team_waiting)
+    return job_counts
 
 
 def _is_partial(job: Job) -> bool:
     return job.deadline_ms is not None and bool(job.exited_ranks)
 
 
-def _count_gpus(census: Census, job: Job, types: dict[NodeName, GpuType]) -> None:
+def _count_gpus(job_counts: JobCounts, job: Job, types: dict[NodeName, GpuType]) -> None:
     for worker in occupied(job):
         milli, gpu_type = worker.gpu_milli, types.get(worker.node, GpuType(""))
         if milli:
-            census.gpus_used_milli[gpu_type] += milli
+            job_counts.gpus_used_milli[gpu_type] += milli
             for team in ancestors(job.spec.team):
-                census.team_gpus_milli[team, gpu_type] += milli
-                census.team_gpus_milli[team, ANY_TYPE] += milli
+                job_counts.team_gpus_milli[team, gpu_type] += milli
+                job_counts.team_gpus_milli[team, ANY_TYPE] += milli
 
 
 def _sum_up(counts: Counter[tuple[TierName, TeamPath]], by_team: Counter[TeamPath]) -> None:

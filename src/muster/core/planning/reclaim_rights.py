@@ -17,7 +17,7 @@ Rights = tuple[int, ...]
 """The number of the team's claim for each choice of a gang."""
 
 
-class Claims:
+class ReclaimRights:
     """The claims of all teams in one cycle."""
 
     def __init__(self, draft: PlanDraft) -> None:

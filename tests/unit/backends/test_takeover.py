@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local.ownership import this_owner
-from muster.backends.local.taking_charge import Charge, GoverningDatabase, Wanted, take_charge
+from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import WorkersExited
 from muster.model.ownership import Leadership, Owner

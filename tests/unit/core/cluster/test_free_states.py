@@ -1,6 +1,6 @@
 """How good a node is for a worker: what would be left, and which jobs that would serve."""
 
-from muster.core.cluster.states import Ask, FreeState, FreeStates, Hardware, ReferenceShape, remains
+from muster.core.cluster.free_states import Ask, FreeState, FreeStates, Hardware, ReferenceShape, remains
 from muster.model.ids import GpuType, PoolName
 
 H100 = GpuType("h100")

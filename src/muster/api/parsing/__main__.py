@@ -9,9 +9,9 @@ import signal
 import sys
 from contextlib import suppress
 
+from muster.api.parsing.frames import encoded, receive, send
+from muster.api.parsing.submission import ReadSubmission, read_submission
 from muster.api.problems.documents import problem
-from muster.api.reading.frames import encoded, receive, send
-from muster.api.reading.submission import ReadSubmission, read_submission
 from muster.api.schemas.problems import Problem
 from muster.model.client_limits import JOB_READ_CPU_S, JOB_READER_BYTES
 

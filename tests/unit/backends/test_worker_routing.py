@@ -1,7 +1,7 @@
 """A command for a gang reaches the nodes that it means, and those that must know of it."""
 
-from muster.backends.local.directory import FORMER_ATTEMPTS, Directory, Errand
 from muster.backends.local.ports import free_port
+from muster.backends.local.worker_routing import FORMER_ATTEMPTS, NodeCommand, WorkerRouting
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
@@ -11,8 +11,8 @@ from muster.model.records import evolve
 from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
 
-def a_directory() -> Directory:
-    return Directory(lambda _job, attempt, taken: 100 * attempt + len(taken))
+def a_directory() -> WorkerRouting:
+    return WorkerRouting(lambda _job, attempt, taken: 100 * attempt + len(taken))
 
 
 def start(*, attempt: int = 1, generation: int = 1, size: int = 2, job: JobId = JOB) -> StartWorkers:
@@ -24,7 +24,7 @@ def stop(*ranks: int, generation: int = 2) -> SignalStop:
     return SignalStop(job=JOB, attempt=1, generation=generation, ranks=ranks, grace_ms=1, cause=Cause.CANCELLED)
 
 
-def ranks(errands: list[Errand]) -> dict[str, tuple[int, ...]]:
+def ranks(errands: list[NodeCommand]) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     for errand in errands:
         match errand.command:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster.backends.local import news as news_module
-from muster.backends.local.news import News
+from muster.backends.local import report_queue as news_module
+from muster.backends.local.report_queue import ReportQueue
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId, NodeName
 from muster.model.reports import CheckpointSaved, WorkersExited
@@ -20,7 +20,7 @@ def ended(job: str = "job-1") -> ObservedEvent:
 
 
 def test_of_the_saves_of_a_job_the_last_is_kept_and_the_order_stays() -> None:
-    news = News()
+    news = ReportQueue()
     for number in range(1, 1_001):
         news.put((N1, number, saved(number)))
     news.put((N1, 1_001, saved(1, attempt=2)))
@@ -34,7 +34,7 @@ def test_of_the_saves_of_a_job_the_last_is_kept_and_the_order_stays() -> None:
 
 def test_it_is_full_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(news_module, "BACKEND_NEWS", 3)
-    news = News()
+    news = ReportQueue()
     for number in range(3):
         assert not news.is_full
         news.put((N1, number, ended()))

@@ -11,7 +11,7 @@ from muster.core.cluster.capacity import Capacity, NodeUse
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
 from muster.core.order.quota import Ledger
-from muster.core.planning.placing import Seating, fits, place
+from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.victims import PlannedDeparture, Victim, spare_workers
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import DOMAINS_TRIED
@@ -160,7 +160,7 @@ class Candidates:
                 self._empty(node)
 
 
-class Search:
+class VictimSearch:
     """One gang looking for room among candidates."""
 
     def __init__(

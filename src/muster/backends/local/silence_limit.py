@@ -8,7 +8,7 @@ ROUNDS_MIN = 2
 """At least two: in one round nothing may have been read, because this process stood still."""
 
 
-class Patience:
+class SilenceLimit:
     """Ends after a number of rounds without a message."""
 
     def __init__(self, wait_ms: float, round_ms: float) -> None:

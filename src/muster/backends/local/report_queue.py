@@ -11,7 +11,7 @@ Item = tuple[NodeName, int, ObservedEvent]
 """The node that reported it, the number of the report there, and what it says."""
 
 
-class News:
+class ReportQueue:
     """Reports in the order in which they came. Of the saves of an attempt only the last is kept."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import IO
 
 import msgspec
 
-from muster.api.reading.submission import ReadSubmission
+from muster.api.parsing.submission import ReadSubmission
 from muster.api.schemas.problems import Problem
 
 LENGTH_BYTES = 4

@@ -13,7 +13,7 @@ from muster.worker.service import address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
+class SupervisorAddress:
     """A living supervisor."""
 
     pid: int
@@ -21,11 +21,11 @@ class Whereabouts:
     token: str
 
 
-def whereabouts(folder: Path) -> Whereabouts | None:
+def supervisor_address(folder: Path) -> SupervisorAddress | None:
     """The supervisor of a node, if it is alive; never another process that has its pid by now."""
     try:
         said = json.loads((folder / "supervisor.json").read_text())
-        found = Whereabouts(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
+        found = SupervisorAddress(pid=said["pid"], start_ticks=said["start_ticks"], token=said["token"])
         is_alive = said["boot"] == boot_id() and is_same(found.pid, found.start_ticks)
         return found if is_alive and _serves(found.pid, folder) else None
     except (OSError, ValueError, KeyError, TypeError):

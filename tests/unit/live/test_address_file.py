@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.live import announcement
-from muster.live.announcement import announced
+from muster.live import address_file
+from muster.live.address_file import announced
 
 
 def full(_path: Path, _text: str) -> None:
@@ -30,7 +30,7 @@ def test_a_full_disk_has_the_room_of_the_server_before(
     if is_killed:
         path.write_text("the address of one that was killed")
         (tmp_path / ".server.json.last").unlink()
-    monkeypatch.setattr(announcement, "write_private", full)
+    monkeypatch.setattr(address_file, "write_private", full)
     with announced(path, "here"):
         assert path.read_text() == "here"
     assert not path.exists()
@@ -46,8 +46,8 @@ def test_a_full_disk_without_any_room_is_tried_again(tmp_path: Path, monkeypatch
             full(there, text)
         there.write_text(text)
 
-    monkeypatch.setattr(announcement, "write_private", full_at_first)
-    monkeypatch.setattr(announcement, "WRITE_RETRY_MS", 1)
+    monkeypatch.setattr(address_file, "write_private", full_at_first)
+    monkeypatch.setattr(address_file, "WRITE_RETRY_MS", 1)
     with announced(path, "here"):
         while not path.exists():
             pass

@@ -19,7 +19,7 @@ FORMER_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class NodeCommand:
     """A command for one node."""
 
     node: NodeName
@@ -44,7 +44,7 @@ class _Listing:
     """By attempt and rank, the nodes of workers of the last attempts, which may be about to end."""
 
 
-class Directory:
+class WorkerRouting:
     """All jobs that have workers on nodes, and the last ones that had."""
 
     def __init__(self, free_port: Callable[[JobId, int, frozenset[int]], int]) -> None:
@@ -95,7 +95,7 @@ class Directory:
         known = listing.nodes if listing is not None and listing.attempt == command.attempt else {}
         return tuple(rank for rank in command.ranks if rank not in known)
 
-    def route(self, command: Command) -> list[Errand]:
+    def route(self, command: Command) -> list[NodeCommand]:
         """The commands for each node that this one concerns. Remembers its generation, and where its workers are.
 
         A command for an older attempt goes to where its workers were. Only nodes know whether these workers are gone.
@@ -111,7 +111,7 @@ class Directory:
             listing.port = listing.port or self._port(command)
         nodes = dict.fromkeys((*listing.nodes.values(), *listing.others))
         listing.others = {}
-        return [Errand(node=node, command=_part(command, listing, node), port=listing.port) for node in nodes]
+        return [NodeCommand(node=node, command=_part(command, listing, node), port=listing.port) for node in nodes]
 
     def ended(self, report: WorkersExited | StartFailed) -> None:
         """These workers are gone. Jobs that are over are forgotten, oldest first, when there are too many."""
@@ -138,13 +138,13 @@ class Directory:
         return self._free_port(start.job, start.attempt, taken)
 
 
-def _older_errands(command: Command, listing: _Listing) -> list[Errand]:
+def _older_errands(command: Command, listing: _Listing) -> list[NodeCommand]:
     """The commands for workers that a newer attempt has replaced."""
     ranks: dict[NodeName, list[int]] = {}
     for rank in ranks_named(command):
         if (node := listing.former.get((command.attempt, rank))) is not None:
             ranks.setdefault(node, []).append(rank)
-    return [Errand(node=node, command=_only(command, tuple(of_node)), port=0) for node, of_node in ranks.items()]
+    return [NodeCommand(node=node, command=_only(command, tuple(of_node)), port=0) for node, of_node in ranks.items()]
 
 
 def _only(command: Command, ranks: tuple[int, ...]) -> Command:

@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
+from muster.api.parsing.frames import decoded, receive, send
+from muster.api.parsing.submission import ReadSubmission
 from muster.api.problems.documents import problem
-from muster.api.reading.frames import decoded, receive, send
-from muster.api.reading.submission import ReadSubmission
 from muster.api.schemas.problems import Problem
-from muster.api.streams.places import Places
+from muster.api.streams.stream_limit import StreamLimit
 from muster.model.client_limits import (
     JOB_READ_S,
     JOB_READER_FILES,
@@ -52,7 +52,7 @@ class Readers:
         count = max(1, min(JOB_READERS_MAX, (os.cpu_count() or 1) // 2))
         self._started = started or _start
         self._read_s = read_s
-        self._places = Places(JOB_READS_WAITING, "long job files", each=JOB_READS_PER_CALLER)
+        self._places = StreamLimit(JOB_READS_WAITING, "long job files", each=JOB_READS_PER_CALLER)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="job-reader")
         """One thread for each process, which waits for its answer."""
         self._idle: SimpleQueue[_Reader] = SimpleQueue()
@@ -120,7 +120,7 @@ def _explained(*, is_late: bool) -> Problem:
 def _start() -> "subprocess.Popen[bytes]":
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return subprocess.Popen(
-        (sys.executable, "-P", "-m", "muster.api.reading"),
+        (sys.executable, "-P", "-m", "muster.api.parsing"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -7,9 +7,9 @@ so neighbours in a ring are neighbours in the network.
 from bisect import bisect_left
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse, per_device
+from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart
 from muster.core.cluster.slots import SlotView
-from muster.core.cluster.states import Ask
 from muster.model.job import Placement, Worker
 from muster.model.limits import DOMAINS_TRIED
 from muster.model.resources import GPU_MILLI

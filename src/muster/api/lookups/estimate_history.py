@@ -18,7 +18,7 @@ class _Given(NamedTuple):
     made_ms: int
 
 
-class TrackRecord:
+class EstimateHistory:
     """Corrects estimates by the outcomes of earlier ones. Kept in memory: after a restart the server learns anew."""
 
     def __init__(self) -> None:

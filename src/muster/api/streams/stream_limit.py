@@ -5,7 +5,7 @@ from collections import Counter
 from muster.model.errors import TooMany
 
 
-class Places:
+class StreamLimit:
     """Counts the places that are taken."""
 
     def __init__(self, most: int, what: str, *, each: int | None = None) -> None:
