@@ -7,9 +7,10 @@ It looks at the plan as the engine would carry it out, and trusts no intermediat
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.gang import tensor_group
 from muster.core.cluster.setting import Setting
+from muster.core.order.quota import account_of
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
-from muster.model.job import Placement, Worker, beyond
+from muster.model.job import Placement, RunningJob, WaitingJob, Worker, beyond
 from muster.model.plan import Plan
 from muster.model.spec import JobSpec
 
@@ -59,12 +60,12 @@ def _wrong_placements(plan: Plan, snapshot: Snapshot) -> list[str]:
     for start in plan.starts:
         job = snapshot.queue.jobs.get(start.job)
         if job is not None:
-            wrong += _wrong_gang(start.job, job.spec, start.workers, start.workers, room)
+            wrong += _wrong_gang(job, start.workers, start.workers, room)
     for resize in plan.resizes:
         running = snapshot.running.get(resize.job)
         if running is not None:
             added = beyond(resize.workers, running.workers)
-            wrong += _wrong_gang(resize.job, running.spec, resize.workers, added, room)
+            wrong += _wrong_gang(running, resize.workers, added, room)
     return wrong
 
 
@@ -78,29 +79,31 @@ class _Room:
         self._capacity = snapshot.capacity.fork(shelved=False) if self._is_shared else snapshot.capacity
         self._ledger = snapshot.ledger.fork() if self._is_shared else snapshot.ledger
 
-    def take(self, spec: JobSpec, added: Placement) -> list[str]:
+    def take(self, job: WaitingJob | RunningJob, added: Placement) -> list[str]:
         """Take what these workers need, and report what of it was not free."""
+        spec, account = job.spec, account_of(job)
         footprint = footprint_of(spec, added, self.setting.tree)
         demand = demand_of_running(spec, added, self.setting.tree)
         wrong = [] if self._capacity.holds(footprint) else ["is placed on what is not free"]
-        breach = self._ledger.breach(spec.team, demand)
+        breach = self._ledger.breach(account, demand)
         if breach is not None:
             wrong.append(f"takes {breach.team} above its limit of {breach.gpu_type}")
         if self._is_shared:
             self._capacity.take(footprint)
-            self._ledger.charge(spec.team, demand)
+            self._ledger.charge(account, demand)
         return wrong
 
 
-def _wrong_gang(job_id: JobId, spec: JobSpec, workers: Placement, added: Placement, room: _Room) -> list[str]:
+def _wrong_gang(job: WaitingJob | RunningJob, workers: Placement, added: Placement, room: _Room) -> list[str]:
     """What is wrong with a gang. The workers in `added` are new and are taken from what is free."""
+    spec = job.spec
     wrong = _wrong_size(spec, workers)
     for worker in added:
         wrong += _wrong_worker(spec, worker, room.setting)
     if not wrong and added:
         wrong += _wrong_domain(spec, workers, room.setting)
-        wrong += room.take(spec, added)
-    return [f"{job_id} {problem}" for problem in wrong]
+        wrong += room.take(job, added)
+    return [f"{job.id} {problem}" for problem in wrong]
 
 
 def _wrong_size(spec: JobSpec, workers: Placement) -> list[str]:

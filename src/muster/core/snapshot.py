@@ -16,7 +16,7 @@ from muster.core.cluster.tree import Tree, same_place
 from muster.core.order.entitlements import Entitlements
 from muster.core.order.pace import Paces, has_slots
 from muster.core.order.queueing import BACKGROUND, JobClass, WaitingQueue
-from muster.core.order.quota import Ledger, LimitShare
+from muster.core.order.quota import Ledger, LimitShare, account_of
 from muster.core.order.recent_preemptions import RecentPreemptions
 from muster.core.order.run_times import RunTimes, began_ms, run_ms
 from muster.model.ids import JobId, TeamPath
@@ -173,8 +173,8 @@ class Snapshot:
         self._occupy(job)
         self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
-        self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
-        self.ledger.charge(job.spec.team, demand)
+        self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
+        self.ledger.charge(account_of(job), demand)
         if self.promises.pop(job.id, None) is not None:
             self.releases += 1
 
@@ -229,7 +229,7 @@ class Snapshot:
             del self._on_node[use.node][job_id]
         self.capacity.give(footprint)
         self.capacity.settle()
-        self.ledger.charge(job.spec.team, self.demands.pop(job_id), sign=-1)
+        self.ledger.charge(account_of(job), self.demands.pop(job_id), sign=-1)
         del self.shares[job_id]
         if len(self.capacity.states.states) > FREE_STATES:
             self._rebuild(self.setting.tree.nodes[0])
@@ -367,8 +367,8 @@ class Snapshot:
         for job in self.running.values():
             self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
             demand = self.demands[job.id]
-            self.ledger.charge(job.spec.team, demand)
-            self.shares[job.id] = self.ledger.under_limits(job.spec.team, demand)
+            self.ledger.charge(account_of(job), demand)
+            self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
             self._know(job)  # a tier's limit may have changed, and with it when the job is gone
 
     def entitle_anew(self, now_ms: int) -> None:

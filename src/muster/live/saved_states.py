@@ -14,8 +14,9 @@ from muster.store.base import StateStore
 from muster.store.codec import decode_state, encode_state
 
 RULES = 3
-"""Increase this whenever the same log folds to another state than before, or a field of a state is added, removed or
-changes its meaning. States that were saved under other rules are then ignored. A test knows the fields."""
+"""Increase this whenever the same log folds to another state than before, or a field of a state is removed or changes
+its meaning. A field that is added with a default needs nothing. States that were saved under other rules are then ignored.
+A test has a state of these rules."""
 
 _log = logging.getLogger("muster.live")
 

@@ -63,7 +63,7 @@ def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClas
     ledger = snapshot.ledger.fork()
     for start in plan.starts:
         group = snapshot.queue.class_of[start.job]
-        ledger.charge(group.team, group.gang.choices[0].demand)
+        ledger.charge(group.account, group.gang.choices[0].demand)
     order: list[tuple[JobClass, JobId]] = []
     for groups in _by_tier_and_band(snapshot):
         walk = TierWalk(groups, ledger, snapshot.setting.policy.weighs_teams, now_ms)
@@ -72,7 +72,7 @@ def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClas
             if job_id not in started:
                 order.append((group, job_id))
                 if group.gang.choices:
-                    ledger.charge(group.team, group.gang.choices[0].demand)
+                    ledger.charge(group.account, group.gang.choices[0].demand)
             walk.advance()
     return order
 
@@ -140,7 +140,7 @@ class _Explainer:
     def _quota_reasons(self, group: JobClass) -> tuple[Reason, ...]:
         """Limits that stop the class on every type it accepts, or borrowing when its team has used up its guarantee."""
         ledger = self._post_plan.ledger
-        breaches = [ledger.breach(group.team, choice.demand) for choice in group.gang.choices]
+        breaches = [ledger.breach(group.account, choice.demand) for choice in group.gang.choices]
         found = [breach for breach in breaches if breach is not None]
         if found and len(found) == len(breaches):
             return tuple(dict.fromkeys(_limit_reason(breach) for breach in found))
@@ -190,7 +190,7 @@ def _limit_reason(breach: Breach) -> Reason:
     wanted = gpus_text(breach.wanted_milli)
     missing = gpus_text(breach.used_milli + breach.wanted_milli - breach.limit_milli)
     return Reason(
-        code=ReasonCode.QUOTA_LIMIT,
+        code=breach.code,
         message=f"team {breach.team} uses {used} of at most {limit} {kind}; this job needs {wanted}",
         would_help=f"{missing} {kind if missing != '1' else kind.removesuffix('s')} of the team coming free, or a "
         "higher limit",

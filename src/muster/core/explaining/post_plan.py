@@ -9,6 +9,7 @@ from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Choice, Gang, gang_of
 from muster.core.cluster.tree import Tree
+from muster.core.order.quota import account_of
 from muster.core.planning.horizons import Horizons
 from muster.core.planning.placement import fits
 from muster.core.snapshot import Snapshot
@@ -33,10 +34,11 @@ class PostPlan:
         free = snapshot.capacity.fork()
         taken: list[tuple[JobSpec, Placement]] = []
         for start in plan.starts:
-            spec = snapshot.queue.jobs[start.job].spec
+            job = snapshot.queue.jobs[start.job]
+            spec = job.spec
             taken.append((spec, start.workers))
             free.take(footprint_of(spec, start.workers, tree))
-            self.ledger.charge(spec.team, demand_of_running(spec, start.workers, tree))
+            self.ledger.charge(account_of(job), demand_of_running(spec, start.workers, tree))
         self._taken = taken
         self._free = free
         self._horizons = Horizons(free)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, ValuesView
 
 from muster.core.cluster.gang import Gang, gang_key, gang_of
 from muster.core.cluster.setting import Setting
+from muster.core.order.quota import account_of
 from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
 from muster.model.plan import Blocked
@@ -31,6 +32,7 @@ class JobClass:
     __slots__ = (
         "_ids",
         "_names",
+        "account",
         "band",
         "feasibility_key",
         "gang",
@@ -52,6 +54,7 @@ class JobClass:
         order: int,
         tier: int,
         team: TeamPath,
+        account: TeamPath,
         gang: Gang,
         gang_number: int,
         limit_ms: int,
@@ -62,6 +65,8 @@ class JobClass:
         """The number of the class in the order of creation. Breaks ties between equal heads."""
         self.tier = tier
         self.team = team
+        self.account = account
+        """The path that its jobs are charged to."""
         self.gang = gang
         self.gang_number = gang_number
         """Equal for equal gangs, whatever their team."""
@@ -166,7 +171,8 @@ class WaitingQueue:
         limit_ms = self._setting.limit_ms(spec)
         band = band_of(job, self._setting.policy)
         gang_number, gang = self.gang(job)
-        key = (spec.tier, spec.team, gang_number, limit_ms, job.requeued, band)
+        account = account_of(job)
+        key = (spec.tier, account, gang_number, limit_ms, job.requeued, band)
         group = self._classes.get(key)
         if group is None:
             self._made += 1
@@ -174,6 +180,7 @@ class WaitingQueue:
                 order=self._made,
                 tier=self._setting.tier_rank[spec.tier],
                 team=spec.team,
+                account=account,
                 gang=gang,
                 gang_number=gang_number,
                 limit_ms=limit_ms,

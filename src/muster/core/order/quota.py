@@ -9,6 +9,8 @@ from typing import NamedTuple
 from muster.core.cluster.gang import Demand
 from muster.core.order.decay import decayed
 from muster.model.ids import GpuType, TeamPath
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.plan import ReasonCode
 from muster.model.saved_state import TeamUsageRecord
 from muster.model.team import ANY_TYPE, Team, ancestors
 
@@ -18,6 +20,14 @@ OWN_JOBS = "/."
 LN2_MICRO = 693_147
 
 NANO_PER_MILLI = 1_000_000
+
+
+def account_of(job: WaitingJob | RunningJob) -> TeamPath:
+    """The path that the GPUs of a job are charged to: its team. The limits of this path and of all above it count.
+
+    Whatever else is to have a limit, such as each user of a team, is a path below the team.
+    """
+    return job.spec.team
 
 
 def own_jobs(path: TeamPath) -> TeamPath:
@@ -37,6 +47,8 @@ class Breach(NamedTuple):
     limit_milli: int
     used_milli: int
     wanted_milli: int
+    code: ReasonCode = ReasonCode.QUOTA_LIMIT
+    """What kind of limit it is, as a waiting job is told."""
 
 
 def remembered(usage: tuple[TeamUsageRecord, ...], half_life_ms: int, now_ms: int) -> tuple[tuple[TeamPath, int], ...]:

@@ -98,7 +98,7 @@ class _TierByRank:
         room = self._room_for(group, widest, where)
         if room is None:
             end_ms = self._draft.now_ms + group.limit_ms
-            if all(self._draft.quota_refusal(group.team, choice, end_ms) is None for choice in group.gang.choices):
+            if all(self._draft.quota_refusal(group.account, choice, end_ms) is None for choice in group.gang.choices):
                 self._hopeless[known] = True
             return reason
         self._make_room(group, job, room)
@@ -111,7 +111,7 @@ class _TierByRank:
         first = draft.surviving_nodes(job)
         reasons: dict[ReasonCode, str] = {}
         for choice in group.gang.choices:
-            refusal = draft.quota_refusal(group.team, choice, end_ms)
+            refusal = draft.quota_refusal(group.account, choice, end_ms)
             if refusal is not None:
                 reasons[refusal[0]] = refusal[1]
                 continue
@@ -122,10 +122,10 @@ class _TierByRank:
                     self._departed.take(seating.footprint)
                 return None
             reasons[ReasonCode.CAPACITY] = ""
-        for code in (ReasonCode.CAPACITY, ReasonCode.QUOTA_LIMIT, ReasonCode.HELD_BY_OTHERS):
-            if code in reasons:
-                return code, reasons[code]
-        return ReasonCode.NEVER_FITS, ""
+        if not reasons:
+            return ReasonCode.NEVER_FITS, ""
+        code = min(reasons, key=lambda code: (code is not ReasonCode.CAPACITY, code is ReasonCode.HELD_BY_OTHERS))
+        return code, reasons[code]
 
     def _room_for(self, group: JobClass, widest: int, where: JobRank) -> Room | None:
         """Room for the first choice of the gang for which enough jobs leave anyway or have a worse rank."""
@@ -138,7 +138,7 @@ class _TierByRank:
         if not worse and not draft.snapshot.departing and not draft.leaving:
             return None
         for choice in group.gang.choices:
-            if draft.quota_refusal(group.team, choice, end_ms) is None:
+            if draft.quota_refusal(group.account, choice, end_ms) is None:
                 room = RoomSearch(self._what_others_leave(), group.gang, choice, widest).room(worse)
                 if room is not None:
                     return room
@@ -191,10 +191,10 @@ class _TierByRank:
         start_ms = draft.gone_ms(seating.footprint)
         old = draft.snapshot.promises.get(job.id)
         if old is not None and (old.workers, old.start_ms, old.basis) == (seating.workers, start_ms, Basis.DEPARTURES):
-            draft.keep(old, group.team, group.tier, group.limit_ms, room.choice, seating.footprint)
+            draft.keep(old, group.account, group.tier, group.limit_ms, room.choice, seating.footprint)
         else:
             draft.promise(
-                job.id, group.team, group.tier, group.limit_ms, room.choice, seating, start_ms, Basis.DEPARTURES
+                job.id, group.account, group.tier, group.limit_ms, room.choice, seating, start_ms, Basis.DEPARTURES
             )
 
     def _fall_behind_ms(self, first: JobRank) -> list[int]:

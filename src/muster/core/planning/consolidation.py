@@ -8,6 +8,7 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import Choice, running_gang
 from muster.core.order.queueing import JobClass
+from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.placement import Seating, place
 from muster.core.planning.preemption import Preemption
@@ -64,12 +65,12 @@ def _move_for(draft: PlanDraft, preemption: Preemption, promise: PlannedPromise,
         draft.evict(Eviction(job=victim.job.id, for_job=job_id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
         preemption.claims.roster.leave(victim.job.id)
     draft.promise(
-        job_id, group.team, group.tier, group.limit_ms, promise.choice, sacrifice.seating, gone_ms, Basis.DEPARTURES
+        job_id, group.account, group.tier, group.limit_ms, promise.choice, sacrifice.seating, gone_ms, Basis.DEPARTURES
     )
     for victim, choice, seating in moves:
         spec = victim.job.spec
         tier, limit_ms = draft.setting.tier_rank[spec.tier], draft.setting.limit_ms(spec)
-        draft.promise(victim.job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
+        draft.promise(victim.job.id, account_of(victim.job), tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
     return True
 
 
@@ -90,7 +91,7 @@ def _cheapest_move(
         and victim.job.checkpointed_ms is not None
         and rank[victim.job.spec.tier] >= group.tier
         and victim.job.id not in draft.resizes
-        and not draft.ledger.is_over_limit(victim.job.spec.team)
+        and not draft.ledger.is_over_limit(account_of(victim.job))
     ]
     if not movable:
         return None

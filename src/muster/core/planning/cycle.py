@@ -237,15 +237,15 @@ class _TierCycle:
             return ReasonCode.HELD_BY_OTHERS, ""
         first = draft.surviving_nodes(job)
         for number, choice in enumerate(group.gang.choices):
-            breach = draft.ledger.breach(group.team, choice.demand)
+            breach = draft.ledger.breach(group.account, choice.demand)
             if breach is not None:
-                code, detail = ReasonCode.QUOTA_LIMIT, breach.team
+                code, detail = breach.code, breach.team
                 continue
             # Between the two quota checks: this is cheaper than the second, and a job that lacks GPUs may preempt.
             if draft.known_to_fail(group, number, widest, end_ms):
                 code, detail = ReasonCode.CAPACITY, ""
                 continue
-            promised = draft.breaks_quota_promise(group.team, choice, end_ms)
+            promised = draft.breaks_quota_promise(group.account, choice, end_ms)
             if promised is not None:
                 code, detail = ReasonCode.HELD_BY_OTHERS, promised
                 continue
@@ -342,7 +342,7 @@ def _promise_earliest(
         return False
     draft.promise(
         job.id,
-        group.team,
+        group.account,
         group.tier,
         group.limit_ms,
         opening.choice,

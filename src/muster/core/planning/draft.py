@@ -10,6 +10,7 @@ from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.footprint import demand_of_running
 from muster.core.cluster.gang import Choice, Demand, Gang
 from muster.core.order.queueing import JobClass
+from muster.core.order.quota import account_of
 from muster.core.planning.horizons import Horizons
 from muster.core.planning.placement import Seating
 from muster.core.planning.quota_forecast import PromisedQuota, QuotaForecast, Room
@@ -25,11 +26,11 @@ class PlannedPromise:
     """A promise that stands in this cycle, with what is needed to renew it."""
 
     def __init__(
-        self, *, terms: Promise, tier: int, team: TeamPath, footprint: Footprint, choice: Choice, end_ms: int
+        self, *, terms: Promise, tier: int, account: TeamPath, footprint: Footprint, choice: Choice, end_ms: int
     ) -> None:
         self.terms = terms
         self.tier = tier
-        self.team = team
+        self.account = account
         self.footprint = footprint
         self.choice = choice
         self.end_ms = end_ms
@@ -75,7 +76,7 @@ class PlanDraft:
         self.blocked: list[Blocked] = []
         self.ends = self._ends()
         for job_id in snapshot.departing:
-            self.projected.charge(snapshot.running[job_id].spec.team, snapshot.demands[job_id], sign=-1)
+            self.projected.charge(account_of(snapshot.running[job_id]), snapshot.demands[job_id], sign=-1)
         self.quota_forecast = QuotaForecast(self.ledger, self.ends, snapshot.shares)
         self.preemptors = 0
         self.has_more_to_do = False
@@ -132,15 +133,15 @@ class PlanDraft:
         self.begun[job.id] = Begun(job=job, gang=gang, choice=choice, seating=seating, end_ms=end_ms)
         self._decide(job.id)
         self.horizons.take(seating.footprint)
-        self.charge(job.spec.team, choice.demand, end_ms)
+        self.charge(account_of(job), choice.demand, end_ms)
         insort(self.ends, (end_ms, job.id))
 
-    def charge(self, team: TeamPath, demand: Demand, end_ms: int) -> None:
+    def charge(self, account: TeamPath, demand: Demand, end_ms: int) -> None:
         """Count GPUs against a team from now until `end_ms`, in the present and at every promised start."""
-        self.ledger.charge(team, demand)
-        self.projected.charge(team, demand)
-        self.promised_quota.use(self.ledger.chain(team), demand, self.now_ms, end_ms)
-        self.quota_forecast.add(end_ms, team, demand)
+        self.ledger.charge(account, demand)
+        self.projected.charge(account, demand)
+        self.promised_quota.use(self.ledger.chain(account), demand, self.now_ms, end_ms)
+        self.quota_forecast.add(end_ms, account, demand)
 
     def evict(self, eviction: Eviction) -> None:
         """Tell a running job to save itself and leave."""
@@ -150,7 +151,7 @@ class PlanDraft:
         if eviction.why is not Why.PROMISE:
             self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
-        self.projected.charge(job.spec.team, self.snapshot.demands[job.id], sign=-1)
+        self.projected.charge(account_of(job), self.snapshot.demands[job.id], sign=-1)
         insort(self.ends, (self.end_ms(job), job.id))
 
     def pardon(self, job_id: JobId) -> None:
@@ -162,17 +163,17 @@ class PlanDraft:
             self.borrowers.pop(job_id, None)
             self.told[job.spec.team] -= 1
             del self.leaving[job_id]
-            self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
+            self.projected.charge(account_of(job), self.snapshot.demands[job_id])
             insort(self.ends, (self.end_ms(job), job_id))
         else:
             kept = demand_of_running(job.spec, self.resizes.pop(job_id).workers, self.setting.tree)
-            self.projected.charge(job.spec.team, self.snapshot.demands[job_id])
-            self.projected.charge(job.spec.team, kept, sign=-1)
+            self.projected.charge(account_of(job), self.snapshot.demands[job_id])
+            self.projected.charge(account_of(job), kept, sign=-1)
 
     def promise(
         self,
         job_id: JobId,
-        team: TeamPath,
+        account: TeamPath,
         tier: int,
         limit_ms: int,
         choice: Choice,
@@ -190,21 +191,21 @@ class PlanDraft:
             basis=basis,
             moved_because=moved_because,
         )
-        self.keep(terms, team, tier, limit_ms, choice, seating.footprint)
+        self.keep(terms, account, tier, limit_ms, choice, seating.footprint)
 
     def keep(
-        self, terms: Promise, team: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
+        self, terms: Promise, account: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
     ) -> PlannedPromise:
         """Let a promise stand: from now on its GPUs and its quota are reserved."""
         end_ms = max(terms.start_ms, self.now_ms) + limit_ms
-        room = self._room_after(terms.start_ms, team, choice.demand)
-        self.promised_quota.use(self.ledger.chain(team), choice.demand, terms.start_ms, end_ms)
+        room = self._room_after(terms.start_ms, account, choice.demand)
+        self.promised_quota.use(self.ledger.chain(account), choice.demand, terms.start_ms, end_ms)
         self.promised_quota.promise(terms.job, terms.start_ms, room)
-        self.quota_forecast.promise(terms.job, team, choice.demand, terms.start_ms, end_ms)
+        self.quota_forecast.promise(terms.job, account, choice.demand, terms.start_ms, end_ms)
         promise = self.promises[terms.job] = PlannedPromise(
             terms=terms,
             tier=tier,
-            team=team,
+            account=account,
             footprint=footprint,
             choice=choice,
             end_ms=end_ms,
@@ -214,20 +215,20 @@ class PlanDraft:
         for use in footprint:
             self._promised_on.setdefault(use.node, {})[terms.job] = (promise, use)
         if terms.basis is Basis.DEPARTURES:
-            self.projected.charge(team, choice.demand)
+            self.projected.charge(account, choice.demand)
         return promise
 
     def restore(self, promise: PlannedPromise) -> None:
         """Let a promise that was retracted stand again."""
         limit_ms = promise.end_ms - max(promise.terms.start_ms, self.now_ms)
-        self.keep(promise.terms, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)
+        self.keep(promise.terms, promise.account, promise.tier, limit_ms, promise.choice, promise.footprint)
 
     def retract(self, job_id: JobId) -> PlannedPromise:
         """Take a promise back, because its job starts or may get another one."""
         promise = self.promises.pop(job_id)
         self.promised_quota.retract(job_id)
         self.promised_quota.use(
-            self.ledger.chain(promise.team),
+            self.ledger.chain(promise.account),
             promise.choice.demand,
             promise.terms.start_ms,
             promise.end_ms,
@@ -238,37 +239,37 @@ class PlanDraft:
         for use in promise.footprint:
             del self._promised_on[use.node][job_id]
         if promise.terms.basis is Basis.DEPARTURES:
-            self.projected.charge(promise.team, promise.choice.demand, sign=-1)
+            self.projected.charge(promise.account, promise.choice.demand, sign=-1)
         return promise
 
-    def _room_after(self, start_ms: int, team: TeamPath, demand: Demand) -> Room:
-        """What the limits above a team leave at a promised start once the promised job runs."""
+    def _room_after(self, start_ms: int, account: TeamPath, demand: Demand) -> Room:
+        """What the limits above an account leave at a promised start once the promised job runs."""
         wanted = dict(demand)
         return {
             (path, gpu_type): milli - wanted.get(gpu_type, 0)
-            for (path, gpu_type), milli in self.room_at(start_ms, team).items()
+            for (path, gpu_type), milli in self.room_at(start_ms, account).items()
         }
 
-    def room_at(self, start_ms: int, team: TeamPath) -> Room:
-        """What the limits above a team leave at a later time, by the time limits of running jobs and other promises."""
-        return self.quota_forecast.room(team, start_ms)
+    def room_at(self, start_ms: int, account: TeamPath) -> Room:
+        """What the limits above an account leave later, by the time limits of running jobs and other promises."""
+        return self.quota_forecast.room(account, start_ms)
 
     def footprint(self, job_id: JobId) -> Footprint:
         """What a job that occupies GPUs now uses."""
         begun = self.begun.get(job_id)
         return begun.seating.footprint if begun is not None else self.snapshot.footprints[job_id]
 
-    def quota_refusal(self, team: TeamPath, choice: Choice, end_ms: int) -> tuple[ReasonCode, str] | None:
+    def quota_refusal(self, account: TeamPath, choice: Choice, end_ms: int) -> tuple[ReasonCode, str] | None:
         """Why quota does not allow a start now: a team's limit, or a job's promise. None when it does."""
-        breach = self.ledger.breach(team, choice.demand)
+        breach = self.ledger.breach(account, choice.demand)
         if breach is not None:
-            return ReasonCode.QUOTA_LIMIT, breach.team
-        promised = self.breaks_quota_promise(team, choice, end_ms)
+            return breach.code, breach.team
+        promised = self.breaks_quota_promise(account, choice, end_ms)
         return None if promised is None else (ReasonCode.HELD_BY_OTHERS, promised)
 
-    def breaks_quota_promise(self, team: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
+    def breaks_quota_promise(self, account: TeamPath, choice: Choice, end_ms: int) -> JobId | None:
         """The job whose promised quota this start would take, if any."""
-        return self.promised_quota.broken_by(self.ledger.chain(team), choice.demand, self.now_ms, end_ms)
+        return self.promised_quota.broken_by(self.ledger.chain(account), choice.demand, self.now_ms, end_ms)
 
     def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
         """What is still used on a node at a later time, by running jobs and by jobs that this plan starts."""

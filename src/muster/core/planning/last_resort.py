@@ -50,12 +50,12 @@ def _promised_to_borrowers(draft: PlanDraft, claims: ReclaimRights, group: JobCl
         for promise in draft.promises.values()
         if promise.terms.basis is Basis.LIMITS
         and promise.terms.job in draft.snapshot.queue.class_of
-        and claims.would_borrow(promise.team, promise.choice.demand, group.team, entitled)
+        and claims.would_borrow(promise.account, promise.choice.demand, group.team, entitled)
     ]
 
 
 def _still_holds(draft: PlanDraft, promise: PlannedPromise) -> bool:
-    return still_holds(draft, promise.terms, promise.footprint, promise.choice, promise.team, promise.end_ms)
+    return still_holds(draft, promise.terms, promise.footprint, promise.choice, promise.account, promise.end_ms)
 
 
 def _moves(preemption: Preemption, job_id: JobId) -> None:

@@ -307,7 +307,7 @@ class Preemption:
 
     def quota_allows(self, group: JobClass, choice: Choice) -> bool:
         """True when the gang, starting now, would break neither a limit nor a promise."""
-        return self._draft.quota_refusal(group.team, choice, self._draft.now_ms + group.limit_ms) is None
+        return self._draft.quota_refusal(group.account, choice, self._draft.now_ms + group.limit_ms) is None
 
     def _is_sound(self, group: JobClass, choice: Choice, sacrifice: Sacrifice, before_ms: int | None) -> bool:
         """True when the gang, starting once all victims have left, breaks neither a limit nor a promise in its run.
@@ -317,7 +317,7 @@ class Preemption:
         start_ms = self._gone_ms(sacrifice)
         if before_ms is not None and start_ms >= before_ms:
             return False
-        return quota_allows(self._draft, group.team, choice, start_ms, start_ms + group.limit_ms)
+        return quota_allows(self._draft, group.account, choice, start_ms, start_ms + group.limit_ms)
 
     def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
         if kind == SHRINKING:
@@ -379,7 +379,7 @@ class Preemption:
             self._departures.add(victim)
         draft.promise(
             job.id,
-            group.team,
+            group.account,
             group.tier,
             group.limit_ms,
             choice,

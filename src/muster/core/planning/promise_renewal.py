@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice, Gang, running_gang
-from muster.core.order.quota import Ledger
+from muster.core.order.quota import Ledger, account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
@@ -76,10 +76,10 @@ def _is_owed(draft: PlanDraft, ledger: Ledger, terms: Promise) -> bool:
     entry = _entry(draft, terms, job) if isinstance(job, WaitingJob) else None
     if entry is None:
         return False
-    team, demand = entry.job.spec.team, entry.choice.demand
-    is_owed = any(ledger.within_guarantee(each, demand) for each in ledger.chain(team))
+    account, demand = account_of(entry.job), entry.choice.demand
+    is_owed = any(ledger.within_guarantee(each, demand) for each in ledger.chain(account))
     if is_owed:
-        ledger.charge(team, demand)
+        ledger.charge(account, demand)
     return is_owed
 
 
@@ -110,8 +110,8 @@ def _keep(draft: PlanDraft, tier: int, promised: list[Promise]) -> tuple[list[Re
             broken[terms.job] = _why_broken(draft, terms)
             continue
         kept.append(lasting)
-        spec = entry.job.spec
-        draft.keep(lasting.terms, spec.team, tier, draft.setting.limit_ms(spec), lasting.choice, lasting.footprint)
+        limit_ms = draft.setting.limit_ms(entry.job.spec)
+        draft.keep(lasting.terms, account_of(entry.job), tier, limit_ms, lasting.choice, lasting.footprint)
     return kept, broken
 
 
@@ -143,7 +143,7 @@ def _lasting(draft: PlanDraft, entry: Renewed) -> Renewed | None:
     for start_ms in (entry.terms.start_ms, _soon(draft, entry)):
         terms = entry.terms if start_ms == entry.terms.start_ms else _moved(entry.terms, start_ms)
         end_ms = max(start_ms, draft.now_ms) + limit_ms
-        if still_holds(draft, terms, entry.footprint, entry.choice, spec.team, end_ms):
+        if still_holds(draft, terms, entry.footprint, entry.choice, account_of(entry.job), end_ms):
             if start_ms != entry.terms.start_ms:
                 _send_away_overdue(draft, entry)
             return entry._replace(terms=terms)
@@ -204,7 +204,7 @@ def _start_promised(draft: PlanDraft, kept: list[Renewed]) -> None:
     hopeless: dict[int, bool] = {}
     for entry in kept:
         job = entry.job
-        if not isinstance(job, WaitingJob) or draft.ledger.breach(job.spec.team, entry.choice.demand) is not None:
+        if not isinstance(job, WaitingJob) or draft.ledger.breach(account_of(job), entry.choice.demand) is not None:
             continue
         own_free = draft.free.holds(entry.footprint)
         number = draft.snapshot.queue.class_of[job.id].gang_number
@@ -235,7 +235,7 @@ def _start_if_possible(draft: PlanDraft, entry: Renewed, job: WaitingJob) -> Non
         return
     choice, seating = found
     promise = draft.retract(job.id)
-    if draft.quota_refusal(job.spec.team, choice, end_ms) is None:
+    if draft.quota_refusal(account_of(job), choice, end_ms) is None:
         draft.begin(job, entry.gang, choice, seating)
     else:
         draft.restore(promise)
@@ -262,4 +262,4 @@ def _postpone_overdue(draft: PlanDraft, kept: list[Renewed]) -> None:
             draft.retract(entry.terms.job)
             terms = evolve(promise.terms, start_ms=draft.now_ms, moved_because="it could not start at its time")
             limit_ms = draft.setting.limit_ms(entry.job.spec)
-            draft.keep(terms, promise.team, promise.tier, limit_ms, promise.choice, promise.footprint)
+            draft.keep(terms, promise.account, promise.tier, limit_ms, promise.choice, promise.footprint)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.gang import Choice, Gang
+from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS
 from muster.core.planning.placement import Seating, fits, place
@@ -64,12 +65,12 @@ def _sweep(
         if promise.terms.start_ms - limit_ms < draft.now_ms:
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
-    relaxes_ms = job.spec.topology.relaxes_ms(job.submitted_ms)
+    relaxes_ms, account = job.spec.topology.relaxes_ms(job.submitted_ms), account_of(job)
     for at_ms, steps in _by_time(_steps(draft, limit_ms, relaxes_ms, before_ms)):
         if not _let_pass(capacity, steps, suits):
             continue
         widest = gang.level_at(at_ms, relaxes_ms)
-        if fits(capacity, gang, choice, widest) and quota_allows(draft, job.spec.team, choice, at_ms, at_ms + limit_ms):
+        if fits(capacity, gang, choice, widest) and quota_allows(draft, account, choice, at_ms, at_ms + limit_ms):
             capacity.shelve()
             seating = place(capacity, gang, choice, widest)
             if seating is not None:
@@ -129,22 +130,22 @@ def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
         yield batch[0].at_ms, batch
 
 
-def quota_allows(draft: PlanDraft, team: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
+def quota_allows(draft: PlanDraft, account: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
     """True when the limits allow this start, and it takes no quota from a promise that starts during its run."""
-    chain = draft.ledger.chain(team)
+    chain = draft.ledger.chain(account)
     return (
-        fits_into(draft.room_at(start_ms, team), chain, choice.demand)
+        fits_into(draft.room_at(start_ms, account), chain, choice.demand)
         and draft.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
     )
 
 
 def still_holds(
-    draft: PlanDraft, terms: Promise, footprint: Footprint, choice: Choice, team: TeamPath, end_ms: int
+    draft: PlanDraft, terms: Promise, footprint: Footprint, choice: Choice, account: TeamPath, end_ms: int
 ) -> bool:
     """True when a promise of an earlier cycle can be renewed: its GPUs and its quota will be free at its time."""
     start_ms = max(terms.start_ms, draft.now_ms)
     return is_free_for(draft, terms.job, footprint, start_ms, end_ms) and quota_allows(
-        draft, team, choice, start_ms, end_ms
+        draft, account, choice, start_ms, end_ms
     )
 
 

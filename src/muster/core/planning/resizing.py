@@ -8,11 +8,12 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart, demand_of, running_gang
+from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import Seating, one_node, place, seat
 from muster.core.planning.victims import Victim
-from muster.model.ids import JobId
-from muster.model.job import Placement, RunningJob, Worker, beyond
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import Placement, RunningJob, WaitingJob, Worker, beyond
 from muster.model.limits import GROWTHS_PER_CYCLE
 from muster.model.plan import Resize
 from muster.model.records import evolve
@@ -26,7 +27,7 @@ def shrink(draft: PlanDraft, victims: Sequence[Victim], for_job: JobId) -> None:
     for victim in victims:
         jobs[victim.job.id] = victim.job
         given_up.setdefault(victim.job.id, []).extend(worker.rank for worker in victim.workers)
-        draft.projected.charge(victim.job.spec.team, victim.demand, sign=-1)
+        draft.projected.charge(account_of(victim.job), victim.demand, sign=-1)
     for job_id, ranks in given_up.items():
         job = jobs[job_id]
         kept = _renumbered(tuple(worker for worker in job.workers if worker.rank not in ranks))
@@ -43,7 +44,7 @@ def keep_after_all(draft: PlanDraft, job_id: JobId, workers: Placement) -> None:
         draft.pardon(job_id)
         return
     kept = _renumbered(beyond(job.workers, gone))
-    draft.projected.charge(job.spec.team, demand_of_running(job.spec, workers, draft.setting.tree))
+    draft.projected.charge(account_of(job), demand_of_running(job.spec, workers, draft.setting.tree))
     draft.resizes[job_id] = evolve(resize, to_workers=len(kept), workers=kept)
 
 
@@ -62,6 +63,7 @@ class _Growing(NamedTuple):
 
     id: JobId
     spec: JobSpec
+    account: TeamPath
     role: RoleSpec
     part: RolePart
     """What is added in one step: one worker, or one tensor-parallel group."""
@@ -105,7 +107,7 @@ def _begun(draft: PlanDraft) -> list[_Growing]:
             nodes = tuple(use.node for use in begun.seating.footprint)
             widest = draft.widest(begun.gang, begun.job.spec, begun.job.submitted_ms)
             gang = begun.gang._replace(widest=widest)
-            found.append(_entry(begun.job.id, begun.job.spec, role, gang, begun.choice, begun.end_ms, nodes))
+            found.append(_entry(begun.job, role, gang, begun.choice, begun.end_ms, nodes))
     return found
 
 
@@ -130,18 +132,19 @@ def _running(draft: PlanDraft) -> list[_Growing]:
         if choices:
             # The last choice has the widest pools: a job grows on the GPU type it has, in every pool that admits it.
             nodes = tuple(use.node for use in draft.snapshot.footprints[job.id])
-            found.append(_entry(job.id, job.spec, role, gang, choices[-1], end_ms, nodes))
+            found.append(_entry(job, role, gang, choices[-1], end_ms, nodes))
     return found
 
 
 def _entry(
-    job_id: JobId, spec: JobSpec, role: RoleSpec, gang: Gang, choice: Choice, end_ms: int, nodes: tuple[int, ...]
+    job: WaitingJob | RunningJob, role: RoleSpec, gang: Gang, choice: Choice, end_ms: int, nodes: tuple[int, ...]
 ) -> _Growing:
     index = next(index for index, part in enumerate(gang.parts) if part.role == role.name)
     part = gang.parts[index]
     return _Growing(
-        id=job_id,
-        spec=spec,
+        id=job.id,
+        spec=job.spec,
+        account=account_of(job),
         role=role,
         part=part._replace(workers=part.group),
         ask=choice.asks[index],
@@ -162,7 +165,7 @@ def _one_step(draft: PlanDraft, entry: _Growing) -> Seating | None:
     """Seat one more worker or group as close to the others as possible, and take it."""
     demand = demand_of((entry.part,), (entry.ask,))
     step = entry.choice._replace(asks=(entry.ask,), demand=demand)
-    if draft.quota_refusal(entry.spec.team, step, entry.end_ms) is not None:
+    if draft.quota_refusal(entry.account, step, entry.end_ms) is not None:
         return None
     capacity = draft.horizons.until(entry.end_ms)
     if entry.part.group > 1 and capacity.tree.nvlink_level < capacity.tree.node_level:
@@ -173,7 +176,7 @@ def _one_step(draft: PlanDraft, entry: _Growing) -> Seating | None:
         if node is not None:
             workers, uses = seat(capacity, entry.part, entry.ask, [(node, entry.part.workers)], first_rank=0)
             draft.horizons.take(tuple(uses))
-            draft.charge(entry.spec.team, demand, entry.end_ms)
+            draft.charge(entry.account, demand, entry.end_ms)
             return Seating(tuple(workers), tuple(uses))
     return None
 
@@ -188,7 +191,7 @@ def _one_group(draft: PlanDraft, entry: _Growing, step: Choice, capacity: Capaci
     ):
         return None
     draft.horizons.take(seating.footprint)
-    draft.charge(entry.spec.team, step.demand, entry.end_ms)
+    draft.charge(entry.account, step.demand, entry.end_ms)
     return seating
 
 

@@ -12,6 +12,7 @@ job (gpu_swaps.py) is preempted ever more rarely, so no job moves to and fro for
 from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import Choice
 from muster.core.order.pace import Pace
+from muster.core.order.quota import account_of
 from muster.core.order.run_times import began_ms
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import lateness_milli
@@ -73,17 +74,17 @@ def _slow(draft: PlanDraft) -> list[tuple[RunningJob, Pace]]:
 def _move(draft: PlanDraft, job: RunningJob, pace: Pace) -> bool:
     """Evict the job for itself and promise it its new place; false when there is none, or none that pays."""
     spec, setting = job.spec, draft.setting
-    if may_take_from(draft, spec.team) <= 0 or draft.ledger.is_over_limit(spec.team):
+    if may_take_from(draft, spec.team) <= 0 or draft.ledger.is_over_limit(account_of(job)):
         return False
     limit_ms, gone_ms = setting.limit_ms(spec), draft.now_ms + setting.grace_ms(spec)
     victim = victim_of(draft, job, Why.CONSOLIDATION)
     for choice in pace.faster:
         seating = _seats(draft, victim, pace, choice)
-        if seating is None or not quota_allows(draft, spec.team, choice, gone_ms, gone_ms + limit_ms):
+        if seating is None or not quota_allows(draft, account_of(job), choice, gone_ms, gone_ms + limit_ms):
             continue
         draft.evict(Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
         tier = setting.tier_rank[spec.tier]
-        draft.promise(job.id, spec.team, tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
+        draft.promise(job.id, account_of(job), tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
         return True
     return False
 

@@ -183,7 +183,7 @@ def _could_sit(
 def _promise_again(draft: PlanDraft, promise: PlannedPromise, choice: Choice, seating: Seating) -> None:
     draft.promise(
         promise.terms.job,
-        promise.team,
+        promise.account,
         promise.tier,
         promise.end_ms - promise.terms.start_ms,
         choice,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Capacity, NodeUse
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
-from muster.core.order.quota import Ledger
+from muster.core.order.quota import Ledger, account_of
 from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.victims import PlannedDeparture, Victim, spare_workers
 from muster.model.ids import JobId, TeamPath
@@ -367,10 +367,10 @@ class _Tally:
             superseded = self._given_up(victim)
             for other in superseded:
                 del self.chosen[(job.id, other.workers[0].rank)]
-                self._ledger.charge(job.spec.team, other.demand)
+                self._ledger.charge(account_of(job), other.demand)
             self.chosen[(job.id, -1)] = victim
             self._told[job.spec.team] = self._told.get(job.spec.team, 0) + 1
-        self._ledger.charge(job.spec.team, victim.demand, sign=-1)
+        self._ledger.charge(account_of(job), victim.demand, sign=-1)
         return superseded
 
     def _others_still_borrow(self, shrunk: Victim) -> bool:
