@@ -15,8 +15,8 @@ from muster.store.codec import decode_state, encode_state
 
 RULES = 3
 """Increase this whenever the same log folds to another state than before, or a field of a state is removed or changes
-its meaning. A field that is added with a default needs nothing. States that were saved under other rules are then ignored.
-A test has a state of these rules."""
+its meaning. A field that is added with a default needs nothing. States of other rules are then ignored. A test has a
+state of these rules."""
 
 _log = logging.getLogger("muster.live")
 
