@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.control_plane import body, paced, quantile
 from benchmarks.core import report
 from benchmarks.http_load import Load
-from muster.model.client_limits import JOB_BODY_BYTES, JOB_INLINE_TEXT_CHARS, JOB_TEXT_CHARS
+from muster.model.client_limits import JOB_BODY_BYTES, JOB_INLINE_BYTES, JOB_TEXT_CHARS
 from tests.crash.server import Server
 
 FLOODERS = 8
@@ -37,12 +37,14 @@ def worst_bodies() -> dict[str, list[object]]:
     brackets = "x: [" + "[]," * (JOB_TEXT_CHARS // 3 - 10) + "]"
     keys = "".join(f"k{number}: 1\n" for number in range(JOB_TEXT_CHARS // 12))
     unknown = {f"k{number}": 1 for number in range(LARGE_BYTES // 13)}
+    inline = {f"k{number}": 1 for number in range(JOB_INLINE_BYTES // 13)}
     script = {"name": "long", "resources": {"gpus": 8}, "run": "#" * LARGE_BYTES}
     return {
         "none": [],
         "yaml": [{"text": brackets}, {"text": keys}],
         "json": [{"job": unknown}, {"job": script}],
-        "small": [body(gpus=8), {"text": "x: [" + "[]," * (JOB_INLINE_TEXT_CHARS // 3 - 3) + "]"}],
+        "small": [body(gpus=8), {"text": "x: [" + "[]," * 300 + "]"}],
+        "inline": [body(gpus=8), {"job": inline}],
     }
 
 

@@ -24,9 +24,9 @@ def _noting(act: Callable[..., Any], threads: list[int]) -> Callable[..., Any]:
     return noted
 
 
-@pytest.mark.parametrize("what", ["job", "text"])
-def test_a_large_job_file_is_read_by_another_process_and_a_small_one_at_once(
-    what: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("what", "at_once"), [("job", 1), ("text", 0)])
+def test_text_and_a_large_job_file_are_read_by_another_process_and_a_small_object_at_once(
+    what: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[int] = []
     monkeypatch.setattr(submission, "job_from_document", _noting(job_from_document, threads))
@@ -37,7 +37,7 @@ def test_a_large_job_file_is_read_by_another_process_and_a_small_one_at_once(
             text = f"name: train\nteam: nlp\nresources: {{gpus: 1}}\nrun: {run}\n"
             body = {"text": text} if what == "text" else {"job": job_file(run=run)}
             assert (await client.post("/v1/jobs", json=body)).status_code == 201
-        assert threads == [threading.get_ident()]
+        assert threads == [threading.get_ident()] * at_once
 
     played(scenario)
 

@@ -106,10 +106,9 @@ def test_readers_end_with_the_server() -> None:
 
 def test_what_is_short_is_read_at_once_and_what_may_take_long_is_not() -> None:
     assert isinstance(read_if_short(b'{"job": {"name": "x", "run": "y"}}'), ReadSubmission)
-    assert isinstance(read_if_short(b'{"text": "name: x\\nrun: y"}'), ReadSubmission)
     assert isinstance(read_if_short(b"{"), Problem)
     assert read_if_short(GOOD.ljust(JOB_INLINE_BYTES + 1)) is None
-    assert read_if_short(b'{"text": "' + b"[]," * 400 + b'"}') is None
+    assert read_if_short(b'{"text": "name: x\\nrun: y"}') is None
 
 
 def test_a_text_that_holds_more_values_than_a_job_can_is_given_up_early() -> None:

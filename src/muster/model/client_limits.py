@@ -19,11 +19,9 @@ JOB_FILE_VALUES = 20_000
 """Values in a job file that is sent as text. Every list of a job filled to its bound fits, and is read in a fifth of a
 second. Without this bound, 0.8 MB of brackets take three seconds."""
 
-JOB_INLINE_BYTES = 4 * 1024
-JOB_INLINE_TEXT_CHARS = 256
-"""A job file up to this size, as an object or as text, is read at once, which takes a millisecond at worst: YAML takes
-four microseconds for each character. A longer job file is read by a separate process, so that only its sender waits
-for it."""
+JOB_INLINE_BYTES = 2 * 1024
+"""A job file up to this size that is sent as an object is read at once, which takes a millisecond. A longer one, and text,
+is read by a separate process, so that only its sender waits for it. YAML takes four microseconds for each character."""
 
 JOB_READERS_MAX = 4
 """Processes that read job files, at most. There is one for every two processors, so that other work has the rest."""

@@ -14,7 +14,7 @@ from muster.api.schemas.problems import Problem
 from muster.formats.jobs.job_document import job_document
 from muster.formats.jobs.job_file import job_from_document
 from muster.formats.text.document import Document, parse_document
-from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES, JOB_INLINE_TEXT_CHARS
+from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES
 from muster.model.errors import MusterError
 from muster.model.records import Record
 from muster.model.spec import JobSpec
@@ -74,6 +74,4 @@ def read_if_short(body: bytes) -> ReadSubmission | Problem | None:
     submission = parsed_submission(body)
     if isinstance(submission, Problem):
         return submission
-    if submission.text is not None and len(submission.text) > JOB_INLINE_TEXT_CHARS:
-        return None
-    return read_job(submission)
+    return None if submission.text is not None else read_job(submission)
