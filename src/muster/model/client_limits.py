@@ -20,8 +20,9 @@ JOB_FILE_VALUES = 20_000
 second. Without this bound, 0.8 MB of brackets take three seconds."""
 
 JOB_INLINE_BYTES = 2 * 1024
-"""A job file up to this size that is sent as an object is read at once, which takes a millisecond. A longer one, and text,
-is read by a separate process, so that only its sender waits for it. YAML takes four microseconds for each character."""
+"""A job file up to this size that is sent as an object is read at once, which takes a millisecond. A longer one, or one
+that is sent as text, is read by a separate process, so that only its sender waits for it. YAML takes four microseconds
+for each character."""
 
 JOB_READERS_MAX = 4
 """Processes that read job files, at most. There is one for every two processors, so that other work has the rest."""
