@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muster.cli.drawing.state_words import job_style
 from muster.cli.terminal.amounts import pair, seconds
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.options import Because, JobIds, Output, Printed, Quiet
@@ -108,7 +109,6 @@ def _report(changed: "list[Job]", output: Output, *, quiet: bool) -> None:
     elif quiet:
         show_ids(job.id for job in changed)
     else:
-        from muster.cli.drawing.wording import job_style
         from muster.cli.terminal.text import Text
 
         for job in changed:

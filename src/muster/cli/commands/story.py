@@ -34,7 +34,8 @@ def story_text(story: "Story", console: "Console", present: "datetime") -> "Rend
     from rich.console import Group
     from rich.table import Table
 
-    from muster.cli.drawing.wording import between, clock, count, job_state, job_style
+    from muster.cli.drawing.state_words import job_state, job_style
+    from muster.cli.drawing.wording import between, clock, count
     from muster.cli.terminal.screen import is_plain
     from muster.cli.terminal.text import Text
     from muster.model.printable import one_line

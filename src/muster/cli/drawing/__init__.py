@@ -1,6 +1,7 @@
 """Jobs, nodes, teams and plans for people.
 
 table wording                  tables, and how durations, moments and amounts are written
+state_words                    words, signs and colours of states and causes
 job_list job_card reasons      many jobs, one job, and why a job waits
 node_list team_tree dashboard  machines, teams, and the cluster on one screen
 event_lines                    one event as one line

@@ -11,7 +11,8 @@ from rich.padding import Padding
 
 from muster.cli.drawing.job_list import job_list
 from muster.cli.drawing.node_list import gpu_blocks
-from muster.cli.drawing.wording import amount, between, clock, count, node_style
+from muster.cli.drawing.state_words import node_style
+from muster.cli.drawing.wording import amount, between, clock, count
 from muster.cli.terminal.screen import is_plain
 from muster.cli.terminal.text import Text
 from muster.client.answers import Job, Node

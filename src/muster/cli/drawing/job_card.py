@@ -10,9 +10,10 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
-from muster.cli.drawing.job_list import cause_text, dependency_name, outcome, tasks_text
+from muster.cli.drawing.job_list import dependency_name, outcome, tasks_text
+from muster.cli.drawing.state_words import cause_text, job_state
 from muster.cli.drawing.table import TextTable
-from muster.cli.drawing.wording import amount, between, count, duration, gpu_hours, job_state, moment, ranks
+from muster.cli.drawing.wording import amount, between, count, duration, gpu_hours, moment, ranks
 from muster.cli.terminal.screen import is_plain
 from muster.cli.terminal.text import Text
 from muster.client.answers import Job, Worker

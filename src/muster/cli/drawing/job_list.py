@@ -5,8 +5,9 @@ from datetime import datetime
 
 from rich.console import Console
 
+from muster.cli.drawing.state_words import cause_text, job_state
 from muster.cli.drawing.table import TextTable
-from muster.cli.drawing.wording import amount, between, job_state
+from muster.cli.drawing.wording import amount, between
 from muster.cli.terminal.screen import is_plain, is_wide
 from muster.cli.terminal.text import Text
 from muster.client.answers import Job
@@ -60,20 +61,6 @@ def outcome(job: Job) -> str:
     code = f"exit code {job.exit_code}" if job.exit_code not in (None, 0) else ""
     because = cause_text(job.reason) if job.reason not in (None, Cause.COMPLETED, job.state) else ""
     return ", ".join(filter(None, (because, code)))
-
-
-def cause_text(cause: str | None) -> str:
-    """Why an attempt ended, in words that need no manual."""
-    words = {
-        Cause.ERROR: "an error",
-        Cause.OOM: "out of memory",
-        Cause.TIMEOUT: "its time limit",
-        Cause.PREEMPTED: "preemption",
-        Cause.NODE_FAILURE: "a lost node",
-        Cause.START_FAILURE: "a failed start",
-        Cause.DEPENDENCY: "a dependency that failed",
-    }
-    return words.get(Cause(cause), cause) if cause in tuple(Cause) else cause or ""
 
 
 def array_text(tasks: dict[str, int]) -> str:

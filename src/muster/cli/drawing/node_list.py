@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 
+from muster.cli.drawing.state_words import node_style
 from muster.cli.drawing.table import TextTable
-from muster.cli.drawing.wording import amount, count, node_style
+from muster.cli.drawing.wording import amount, count
 from muster.cli.terminal.screen import is_plain, is_wide
 from muster.cli.terminal.text import Text
 from muster.client.answers import Node

@@ -6,19 +6,13 @@ from datetime import datetime
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 
-from muster.cli.drawing.wording import amount, clock, job_state, ranks, until
+from muster.cli.drawing.state_words import job_state, state_meaning
+from muster.cli.drawing.wording import amount, clock, ranks, until
 from muster.cli.terminal.screen import is_plain
 from muster.cli.terminal.text import Text
 from muster.client.answers import DryRun, Estimate, Hold, Reason, Why, Worker
 from muster.formats.text.ranges import node_ranges
 from muster.model.printable import one_line
-
-_NOT_WAITING = {
-    "running": "it runs",
-    "starting": "it is being started",
-    "checkpointing": "it saves itself and leaves its GPUs to another",
-    "stopping": "it is being ended",
-}
 
 
 def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
@@ -31,7 +25,7 @@ def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
     ]
     parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in reason_texts(why.reasons)]
     if not why.reasons:
-        parts.append(Text(f"  {_NOT_WAITING.get(why.state, _silence(why.state))}", style="dim"))
+        parts.append(Text(f"  {state_meaning(why.state)}", style="dim"))
     parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in _when_it_starts(why.hold, why.estimate, present)]
     return Group(*parts)
 
@@ -86,9 +80,3 @@ def _when_it_starts(hold: Hold | None, estimate: Estimate | None, present: datet
         likely = f"{until(estimate.p50, present)} ({clock(estimate.p50, present)})"
         late = f", nine times in ten {until(estimate.p90, present)}" if estimate.p90 is not None else ""
         yield Text.assemble(("estimate", "cyan"), f": likely to start {likely}{late}")
-
-
-def _silence(state: str) -> str:
-    return (
-        "nothing keeps it waiting: it starts with the next plan" if state == "queued" else "it does not wait any more"
-    )

@@ -1,34 +1,9 @@
-"""How things are written for people: durations, moments, amounts, states."""
+"""How things are written for people: durations, moments, amounts."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from muster.cli.terminal.text import Text
-from muster.model.job import JobState
-from muster.model.node import NodeState
-
 _UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-
-_JOB_SIGNS: dict[str, tuple[str, str]] = {
-    JobState.BLOCKED: ("◌", "yellow"),
-    JobState.HELD: ("◌", "magenta"),
-    JobState.QUEUED: ("○", "yellow"),
-    JobState.STARTING: ("◐", "cyan"),
-    JobState.RUNNING: ("●", "green"),
-    JobState.CHECKPOINTING: ("◑", "cyan"),
-    JobState.STOPPING: ("◑", "red"),
-    JobState.SUCCEEDED: ("✓", "blue"),
-    JobState.FAILED: ("✗", "red"),
-    JobState.CANCELLED: ("–", "dim"),
-    JobState.TIMED_OUT: ("✗", "red"),
-}
-_NODE_STYLES: dict[str, str] = {
-    NodeState.READY: "green",
-    NodeState.SUSPECT: "yellow",
-    NodeState.DRAINING: "magenta",
-    NodeState.DRAINED: "magenta",
-    NodeState.DOWN: "red",
-}
 
 
 def now() -> datetime:
@@ -101,19 +76,3 @@ def ranks(numbers: Iterable[int]) -> str:
         else:
             runs.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-def job_state(state: str, *, plain: bool) -> Text:
-    """A job's state with a sign that can be told apart without colours."""
-    sign, style = _JOB_SIGNS.get(state, ("?", ""))
-    return Text(state if plain else f"{sign} {state}", style=style)
-
-
-def job_style(state: str) -> str:
-    """The colour of a state."""
-    return _JOB_SIGNS.get(state, ("?", ""))[1]
-
-
-def node_style(state: str) -> str:
-    """The colour of a node's state."""
-    return _NODE_STYLES.get(state, "")

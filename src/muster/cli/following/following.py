@@ -8,6 +8,7 @@ from threading import Thread
 
 import typer
 
+from muster.cli.drawing.state_words import state_news
 from muster.cli.drawing.wording import count
 from muster.cli.following.log_printers import Printer
 from muster.cli.terminal.screen import note, screen
@@ -123,17 +124,14 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
 
 def _tell(job: Job, told: str) -> str:
     """Say what state a job is in, once for each change. Returns what was said last."""
-    match job.state:
-        case "queued" | "blocked" | "held":
-            news = f"{job.id} is {job.state}; `muster why {job.id}` says why"
-        case "starting" | "running" if job.workers:
-            nodes = node_ranges(worker.node for worker in job.workers)
-            again = f", attempt {job.attempt}" if job.attempt > 1 else ""
-            news = f"{job.id} has {count(len(job.workers), 'worker')} on {nodes}{again}"
-        case "checkpointing":
-            news = f"{job.id} saves itself and leaves its GPUs to another job; it goes on later"
-        case _:
-            return told
+    if job.workers and job.state in ("starting", "running"):
+        nodes = node_ranges(worker.node for worker in job.workers)
+        again = f", attempt {job.attempt}" if job.attempt > 1 else ""
+        news = f"{job.id} has {count(len(job.workers), 'worker')} on {nodes}{again}"
+    elif said := state_news(job.state, job.id):
+        news = f"{job.id} {said}"
+    else:
+        return told
     if news != told:
         note(news)
     return news

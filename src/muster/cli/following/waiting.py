@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.live import Live
 
 from muster.cli.drawing.job_list import job_list, tasks_text
-from muster.cli.drawing.wording import count, duration, job_style, now
+from muster.cli.drawing.state_words import job_style
+from muster.cli.drawing.wording import count, duration, now
 from muster.cli.terminal.exits import Exit, exit_of_states
 from muster.cli.terminal.options import Output
 from muster.cli.terminal.screen import note, screen, show, show_ids, show_json
