@@ -67,7 +67,7 @@ class Snapshot:
         """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
         self.promises: dict[JobId, Promise] = {}
-        self._held: dict[JobId, tuple[Promise, Footprint | None]] = {}
+        self._promised_footprints: dict[JobId, tuple[Promise, Footprint | None]] = {}
         self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
         self.recent_preemptions = RecentPreemptions()
         self.setting: Setting
@@ -307,17 +307,19 @@ class Snapshot:
     def promise(self, promises: tuple[Promise, ...]) -> None:
         """Replace all promises by these."""
         self._stir()
-        known = self._held
+        known = self._promised_footprints
         self.promises = {promise.job: promise for promise in promises}
-        self._held = {job_id: entry for job_id, entry in known.items() if self.promises.get(job_id) is entry[0]}
+        self._promised_footprints = {
+            job_id: entry for job_id, entry in known.items() if self.promises.get(job_id) is entry[0]
+        }
 
-    def held(self, promise: Promise, spec: JobSpec) -> Footprint | None:
+    def promised_footprint(self, promise: Promise, spec: JobSpec) -> Footprint | None:
         """What a promise reserves, computed once; None when one of its nodes no longer exists."""
-        known = self._held.get(promise.job)
+        known = self._promised_footprints.get(promise.job)
         if known is None or known[0] is not promise:
             there = all(worker.node in self.setting.tree.index_of for worker in promise.workers)
             footprint = footprint_of(spec, promise.workers, self.setting.tree) if there else None
-            known = self._held[promise.job] = (promise, footprint)
+            known = self._promised_footprints[promise.job] = (promise, footprint)
         return known[1]
 
     def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
@@ -389,7 +391,7 @@ class Snapshot:
 
     def _reindex(self, now: Scenario) -> None:
         self._on_node = {}
-        self._held = {}
+        self._promised_footprints = {}
         self._index(now)
         for job in now.waiting:
             self.queue.add(job)

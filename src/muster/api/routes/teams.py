@@ -65,9 +65,7 @@ async def put_team(caller: MayChange, path: PathOfTeam, body: Quota) -> Team:
     if not caller.deps.control.view.rules.teams:
         # Without configured teams every team exists. The first one shuts out all others: that needs cluster permission.
         await require(caller, Permission.QUOTA_CHANGE, EVERY_TEAM, action="teams.put", subject=team)
-    bounds = {"tiers": body.tiers, "max_priority": body.max_priority, "allow_unpreemptible": body.allow_unpreemptible}
-    wanted: dict[str, object] = {"guaranteed": body.guaranteed, "limit": body.limit, "weight": body.weight}
-    wanted |= {key: value for key, value in bounds.items() if value is not None}
+    wanted = {key: value for key, value in body.model_dump(exclude={"reason"}).items() if value is not None}
 
     def put(engine: Engine, now_ms: int) -> None:
         rules = engine.rules

@@ -129,7 +129,7 @@ def _entry(draft: PlanDraft, terms: Promise, job: WaitingJob | RunningJob) -> Re
     gang = (
         running_gang(job, draft.setting) if isinstance(job, RunningJob) else draft.snapshot.queue.class_of[job.id].gang
     )
-    footprint = draft.snapshot.held(terms, job.spec)
+    footprint = draft.snapshot.promised_footprint(terms, job.spec)
     choices = gang.choices_on(terms.workers, draft.setting.tree) if footprint is not None else []
     if footprint is None or not choices:
         return None
