@@ -25,13 +25,13 @@ def test_a_start_that_cannot_write_lets_people_read_and_goes_on_once_it_can(monk
     more = Configuration(cluster=a_cluster(a_node("n1", gpus=8), a_node("n2", gpus=8)))
     with running(log, configuration=more) as control:
         assert "disk is full" in control.trouble
-        assert list(control.state.nodes) == ["n1"]
-        assert job in control.state.jobs
+        assert list(control.view.nodes) == ["n1"]
+        assert job in control.view.jobs
         with pytest.raises(Unavailable, match="disk is full"):
             submitted(control)
         log.is_full = False
         retried(control)
-        assert list(control.state.nodes) == ["n1", "n2"]
+        assert list(control.view.nodes) == ["n1", "n2"]
         assert not control.trouble
 
 
