@@ -28,8 +28,6 @@ class Address:
 
     url: str
     token: str = ""
-    source: str = ""
-    """Where the address comes from, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +54,8 @@ def find_address(
 ) -> Address:
     """The address to use. Arguments win over the environment, and the environment wins over files."""
     home = home_folder(environment)
-    found, source = _url(url or environment.get("MUSTER_URL"), home)
-    return Address(url=found, token=token or environment.get("MUSTER_TOKEN") or _token(found, home), source=source)
+    found = _url(url or environment.get("MUSTER_URL"), home)
+    return Address(url=found, token=token or environment.get("MUSTER_TOKEN") or _token(found, home))
 
 
 def read_record(path: Path) -> dict[str, object]:
@@ -69,13 +67,13 @@ def read_record(path: Path) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _url(said: str | None, home: Path) -> tuple[str, str]:
+def _url(said: str | None, home: Path) -> str:
     if said:
-        return checked_url(said), "MUSTER_URL"
+        return checked_url(said)
     for record in (Home(home).login, Home(home).server):
         url = read_record(record).get("url")
         if isinstance(url, str) and url:
-            return checked_url(url), str(record)
+            return checked_url(url)
     raise Unreachable(f"no server is known: {Home(home).server} is not there; {START_A_SERVER}")
 
 
