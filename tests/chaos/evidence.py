@@ -104,6 +104,12 @@ class Evidence:
         """True when part of the job's history was taken back, so that it may have been run again."""
         return self.may_be_gone(asked) or any(asked.acked_s <= until_s for _, until_s in self.rollbacks)
 
+    def is_outdated(self, asked_s: float) -> bool:
+        """True for answers that were asked for before history was taken back: a job in them may live again since."""
+        return any(asked_s <= reset_s for reset_s in self.resets) or any(
+            asked_s <= until_s for _, until_s in self.rollbacks
+        )
+
     def was_hit(self, label: str) -> bool:
         """True when a fault struck workers of this job themselves."""
         return any(label in struck.labels for struck in self.struck)

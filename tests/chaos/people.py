@@ -124,21 +124,22 @@ class Observer(threading.Thread):
                 self._absent_s.setdefault(node, self._acted_s[node])
 
     def _look_at_jobs(self) -> None:
+        asked_s = now_s()
         try:
             answers = read_answers(self._cluster.client())
         except (MusterError, OSError):
             return
         for label, answer in answers.items():
             if answer.state in FINAL:
-                self._look_at_ended(label, answer)
+                self._look_at_ended(label, answer, asked_s)
             elif label in self._evidence.ended:
                 self._evidence.reopened.append((label, self._evidence.ended.pop(label)[0], answer.state))
 
-    def _look_at_ended(self, label: str, answer: Answer) -> None:
+    def _look_at_ended(self, label: str, answer: Answer, asked_s: float) -> None:
         # The state was read before the claim is looked at: a process that holds it now has outlived the end of the job.
         self._evidence.ended.setdefault(label, (now_s(), answer.state))
         held = self._watcher.holder_of(label)
-        if held is not None:
+        if held is not None and not self._evidence.is_outdated(asked_s):
             told = f"{label} is {answer.state} and process {held[0]} of it lives"
             self._evidence.found.append(Violation(rule="ended-while-alive", told=told))
 

@@ -349,3 +349,12 @@ def test_an_end_that_the_control_plane_could_not_hear_of_in_time_may_count_as_a_
         Struck(kind="supervisor-stop", from_s=103, until_s=115, nodes=("n1",)),
     ]
     assert broken(evidence) == []
+
+
+def test_an_answer_is_outdated_once_history_was_taken_back_after_it_was_asked_for() -> None:
+    evidence = Evidence()
+    assert not evidence.is_outdated(105.0)
+    evidence.rollbacks = [(98.0, 110.0)]
+    assert [evidence.is_outdated(asked_s) for asked_s in (97.0, 105.0, 110.5)] == [True, True, False]
+    evidence.rollbacks, evidence.resets = [], [120.0]
+    assert [evidence.is_outdated(asked_s) for asked_s in (119.0, 121.0)] == [True, False]

@@ -264,9 +264,11 @@ class _Trial:
         until_s = now_s() + SETTLE_S
         while now_s() < until_s:
             self._look_after_control()
+            # Asked first: what is acknowledged while the answers are read is not among them.
+            is_done = self.submitter.is_done
             with suppress(MusterError, OSError):
                 answers = read_answers(self.cluster.client())
-                if self.submitter.is_done and all(answer.state in FINAL for answer in answers.values()):
+                if is_done and all(answer.state in FINAL for answer in answers.values()):
                     return
             time.sleep(0.2)
         if not self.submitter.is_done:
