@@ -130,10 +130,10 @@ def test_requests_are_counted_by_route_and_invented_addresses_are_no_labels() ->
 
 
 def test_of_many_teams_the_largest_are_told_apart_and_the_rest_are_one() -> None:
-    census = JobCounts(version=0)
+    counts = JobCounts(version=0)
     for number in range(METRIC_TEAMS + 50):
-        census.waiting[TierName("standard"), TeamPath(f"t{number:03}")] = 1 + (number == 140)
-    samples = {sample.labels["team"]: sample.value for sample in _crowd("n", "m", census.waiting).samples}
+        counts.waiting[TierName("standard"), TeamPath(f"t{number:03}")] = 1 + (number == 140)
+    samples = {sample.labels["team"]: sample.value for sample in _crowd("n", "m", counts.waiting).samples}
     assert len(samples) == METRIC_TEAMS + 1
     assert samples["t140"] == 2
     assert samples[OTHERS] == 50

@@ -48,7 +48,7 @@ class Services:
         self.records = Records(deps.control, deps.jobs)
         self.job_list = JobList(deps.control, self.records)
         self.hub = Hub(deps, self.records)
-        self.outlook = Explanations(deps.control, self.records)
+        self.explanations = Explanations(deps.control, self.records)
         self.closing = asyncio.Event()
         """Set when the server stops, so that streams end."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
@@ -69,7 +69,7 @@ class Services:
         self.denials.close()
         self.readers.close()
         self.hub.close()
-        self.outlook.close()
+        self.explanations.close()
         self.records.close()
 
     async def is_closing_within(self, wait_s: float) -> bool:

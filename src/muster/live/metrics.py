@@ -135,33 +135,33 @@ class _ViewFigures(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         view = self._control.view
-        census = self._counting.job_counts(view)
-        yield _crowd("muster_jobs_waiting", "Jobs that wait for GPUs.", census.waiting)
-        yield _crowd("muster_jobs_running", "Jobs that have GPUs.", census.running)
-        yield from _gpus(census)
+        counts = self._counting.job_counts(view)
+        yield _crowd("muster_jobs_waiting", "Jobs that wait for GPUs.", counts.waiting)
+        yield _crowd("muster_jobs_running", "Jobs that have GPUs.", counts.running)
+        yield from _gpus(counts)
         oldest = GaugeMetricFamily("muster_oldest_wait_seconds", "How long the first has waited.", labels=["tier"])
-        for tier, submitted_ms in census.oldest_ms.items():
+        for tier, submitted_ms in counts.oldest_ms.items():
             oldest.add_metric([tier], max(view.now_ms - submitted_ms, 0) / 1000)
         yield oldest
         nodes = GaugeMetricFamily("muster_nodes", "Nodes by state.", labels=["state"])
-        for name, count in sorted(census.nodes.items()):
+        for name, count in sorted(counts.nodes.items()):
             nodes.add_metric([name], count)
         yield nodes
-        yield GaugeMetricFamily("muster_partial_gangs", "Gangs of which a part is gone.", value=census.partial_gangs)
+        yield GaugeMetricFamily("muster_partial_gangs", "Gangs of which a part is gone.", value=counts.partial_gangs)
         strangers = "Gangs that run on a node and are not known."
-        yield GaugeMetricFamily("muster_quarantined_gangs", strangers, value=census.quarantined)
+        yield GaugeMetricFamily("muster_quarantined_gangs", strangers, value=counts.quarantined)
         is_up = 0 if self._control.has_stopped or self._control.trouble else 1
         yield GaugeMetricFamily("muster_writer_up", "1 while changes can be written.", value=is_up)
         yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=view.version)
         yield GaugeMetricFamily("muster_event_watchers", "Event streams that are open.", value=self._metrics.watchers)
 
 
-def _gpus(census: JobCounts) -> Iterator[GaugeMetricFamily]:
+def _gpus(counts: JobCounts) -> Iterator[GaugeMetricFamily]:
     total = GaugeMetricFamily("muster_gpus", "GPUs there are.", labels=["type"])
     used = GaugeMetricFamily("muster_gpus_used", "GPUs in use; shares count as parts.", labels=["type"])
-    for gpu_type, count in sorted(census.gpus.items()):
+    for gpu_type, count in sorted(counts.gpus.items()):
         total.add_metric([gpu_type], count)
-        used.add_metric([gpu_type], census.gpus_used_milli[gpu_type] / 1000)
+        used.add_metric([gpu_type], counts.gpus_used_milli[gpu_type] / 1000)
     yield total
     yield used
 

@@ -36,13 +36,13 @@ class JobCounts:
 
 
 class Counting:
-    """Takes a new census when something has changed."""
+    """Counts anew when something has changed."""
 
     def __init__(self) -> None:
         self._taken: JobCounts | None = None
 
     def job_counts(self, view: View) -> JobCounts:
-        """The census of this view."""
+        """The counts of this view."""
         if self._taken is None or self._taken.version != view.version:
             self._taken = _taken(view)
         return self._taken

@@ -20,6 +20,6 @@ def test_workers_that_a_job_gave_up_use_gpus_and_are_no_job() -> None:
     assert [is_leaver(job) for job in state.snapshot.running] == [False, True]
     publisher = Publisher(Feed(0))
     publisher.begin(state)
-    census = Counting().job_counts(publisher.view)
-    assert sum(census.running.values()) == 1
-    assert sum(census.gpus_used_milli.values()) == 4_000
+    counts = Counting().job_counts(publisher.view)
+    assert sum(counts.running.values()) == 1
+    assert sum(counts.gpus_used_milli.values()) == 4_000

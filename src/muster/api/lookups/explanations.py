@@ -93,7 +93,7 @@ class Explanations:
     def __init__(self, control: ControlPlane, records: Records) -> None:
         self._control = control
         self._records = records
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outlook")
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explanations")
         self._waiting = 0
         self._explaining = asyncio.Lock()
         self._explained: dict[JobId, Explanation] = {}
@@ -152,14 +152,14 @@ class Explanations:
             scenario = situation.scenario
             self._record.remember(job, raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
 
-    async def trial(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> TriedJob:
+    async def tried_job(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> TriedJob:
         """What would happen to a job if it were submitted now."""
         situation = await self._situation()
         scenario = situation.scenario
         candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
         tried = replace(situation, scenario=evolve(scenario, waiting=(*scenario.waiting, candidate)))
-        trial = await self._worked_out(lambda: _trial(tried))
-        return trial if trial.estimate is None else replace(trial, estimate=await self._told(tried, trial.estimate))
+        job = await self._worked_out(lambda: _tried_job(tried))
+        return job if job.estimate is None else replace(job, estimate=await self._told(tried, job.estimate))
 
     async def _situation(self) -> Situation:
         if self._control.has_stopped:  # then the state does not change any more
@@ -227,7 +227,7 @@ def _explained(situation: Situation) -> Decision:
     return explain_decided(situation.scenario, situation.entitlements, situation.decided)
 
 
-def _trial(situation: Situation) -> TriedJob:
+def _tried_job(situation: Situation) -> TriedJob:
     decision = decide(situation.scenario, situation.entitlements)
     is_waiting = any(each.job == CANDIDATE for each in decision.explanations)
     return TriedJob(decision=decision, estimate=_estimate(situation, CANDIDATE) if is_waiting else None)

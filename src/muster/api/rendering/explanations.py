@@ -34,16 +34,16 @@ def why_body(
     )
 
 
-def dry_run_body(trial: TriedJob, price: Cost) -> answers.DryRun:
+def dry_run_body(tried: TriedJob, price: Cost) -> answers.DryRun:
     """What would happen to a job if it were submitted."""
-    decision = trial.decision
+    decision = tried.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
     explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
     reasons = () if explained is None else explained.reasons
     return answers.DryRun(
         placement=None if start is None else worker_answers(start.workers),
         reasons=tuple(_reason(each) for each in reasons),
-        estimate=_estimate(explained, trial.estimate),
+        estimate=_estimate(explained, tried.estimate),
         cost=_cost(price),
     )
 

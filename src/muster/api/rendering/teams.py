@@ -14,10 +14,10 @@ from muster.views.job_counts import JobCounts
 from muster.views.view import View
 
 
-def known_teams(view: View, census: JobCounts) -> dict[TeamPath, model.Team]:
+def known_teams(view: View, counts: JobCounts) -> dict[TeamPath, model.Team]:
     """The configured teams and the teams of running or waiting jobs, by path."""
     found = {team.path: team for team in view.rules.teams}
-    for path in (*census.team_running, *census.team_waiting):
+    for path in (*counts.team_running, *counts.team_waiting):
         found.setdefault(path, model.Team(path=path))
     return dict(sorted(found.items()))
 
@@ -31,9 +31,9 @@ def remembered_usage(view: View, now_ms: int) -> Counter[TeamPath]:
     return found
 
 
-def team_body(view: View, team: model.Team, census: JobCounts, usage: Counter[TeamPath]) -> Team:
+def team_body(view: View, team: model.Team, counts: JobCounts, usage: Counter[TeamPath]) -> Team:
     """A team in its current state."""
-    used = _used(census, team.path)
+    used = _used(counts, team.path)
     bounds = bounds_of(team.path, {each.path: each for each in view.rules.teams})
     return Team(
         path=team.path,
@@ -45,14 +45,14 @@ def team_body(view: View, team: model.Team, census: JobCounts, usage: Counter[Te
         allow_unpreemptible=bounds.allow_unpreemptible,
         used={gpu_type: plain_number(milli) for gpu_type, milli in used.items()},
         borrowed={gpu_type: plain_number(milli) for gpu_type, milli in _borrowed(team, used).items()},
-        running=census.team_running[team.path],
-        waiting=census.team_waiting[team.path],
+        running=counts.team_running[team.path],
+        waiting=counts.team_waiting[team.path],
         usage_gpu_s=seconds(usage[team.path]),
     )
 
 
-def _used(census: JobCounts, path: TeamPath) -> dict[GpuType, int]:
-    amounts = {gpu_type: census.team_gpus_milli[path, gpu_type] for gpu_type in (ANY_TYPE, *census.gpus)}
+def _used(counts: JobCounts, path: TeamPath) -> dict[GpuType, int]:
+    amounts = {gpu_type: counts.team_gpus_milli[path, gpu_type] for gpu_type in (ANY_TYPE, *counts.gpus)}
     return {gpu_type: milli for gpu_type, milli in amounts.items() if milli}
 
 

@@ -84,9 +84,9 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     record = _spokesman(caller.deps.control.view, found)
     if isinstance(record, ArrayRecord) or record.state.is_final or record.state.holds_resources:
         return why_body(record, now_ms)
-    outlook = caller.services.outlook
-    explained = await outlook.explanation(record.id, now_ms)
-    estimate = await outlook.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
+    explanations = caller.services.explanations
+    explained = await explanations.explanation(record.id, now_ms)
+    estimate = await explanations.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
     return why_body(record, now_ms, explained, estimate, caller.deps.control.view.promises.get(record.id))
 
 

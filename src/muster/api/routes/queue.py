@@ -18,30 +18,30 @@ router = APIRouter(tags=["jobs"])
 async def show_queue(caller: Annotated[Caller, Depends(Needs(Permission.CLUSTER_SEE))]) -> Queue:
     """How many jobs run and wait by tier and team, how many GPUs are in use, and the longest wait."""
     view = caller.deps.control.view
-    census = caller.services.counting.job_counts(view)
-    teams = sorted({team for _, team in (*census.running, *census.waiting)})
+    counts = caller.services.counting.job_counts(view)
+    teams = sorted({team for _, team in (*counts.running, *counts.waiting)})
     tiers = [tier.name for tier in view.rules.tiers]
     return Queue(
-        running=census.running.total(),
-        waiting=census.waiting.total(),
-        oldest=time_of(min(census.oldest_ms.values(), default=None)),
+        running=counts.running.total(),
+        waiting=counts.waiting.total(),
+        oldest=time_of(min(counts.oldest_ms.values(), default=None)),
         tiers={
             tier: TierCrowd(
-                running=sum(count for key, count in census.running.items() if key[0] == tier),
-                waiting=sum(count for key, count in census.waiting.items() if key[0] == tier),
-                oldest=time_of(census.oldest_ms.get(tier)),
+                running=sum(count for key, count in counts.running.items() if key[0] == tier),
+                waiting=sum(count for key, count in counts.waiting.items() if key[0] == tier),
+                oldest=time_of(counts.oldest_ms.get(tier)),
             )
             for tier in tiers
         },
         teams={
             team: Crowd(
-                running=sum(count for key, count in census.running.items() if key[1] == team),
-                waiting=sum(count for key, count in census.waiting.items() if key[1] == team),
+                running=sum(count for key, count in counts.running.items() if key[1] == team),
+                waiting=sum(count for key, count in counts.waiting.items() if key[1] == team),
             )
             for team in teams
         },
         gpus={
-            gpu_type or "any": GpuCount(total=total, used=plain_number(census.gpus_used_milli[gpu_type]))
-            for gpu_type, total in sorted(census.gpus.items())
+            gpu_type or "any": GpuCount(total=total, used=plain_number(counts.gpus_used_milli[gpu_type]))
+            for gpu_type, total in sorted(counts.gpus.items())
         },
     )

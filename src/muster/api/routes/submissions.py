@@ -142,12 +142,12 @@ async def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
 async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
     view = caller.deps.control.view
     door.check_team(spec, view.rules)
-    outlook = caller.services.outlook
-    trial = await outlook.trial(evolve(spec, array=None, depends_on=()), await _unmet(caller, spec))
-    for refusal in trial.decision.rejected:
+    explanations = caller.services.explanations
+    tried = await explanations.tried_job(evolve(spec, array=None, depends_on=()), await _unmet(caller, spec))
+    for refusal in tried.decision.rejected:
         if refusal.job == CANDIDATE:
             raise NeverRuns(refusal.code, refusal.message)
-    return dry_run_body(trial, cost(spec, view.rules, {node.pool for node in view.nodes.values()}))
+    return dry_run_body(tried, cost(spec, view.rules, {node.pool for node in view.nodes.values()}))
 
 
 async def _unmet(caller: Caller, spec: JobSpec) -> tuple[JobId, ...]:

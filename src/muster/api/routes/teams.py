@@ -39,11 +39,11 @@ MayChange = Annotated[Caller, Depends(Needs(Permission.QUOTA_CHANGE))]
 async def list_teams(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[Team]:
     """All teams by path, with their quotas and what they use."""
     view = caller.deps.control.view
-    census = caller.services.counting.job_counts(view)
+    counts = caller.services.counting.job_counts(view)
     after = text_place("teams", paging.cursor)
-    teams = [team for path, team in known_teams(view, census).items() if after is None or path > after]
+    teams = [team for path, team in known_teams(view, counts).items() if after is None or path > after]
     usage = remembered_usage(view, caller.deps.clock.now_ms())
-    items = [team_body(view, team, census, usage) for team in teams[: paging.limit]]
+    items = [team_body(view, team, counts, usage) for team in teams[: paging.limit]]
     return Page(items=items, next=cursor_of("teams", items[-1].path) if len(teams) > paging.limit else None)
 
 
@@ -144,8 +144,8 @@ def _check_idle(engine: Engine, rules: Rules, team: TeamPath) -> None:
 
 def _shown(caller: Caller, team: TeamPath) -> Team:
     view = caller.deps.control.view
-    census = caller.services.counting.job_counts(view)
-    known = known_teams(view, census).get(team)
+    counts = caller.services.counting.job_counts(view)
+    known = known_teams(view, counts).get(team)
     if known is None:
         raise NotFound(f"there is no team {team}")
-    return team_body(view, known, census, remembered_usage(view, caller.deps.clock.now_ms()))
+    return team_body(view, known, counts, remembered_usage(view, caller.deps.clock.now_ms()))

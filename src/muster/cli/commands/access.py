@@ -100,12 +100,12 @@ def create_token(
     """Make a token. Its secret is shown now, and never again."""
     if role not in tuple(Roles):
         raise InvalidInput(f"--role: {role!r} is not a role; there are {', '.join(Roles)}")
-    wishes: dict[str, Any] = {"name": name, "bindings": [{"role": role, "team": team}]}
-    wishes["expires_in_s"] = None if expires == NEVER else seconds(expires, "--expires")
+    asked: dict[str, Any] = {"name": name, "bindings": [{"role": role, "team": team}]}
+    asked["expires_in_s"] = None if expires == NEVER else seconds(expires, "--expires")
     if subject is not None:
-        wishes["subject"] = subject
+        asked["subject"] = subject
     with connect() as client:
-        made = client.create_token(**wishes)
+        made = client.create_token(**asked)
     if output is Output.JSON:
         show_json(made.document)
     elif quiet:

@@ -62,7 +62,7 @@ def up(
     detach: Detach = False,
     output: Printed = Output.TABLE,
 ) -> None:
-    """Start Muster on this machine: API and dashboard on one port, and an engine that runs real processes."""
+    """Start Muster on this machine: its API on one port, and an engine that runs real processes."""
     from muster.client.address import find_server
     from muster.formats.rules.database_url import refuse_password
 
