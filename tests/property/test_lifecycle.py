@@ -15,9 +15,6 @@ from muster.model.events import (
     Event,
     EvictionOrdered,
     HoldsSet,
-    JobCancelRequested,
-    JobHeld,
-    JobReleased,
     JobStarted,
     JobSubmitted,
     NodeChanged,
@@ -35,6 +32,7 @@ from muster.model.job import Job, JobState, Worker
 from muster.model.limits import FAULTS_IN_A_ROW
 from muster.model.node import Node
 from muster.model.plan import Why
+from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, RetryCause
 from tests.unit.core.lifecycle.builders import JOB, a_spec, exits, no_start
 

@@ -8,18 +8,28 @@ import pytest
 from muster.backends.fake import FakeBackend
 from muster.core.cluster import capacity
 from muster.core.cluster.setting import Setting
-from muster.core.lifecycle import arrays, dependencies, endings, gang, seats, stopping, timing, transitions, waiting
+from muster.core.lifecycle import (
+    arrays,
+    dependencies,
+    endings,
+    gang,
+    requests,
+    seats,
+    stopping,
+    timing,
+    transitions,
+)
 from muster.core.order.quota import Ledger
 from muster.core.planning import cycle, preemption, resizing, turns, victims
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
 from muster.engine.folding.folding import fold
 from muster.estimates.training import Training
-from muster.model.events import JobHeld, JobReleased
 from muster.model.instructions import WakeAt
 from muster.model.job import Cause, JobState
 from muster.model.node import NodeState
 from muster.model.records import evolve
+from muster.model.requests import JobHeld, JobReleased
 from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.world import World
 
@@ -115,21 +125,21 @@ def a_hold_is_forgotten_when_the_job_waits_again(patch: Patch) -> None:
 
 
 def a_hold_is_ignored_while_the_job_is_blocked(patch: Patch) -> None:
-    honest = waiting.reconsider
+    honest = requests.follow
 
-    def reconsider(job: Any, event: Any) -> Any:
-        return job if isinstance(event, JobHeld) and job.state is JobState.BLOCKED else honest(job, event)
+    def follow(job: Any, event: Any) -> Any:
+        return (job, ()) if isinstance(event, JobHeld) and job.state is JobState.BLOCKED else honest(job, event)
 
-    patch.setattr(transitions, "reconsider", reconsider)
+    patch.setattr(requests, "follow", follow)
 
 
 def a_release_forgets_dependencies(patch: Patch) -> None:
-    honest = waiting.reconsider
+    honest = requests.follow
 
-    def reconsider(job: Any, event: Any) -> Any:
+    def follow(job: Any, event: Any) -> Any:
         return honest(evolve(job, unmet=()) if isinstance(event, JobReleased) else job, event)
 
-    patch.setattr(transitions, "reconsider", reconsider)
+    patch.setattr(requests, "follow", follow)
 
 
 def a_gang_starts_without_its_last_worker(patch: Patch) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from muster.backends.fake import KILLED
 from muster.backends.fake import backend as fake_module
 from muster.backends.fake.supervised import SupervisedBackend
-from muster.core.lifecycle import endings, found_gangs, gang, stopping
+from muster.core.lifecycle import endings, found_gangs, gang, requests, stopping
 from muster.engine import adoption
 from muster.engine.folding import node_folding
 from muster.engine.folding.quarantine import Quarantine
@@ -27,14 +27,14 @@ def an_unreachable_node_counts_as_lost(patch: Patch) -> None:
 
 
 def a_cancelled_job_does_not_wait_for_its_workers(patch: Patch) -> None:
-    honest = stopping.cancel
+    honest = requests._cancel
 
-    def cancel(job: Any, event: Any) -> Any:
+    def cancel(job: Any, at_ms: int) -> Any:
         if job.state is JobState.STOPPING:
-            return endings._ended(job, JobState.CANCELLED, Cause.CANCELLED, event.at_ms), ()
-        return honest(job, event)
+            return endings._ended(job, JobState.CANCELLED, Cause.CANCELLED, at_ms), ()
+        return honest(job, at_ms)
 
-    patch.setattr(stopping, "cancel", cancel)
+    patch.setattr(requests, "_cancel", cancel)
 
 
 def a_kill_reaches_only_the_first_worker(patch: Patch) -> None:

@@ -1,10 +1,18 @@
 """Events as they are sent."""
 
+import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 from muster.answers.base import Answer
 from muster.answers.marks import NEEDED, Example, Time
+
+
+@cache
+def kind_of(name: str) -> str:
+    """The kind of an event as it is sent: `job_submitted` for `JobSubmitted`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The client: one method for each operation of the API.
+"""The client: one method for each operation of the API, and `request` for all that is asked of a job by its id.
 
 Answers are the values of `answers`. Failures are raised as errors of `muster.model.errors`. Each submission carries its
 own key, so that repeating it after a lost answer never submits the job twice.
@@ -141,17 +141,21 @@ class Client:
         """What happened to a job, oldest first."""
         return self._pages(f"{_job_path(job)}/events", Event, {})
 
+    def request(self, verb: str, job: str, *, reason: str | None = None) -> Job:
+        """Ask something of a job, or of every task of an array: one of the verbs of `muster.model.requests`."""
+        return build(Job, self._wire.json("POST", f"{_job_path(job)}/{_quoted(verb)}", body=_because(reason)))
+
     def cancel(self, job: str, *, reason: str | None = None) -> Job:
         """End a job, or every task of an array."""
-        return self._change(job, "cancel", reason)
+        return self.request("cancel", job, reason=reason)
 
     def hold(self, job: str, *, reason: str | None = None) -> Job:
         """Keep a job from starting until it is released."""
-        return self._change(job, "hold", reason)
+        return self.request("hold", job, reason=reason)
 
     def release(self, job: str, *, reason: str | None = None) -> Job:
         """Let a held job start."""
-        return self._change(job, "release", reason)
+        return self.request("release", job, reason=reason)
 
     def update(
         self,
@@ -327,9 +331,6 @@ class Client:
         """The health of the server. Raises `Unavailable` when its writer has stopped."""
         answer: Document = self._wire.json("GET", "/healthz")
         return answer
-
-    def _change(self, job: str, what: str, reason: str | None) -> Job:
-        return build(Job, self._wire.json("POST", f"{_job_path(job)}/{what}", body=_because(reason)))
 
     def _pages(
         self, path: str, kind: type[AnswerT], query: dict[str, Any], *, limit: int | None = None

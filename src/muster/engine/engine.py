@@ -29,9 +29,6 @@ from muster.model.events import (
     Event,
     GangKillOrdered,
     GangsFound,
-    JobCancelRequested,
-    JobHeld,
-    JobReleased,
     JobStarved,
     JobUpdated,
     NodeLost,
@@ -45,6 +42,7 @@ from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec
 from muster.model.plan import Plan
 from muster.model.records import evolve
+from muster.model.requests import JobCancelRequested, JobHeld, JobReleased, RequestEvent
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
 from muster.store.base import EventLog, JobArchive
@@ -120,20 +118,22 @@ class Engine:
         """Accept a whole pipeline or nothing of it. Its jobs may depend on each other, and come in any order."""
         return self._submissions.submit_all(specs, now_ms, by=by)
 
+    def request(self, kind: type[RequestEvent], job: JobId, now_ms: int, *, by: str = "") -> bool:
+        """Ask something of a job, or of every task of an array. False when that changes nothing."""
+        self._check_known(job)
+        return self._record(kind(at_ms=now_ms, job=job, by=by))
+
     def cancel(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """Cancel a job, or every task of an array. False when there is nothing left to cancel."""
-        self._check_known(job)
-        return self._record(JobCancelRequested(at_ms=now_ms, job=job, by=by))
+        return self.request(JobCancelRequested, job, now_ms, by=by)
 
     def hold(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """Keep a job, or the tasks of an array, from starting. False when that changes nothing."""
-        self._check_known(job)
-        return self._record(JobHeld(at_ms=now_ms, job=job, by=by))
+        return self.request(JobHeld, job, now_ms, by=by)
 
     def release(self, job: JobId, now_ms: int, *, by: str = "") -> bool:
         """Let a held job, or the tasks of an array, start. False when that changes nothing."""
-        self._check_known(job)
-        return self._record(JobReleased(at_ms=now_ms, job=job, by=by))
+        return self.request(JobReleased, job, now_ms, by=by)
 
     def update(self, job: JobId, now_ms: int, changes: JobChanges, *, by: str = "") -> bool:
         """Change what a job, or every task of an array, asked for. False when that changes nothing."""

@@ -6,7 +6,7 @@ job array                         a job and an array during their life
 node team policy                  the machines, the team tree, and what an operator configures
 scenario trace                    a whole situation, and a workload to replay
 plan                              the outcome of one cycle
-events reports                    what happened, and the part of it that a node reports
+events requests reports           what happened; what users ask of a job, and what a node reports
 instructions                      what must be done about it
 quarantine ownership              what a node says it runs, and whose commands it obeys
 access audit                      who may do what, and who did what

@@ -1,7 +1,7 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
-    requests    JobSubmitted JobHeld JobReleased JobCancelRequested            a user or operator asked
-                JobUpdated RulesChanged ClusterChanged GangAdopted GangKillOrdered
+    requests    JobSubmitted JobUpdated, and all those of `requests`           a user or operator asked
+                RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
@@ -18,6 +18,7 @@ from muster.model.plan import Promise, Why
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import Record
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.requests import RequestEvent
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
 
@@ -34,10 +35,7 @@ __all__ = [
     "GangKillOrdered",
     "GangsFound",
     "HoldsSet",
-    "JobCancelRequested",
     "JobEvent",
-    "JobHeld",
-    "JobReleased",
     "JobStarted",
     "JobStarved",
     "JobSubmitted",
@@ -90,30 +88,6 @@ class JobUpdated(Record, frozen=True, kw_only=True):
     at_ms: int
     job: JobId
     changes: JobChanges
-    by: str = ""
-
-
-class JobHeld(Record, frozen=True, kw_only=True):
-    """Its user asked that the job not start until it is released. A running job goes on running."""
-
-    at_ms: int
-    job: JobId
-    by: str = ""
-
-
-class JobReleased(Record, frozen=True, kw_only=True):
-    """Its user released a held job."""
-
-    at_ms: int
-    job: JobId
-    by: str = ""
-
-
-class JobCancelRequested(Record, frozen=True, kw_only=True):
-    """Its user wants the job ended, whatever it is doing. For an array it means every task."""
-
-    at_ms: int
-    job: JobId
     by: str = ""
 
 
@@ -283,10 +257,10 @@ class ClusterChanged(Record, frozen=True, kw_only=True):
     by: str = ""
 
 
-WaitingEvent = JobHeld | JobReleased | DependencyMet | DependencyFailed | TurnCame | JobStarved
-"""Changes whether a job may start."""
+WaitingEvent = DependencyMet | DependencyFailed | TurnCame | JobStarved
+"""The engine concluded something about whether a job may start."""
 
-StopEvent = JobCancelRequested | EvictionOrdered | TimerFired
+StopEvent = EvictionOrdered | TimerFired
 """May stop what a job is doing."""
 
 WorkerEvent = WorkersStarted | WorkersExited | StartFailed
@@ -295,6 +269,7 @@ WorkerEvent = WorkersStarted | WorkersExited | StartFailed
 JobEvent = (
     JobSubmitted
     | JobUpdated
+    | RequestEvent
     | WaitingEvent
     | StopEvent
     | WorkerEvent

@@ -9,8 +9,6 @@ from muster.model.events import (
     DependencyFailed,
     DependencyMet,
     Event,
-    JobCancelRequested,
-    JobHeld,
     JobStarted,
     JobSubmitted,
     NodeChanged,
@@ -24,6 +22,7 @@ from muster.model.job import JobState
 from muster.model.limits import START_TIMEOUT_MS
 from muster.model.node import NodeState
 from muster.model.records import evolve
+from muster.model.requests import JobCancelRequested, JobHeld
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen, JobSpec
 from muster.store.memory import MemoryLog
 from tests.builders import a_job, a_node

@@ -9,9 +9,6 @@ from muster.model.events import (
     CheckpointSaved,
     EvictionOrdered,
     HoldsSet,
-    JobCancelRequested,
-    JobHeld,
-    JobReleased,
     JobStarted,
     JobSubmitted,
     NodeChanged,
@@ -27,6 +24,7 @@ from muster.model.job import JobState, Placement
 from muster.model.node import NodeState
 from muster.model.plan import Promise, Why
 from muster.model.records import evolve
+from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
 from muster.model.spec import ArraySpec, Dependency, JobSpec
 from tests.builders import a_job, a_node, a_scenario, flat, waits
 from tests.unit.engine.world import a_small_cluster, seats

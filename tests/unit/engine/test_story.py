@@ -2,18 +2,10 @@
 
 from muster.engine.story.steps import story
 from muster.engine.timers import Timers
-from muster.model.events import (
-    Event,
-    HoldsSet,
-    JobCancelRequested,
-    JobStarted,
-    JobSubmitted,
-    NodeLost,
-    TimerFired,
-    WorkersStarted,
-)
+from muster.model.events import Event, HoldsSet, JobStarted, JobSubmitted, NodeLost, TimerFired, WorkersStarted
 from muster.model.ids import JobId, NodeName
 from muster.model.records import evolve
+from muster.model.requests import JobCancelRequested
 from muster.model.spec import ArraySpec
 from tests.builders import a_job
 from tests.unit.engine.world import seats

@@ -15,9 +15,6 @@ from muster.model.events import (
     GangAdopted,
     GangsFound,
     HoldsSet,
-    JobCancelRequested,
-    JobHeld,
-    JobReleased,
     JobStarted,
     JobStarved,
     JobSubmitted,
@@ -40,6 +37,7 @@ from muster.model.node import NodeState
 from muster.model.plan import Why
 from muster.model.quarantine import FoundGang
 from muster.model.records import evolve
+from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
 from muster.model.spec import ArraySpec, JobChanges, JobSpec, Retry, RetryCause
 from tests.builders import a_job, a_node
 from tests.unit.engine.world import seats

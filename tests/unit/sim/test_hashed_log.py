@@ -1,8 +1,9 @@
 import pytest
 
 from muster.model.errors import Conflict
-from muster.model.events import Event, JobHeld, TimerFired
+from muster.model.events import Event, TimerFired
 from muster.model.ids import JobId
+from muster.model.requests import JobHeld
 from muster.sim import hashed_log
 from muster.sim.hashed_log import HashedLog
 

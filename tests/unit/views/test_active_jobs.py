@@ -2,8 +2,9 @@
 
 from muster.live.feed import Feed
 from muster.live.publisher import Publisher
-from muster.model.events import Event, JobHeld, JobSubmitted
+from muster.model.events import Event, JobSubmitted
 from muster.model.ids import JobId
+from muster.model.requests import JobHeld
 from muster.model.spec import ArraySpec
 from muster.views.active_jobs import STALE_MAX, ActiveJobs
 from muster.views.view import View

@@ -1,11 +1,10 @@
 """Events as they are sent to people and dashboards, without the job files and rules that they contain in the log."""
 
 import json
-import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
+from muster.answers.events import kind_of
 from muster.api.problems.concealing import Concealing
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import worker_bodies
@@ -22,9 +21,6 @@ from muster.model.events import (
     GangKillOrdered,
     GangsFound,
     HoldsSet,
-    JobCancelRequested,
-    JobHeld,
-    JobReleased,
     JobStarted,
     JobStarved,
     JobSubmitted,
@@ -42,6 +38,7 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import JobId, TeamPath
+from muster.model.requests import JobRequest
 
 Body = dict[str, Any]
 _TOLD = ("message", "because")
@@ -82,12 +79,6 @@ def event_body(version: int, published: Published, conceal: Concealing) -> Body:
     }
 
 
-@cache
-def kind_of(name: str) -> str:
-    """`job_submitted` for `JobSubmitted`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 def _details(event: Event) -> Body:
     match event:
         case JobSubmitted() | JobUpdated() | JobStarted() | GangAdopted() | EvictionOrdered() | ResizeOrdered():
@@ -110,16 +101,7 @@ def _details(event: Event) -> Body:
             return {"node": name, "gangs": [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]}
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}
-        case (
-            JobHeld()
-            | JobReleased()
-            | JobCancelRequested()
-            | GangKillOrdered()
-            | TurnCame()
-            | JobStarved()
-            | TimerFired()
-            | RulesChanged()
-        ):
+        case JobRequest() | GangKillOrdered() | TurnCame() | JobStarved() | TimerFired() | RulesChanged():
             return {}
 
 

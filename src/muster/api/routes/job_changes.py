@@ -1,4 +1,4 @@
-"""Changing jobs: cancel, hold, release, and change what they asked for."""
+"""Changing jobs: everything that a user may request of one, and changing what they asked for."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -19,6 +19,7 @@ from muster.core.team_bounds import change_beyond_bounds
 from muster.engine.engine import Engine
 from muster.model.errors import HasEnded, Refused
 from muster.model.ids import JobId, TierName
+from muster.model.requests import REQUESTS, RequestEvent
 from muster.model.spec import JobChanges
 
 router = APIRouter(tags=["jobs"])
@@ -26,28 +27,29 @@ router = APIRouter(tags=["jobs"])
 MayChange = Annotated[Caller, Depends(Needs(Permission.JOBS_CHANGE))]
 
 
-@router.post("/v1/jobs/{job}/cancel", operation_id="cancel_job", summary="End a job", responses=CHANGED)
-async def cancel_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
-    """End a job, or every task of an array. A running job is told to stop, and killed when it does not."""
-    return await _changed(
-        caller, job, "jobs.cancel", body, lambda engine, known, now_ms: engine.cancel(known, now_ms, by=caller.name)
+def _offer(request: type[RequestEvent]) -> None:
+    """Add the operation that asks this of a job."""
+    words = request.words
+
+    async def ask(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
+        def asked(engine: Engine, known: JobId, now_ms: int) -> bool:
+            return engine.request(request, known, now_ms, by=caller.name)
+
+        return await _changed(caller, job, f"jobs.{words.verb}", body, asked, may_come_late=request.may_come_late)
+
+    router.add_api_route(
+        f"/v1/jobs/{{job}}/{words.verb}",
+        ask,
+        methods=["POST"],
+        operation_id=f"{words.verb}_job",
+        summary=words.summary,
+        description=words.operation,
+        responses=CHANGED,
     )
 
 
-@router.post("/v1/jobs/{job}/hold", operation_id="hold_job", summary="Keep a job from starting", responses=CHANGED)
-async def hold_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
-    """Keep a job from starting until it is released. A job that runs continues."""
-    return await _changed(
-        caller, job, "jobs.hold", body, lambda engine, known, now_ms: engine.hold(known, now_ms, by=caller.name)
-    )
-
-
-@router.post("/v1/jobs/{job}/release", operation_id="release_job", summary="Let a held job start", responses=CHANGED)
-async def release_job(caller: MayChange, job: JobPath, body: Because | None = None) -> Job:
-    """Release a held job, so that it can start when it is its turn."""
-    return await _changed(
-        caller, job, "jobs.release", body, lambda engine, known, now_ms: engine.release(known, now_ms, by=caller.name)
-    )
+for _request in REQUESTS:
+    _offer(_request)
 
 
 @router.patch("/v1/jobs/{job}", operation_id="update_job", summary="Change what a job asked for", responses=CHANGED)
@@ -71,13 +73,7 @@ async def update_job(caller: MayChange, job: JobPath, body: Changes) -> Job:
             _check_bounds(engine, known, changes)
         return engine.update(known, now_ms, changes, by=caller.name)
 
-    return await _changed(
-        caller,
-        job,
-        "jobs.update",
-        because,
-        updated,
-    )
+    return await _changed(caller, job, "jobs.update", because, updated)
 
 
 def _check_bounds(engine: Engine, job: JobId, changes: JobChanges) -> None:
@@ -89,7 +85,13 @@ def _check_bounds(engine: Engine, job: JobId, changes: JobChanges) -> None:
 
 
 async def _changed(
-    caller: Caller, job: str, action: str, because: Because | None, act: Callable[[Engine, JobId, int], bool]
+    caller: Caller,
+    job: str,
+    action: str,
+    because: Because | None,
+    act: Callable[[Engine, JobId, int], bool],
+    *,
+    may_come_late: bool = False,
 ) -> Job:
     """Check the permission, make the change, and return the job after it."""
     known = (await changeable(caller, job, action)).id
@@ -97,7 +99,7 @@ async def _changed(
 
     def acted(engine: Engine, now_ms: int) -> None:
         state = engine.record(known).state
-        if not act(engine, known, now_ms) and action != "jobs.cancel" and state.is_final:
+        if not act(engine, known, now_ms) and state.is_final and not may_come_late:
             raise HasEnded(f"{known} has ended; nothing was changed")
 
     await change(caller, action, known, acted, reason=reason)

@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
+from muster.answers.events import kind_of
 from muster.answers.story import Sentence, Story
 from muster.api.authorized_changes import visible
 from muster.api.gate import Caller, Needs
 from muster.api.problems.concealing import Concealing
-from muster.api.rendering.events import kind_of
 from muster.api.rendering.times import moment_of
 from muster.api.routes.error_responses import FOUND
 from muster.api.routes.jobs import TASKS_AT_ONCE, JobPath

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from muster.answers.events import kind_of
 from muster.cli.drawing.wording import amount, clock, count, gpu_hours, ranks
 from muster.cli.terminal.text import Text
 from muster.client.answers import Event
 from muster.formats.text.ranges import node_ranges
 from muster.model.printable import one_line
+from muster.model.requests import REQUESTS
 
 _STYLES = {
     "job_submitted": "yellow",
@@ -22,6 +24,7 @@ _STYLES = {
     "node_lost": "red",
     "node_unreachable": "red",
 }
+_REQUESTED = {kind_of(request.__name__): request.words.done for request in REQUESTS}
 _TOLD_ELSEWHERE = frozenset({"version", "at", "kind", "job", "team", "user", "by"})
 VALUE_CHARS = 60
 SUBJECT_CHARS = 10
@@ -55,8 +58,8 @@ def event_text(event: Event) -> str:
             return f"submitted{by}: {said.get('name')}, {said.get('tier')}, {gpus}{held}"
         case "job_updated":
             return f"changed{by}: {_pairs(said.get('changes') or {})}"
-        case "job_held" | "job_released" | "job_cancel_requested":
-            return {"job_held": "held", "job_released": "released"}.get(event.kind, "cancelled") + by
+        case kind if kind in _REQUESTED:
+            return _REQUESTED[kind] + by
         case "job_started" | "resize_ordered" | "eviction_ordered" | "gang_adopted":
             return _decided(event.kind, said)
         case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved":

@@ -6,7 +6,7 @@
     seats                which workers sit where, and which come and go in a resize
     gang                 its workers come up, save, exit, are resized, vanish with their node
     checkpoints          what to resume from, how often to save
-    updating             a user or operator changed what the job asks for
+    requests updating    a user asked something of the job, or changed what it asks for
     stopping             cancelled, evicted, out of time, broken: told to leave, and killed if it does not
     endings              an attempt is over: the job is done, retried, or given up
     timing               when the job next needs to be woken

@@ -8,7 +8,7 @@ from muster.core.lifecycle.endings import settled
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
 from muster.core.lifecycle.timing import is_due, next_ask_ms, notice_ms, start_timeout_ms
 from muster.core.lifecycle.waiting import end_pause
-from muster.model.events import EvictionOrdered, JobCancelRequested
+from muster.model.events import EvictionOrdered
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop
 from muster.model.job import Cause, Job, JobState
 from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
@@ -18,20 +18,11 @@ Step = tuple[Job, tuple[Command, ...]]
 """The changed job, and the commands for its backend."""
 
 
-def cancel(job: Job, event: JobCancelRequested) -> Step:
-    """End the job: at once if it waits, with a grace period if it runs, without a retry if it is stopping already."""
-    if not job.state.holds_resources:
-        return evolve(job, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_ms=event.at_ms), ()
-    if job.state in (JobState.CHECKPOINTING, JobState.STOPPING):
-        return evolve(job, state=JobState.STOPPING, cause=Cause.CANCELLED), ()
-    return _tell_to_leave(job, event.at_ms, cause=Cause.CANCELLED, by_ms=event.at_ms + job.grace_ms)
-
-
 def evict(job: Job, event: EvictionOrdered) -> Step:
     """Have the job save itself and leave its GPUs to another job. A job that is leaving already is not told twice."""
     if job.state not in (JobState.STARTING, JobState.RUNNING):
         return job, ()
-    return _tell_to_leave(job, event.at_ms, cause=Cause.PREEMPTED, by_ms=event.by_ms, state=JobState.CHECKPOINTING)
+    return tell_to_leave(job, event.at_ms, cause=Cause.PREEMPTED, by_ms=event.by_ms, state=JobState.CHECKPOINTING)
 
 
 def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
@@ -39,43 +30,10 @@ def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
     over = settled(evolve(job, cause=cause), at_ms)
     if not over.state.holds_resources:
         return over, ()
-    return _tell_to_leave(job, at_ms, cause=cause, by_ms=at_ms + min(job.grace_ms, FAILED_GANG_GRACE_MS))
+    return tell_to_leave(job, at_ms, cause=cause, by_ms=at_ms + min(job.grace_ms, FAILED_GANG_GRACE_MS))
 
 
-def wake(job: Job, at_ms: int) -> Step:
-    """Do what has come due, one thing at a time. Anything else that is due stays due afterwards."""
-    match job.state:
-        case JobState.STARTING | JobState.RUNNING:
-            return _wake_active(job, at_ms)
-        case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.deadline_ms, at_ms):
-            after = evolve(job, deadline_ms=at_ms + KILL_REPEAT_MS, killed=True)
-            return _kill(after, alive_ranks(job))
-        case JobState.BLOCKED if is_due(job.not_before_ms, at_ms):
-            return end_pause(job), ()
-        case _:
-            return job, ()
-
-
-def _wake_active(job: Job, at_ms: int) -> Step:
-    if is_due(notice_ms(job), at_ms):
-        return _tell_to_leave(job, at_ms, cause=Cause.TIMEOUT, by_ms=at_ms + job.grace_ms)
-    if job.state is JobState.STARTING and is_due(start_timeout_ms(job), at_ms):
-        return abandon(job, at_ms, cause=Cause.START_FAILURE)
-    if is_due(job.leaving_by_ms, at_ms):
-        return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
-    if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
-        after = evolve(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
-        return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation),)
-    return job, ()
-
-
-def _kill(job: Job, ranks: tuple[int, ...]) -> Step:
-    """Kill these workers at once, whatever else is under way."""
-    after = evolve(job, generation=job.generation + 1)
-    return after, (KillWorkers(job=job.id, attempt=job.attempt, generation=after.generation, ranks=ranks),)
-
-
-def _tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobState = JobState.STOPPING) -> Step:
+def tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobState = JobState.STOPPING) -> Step:
     """Signal all workers that are left. A timer kills them at the deadline."""
     latest_ms = by_ms if job.ends_by_ms is None else min(by_ms, job.ends_by_ms)
     after = evolve(
@@ -97,3 +55,36 @@ def _tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: Job
         cause=cause,
     )
     return after, (told,)
+
+
+def wake(job: Job, at_ms: int) -> Step:
+    """Do what has come due, one thing at a time. Anything else that is due stays due afterwards."""
+    match job.state:
+        case JobState.STARTING | JobState.RUNNING:
+            return _wake_active(job, at_ms)
+        case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.deadline_ms, at_ms):
+            after = evolve(job, deadline_ms=at_ms + KILL_REPEAT_MS, killed=True)
+            return _kill(after, alive_ranks(job))
+        case JobState.BLOCKED if is_due(job.not_before_ms, at_ms):
+            return end_pause(job), ()
+        case _:
+            return job, ()
+
+
+def _wake_active(job: Job, at_ms: int) -> Step:
+    if is_due(notice_ms(job), at_ms):
+        return tell_to_leave(job, at_ms, cause=Cause.TIMEOUT, by_ms=at_ms + job.grace_ms)
+    if job.state is JobState.STARTING and is_due(start_timeout_ms(job), at_ms):
+        return abandon(job, at_ms, cause=Cause.START_FAILURE)
+    if is_due(job.leaving_by_ms, at_ms):
+        return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
+    if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
+        after = evolve(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
+        return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation),)
+    return job, ()
+
+
+def _kill(job: Job, ranks: tuple[int, ...]) -> Step:
+    """Kill these workers at once, whatever else is under way."""
+    after = evolve(job, generation=job.generation + 1)
+    return after, (KillWorkers(job=job.id, attempt=job.attempt, generation=after.generation, ranks=ranks),)

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from muster.core.lifecycle import found_gangs, gang, stopping, updating
+from muster.core.lifecycle import found_gangs, gang, requests, stopping, updating
 from muster.core.lifecycle.arrays import expand
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import due_ms
@@ -18,10 +18,7 @@ from muster.model.events import (
     GangKillOrdered,
     GangsFound,
     HoldsSet,
-    JobCancelRequested,
     JobEvent,
-    JobHeld,
-    JobReleased,
     JobStarted,
     JobStarved,
     JobSubmitted,
@@ -44,6 +41,7 @@ from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.instructions import Instruction, WakeAt
 from muster.model.job import Cause, Job, JobState
 from muster.model.records import evolve
+from muster.model.requests import JobRequest, RequestEvent
 from muster.model.spec import JobSpec
 
 _NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
@@ -58,7 +56,7 @@ _RareEvent = (
     JobSubmitted
     | JobUpdated
     | WaitingEvent
-    | JobCancelRequested
+    | RequestEvent
     | EvictionOrdered
     | StartFailed
     | ResizeOrdered
@@ -159,11 +157,10 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
     match event:
         case DependencyFailed() if job.astray and event.dependency in job.unmet:
             return found_gangs.give_up(job, Cause.DEPENDENCY)
-        case JobHeld() | JobReleased() | DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
+        case DependencyMet() | DependencyFailed() | TurnCame() | JobStarved():
             return reconsider(job, event), ()
-        case JobCancelRequested():
-            is_only_astray = bool(job.astray) and not job.state.holds_resources
-            return found_gangs.give_up(job, Cause.CANCELLED) if is_only_astray else stopping.cancel(job, event)
+        case JobRequest():
+            return requests.follow(job, event)
         case EvictionOrdered():
             return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
         case StartFailed():

@@ -5,8 +5,6 @@ from typing import assert_never
 from muster.model.events import (
     DependencyFailed,
     DependencyMet,
-    JobHeld,
-    JobReleased,
     JobStarved,
     TurnCame,
     WaitingEvent,
@@ -37,27 +35,27 @@ def awaits_gpus(job: Job) -> bool:
 def reconsider(job: Job, event: WaitingEvent) -> Job:
     """The job after an event that decides whether it may start. A job that occupies GPUs only remembers the change."""
     match event:
-        case JobHeld():
-            wished = evolve(job, held=True)
-        case JobReleased():
-            wished = evolve(job, held=False)
         case TurnCame():
-            wished = evolve(job, awaits_turn=False)
+            after = evolve(job, awaits_turn=False)
         case JobStarved():
-            wished = evolve(job, starved=True)
+            after = evolve(job, starved=True)
         case DependencyMet(dependency=dependency):
-            wished = evolve(job, unmet=tuple(each for each in job.unmet if each != dependency))
+            after = evolve(job, unmet=tuple(each for each in job.unmet if each != dependency))
         case DependencyFailed(dependency=dependency):
             return _doom(job, event) if dependency in job.unmet else job
         case _:
             assert_never(event)
-    return wished if job.state.holds_resources else evolve(wished, state=waiting_state(wished))
+    return reconsidered(after)
+
+
+def reconsidered(job: Job) -> Job:
+    """The job in the state that follows from what keeps it from starting. A job that occupies GPUs keeps its state."""
+    return job if job.state.holds_resources else evolve(job, state=waiting_state(job))
 
 
 def end_pause(job: Job) -> Job:
     """The job after its pause is over."""
-    rested = evolve(job, not_before_ms=None)
-    return evolve(rested, state=waiting_state(rested))
+    return reconsidered(evolve(job, not_before_ms=None))
 
 
 def _doom(job: Job, event: DependencyFailed) -> Job:

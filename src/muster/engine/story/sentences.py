@@ -19,9 +19,6 @@ from muster.model.events import (
     EvictionOrdered,
     GangAdopted,
     GangsFound,
-    JobCancelRequested,
-    JobHeld,
-    JobReleased,
     JobStarted,
     JobStarved,
     JobSubmitted,
@@ -40,6 +37,7 @@ from muster.model.job import FINAL_STATES, Cause, Job, JobState, Placement
 from muster.model.node import NodeState
 from muster.model.plan import Why
 from muster.model.records import Record, evolve
+from muster.model.requests import JobRequest
 from muster.model.spec import JobChanges, JobSpec
 
 SAVED: Final = "saved itself"
@@ -157,12 +155,8 @@ def _requested(event: Event) -> str:
     match event:
         case JobUpdated(changes=changes, by=by):
             return f"changed{_by(by)}: {_changes(changes)}"
-        case JobHeld(by=by):
-            return f"held{_by(by)}"
-        case JobReleased(by=by):
-            return f"released{_by(by)}"
-        case JobCancelRequested(by=by):
-            return f"cancelled{_by(by)}"
+        case JobRequest(words=words, by=by):
+            return f"{words.done}{_by(by)}"
         case _:
             return ""
 

@@ -7,7 +7,6 @@ from muster.model.events import (
     CheckpointSaved,
     Event,
     EvictionOrdered,
-    JobCancelRequested,
     JobStarted,
     JobSubmitted,
     NodeLost,
@@ -22,6 +21,7 @@ from muster.model.instructions import Instruction, KillWorkers, SignalStop, Wake
 from muster.model.job import Cause, Job, JobState, Placement, Worker
 from muster.model.plan import Why
 from muster.model.records import evolve
+from muster.model.requests import JobCancelRequested
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, Retry, RetryCause, RoleSpec
 

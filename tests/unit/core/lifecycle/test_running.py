@@ -3,7 +3,6 @@
 import pytest
 
 from muster.core.lifecycle import due_ms, occupied, transition
-from muster.model.events import JobHeld, JobReleased
 from muster.model.instructions import AskCheckpoint, StartWorkers
 from muster.model.job import Cause, JobState
 from muster.model.limits import (
@@ -15,6 +14,7 @@ from muster.model.limits import (
     START_TIMEOUT_MS,
 )
 from muster.model.records import evolve
+from muster.model.requests import JobHeld, JobReleased
 from muster.model.spec import CheckpointSpec, RetryCause
 from tests.unit.core.lifecycle.builders import (
     GRACE_MS,

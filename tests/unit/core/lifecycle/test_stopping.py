@@ -3,10 +3,11 @@
 import pytest
 
 from muster.core.lifecycle import desired_commands, due_ms, transition
-from muster.model.events import Event, JobHeld
+from muster.model.events import Event
 from muster.model.instructions import SignalStop, StartWorkers
 from muster.model.job import Cause, JobState
 from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
+from muster.model.requests import JobHeld
 from tests.unit.core.lifecycle.builders import (
     GRACE_MS,
     HOUR_MS,

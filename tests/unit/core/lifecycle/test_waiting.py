@@ -3,21 +3,12 @@
 import pytest
 
 from muster.core.lifecycle import created, desired_commands, due_ms, transition
-from muster.model.events import (
-    DependencyFailed,
-    DependencyMet,
-    Event,
-    HoldsSet,
-    JobHeld,
-    JobReleased,
-    JobSubmitted,
-    NodeChanged,
-    TurnCame,
-)
+from muster.model.events import DependencyFailed, DependencyMet, Event, HoldsSet, JobSubmitted, NodeChanged, TurnCame
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Cause, JobState
 from muster.model.node import Node
 from muster.model.records import evolve
+from muster.model.requests import JobHeld, JobReleased
 from muster.model.spec import ArraySpec
 from tests.unit.core.lifecycle.builders import (
     JOB,
