@@ -7,33 +7,33 @@
 import io
 import os
 import sys
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from muster import __version__
-from muster.cli.commands.access import login, token, whoami
-from muster.cli.commands.attach import attach
-from muster.cli.commands.audit import audit
-from muster.cli.commands.changes import cancel, hold, release, retry, update
-from muster.cli.commands.events import events
-from muster.cli.commands.export import export
-from muster.cli.commands.jobs import ps, show, why
-from muster.cli.commands.logs import logs
-from muster.cli.commands.nodes import drain, nodes, undrain
-from muster.cli.commands.plan import plan
-from muster.cli.commands.quarantine import quarantine
-from muster.cli.commands.run import PASSED_ON, run
-from muster.cli.commands.story import story
-from muster.cli.commands.submit import submit
-from muster.cli.commands.teams import quota, teams
-from muster.cli.commands.top import top
-from muster.cli.commands.wait import wait
-from muster.cli.server.demo import demo
-from muster.cli.server.up_and_down import down, up
-from muster.cli.simulation.simulate import simulate
+from muster.cli.commands import (
+    access,
+    attach,
+    audit,
+    changes,
+    events,
+    export,
+    jobs,
+    logs,
+    nodes,
+    plan,
+    quarantine,
+    run,
+    story,
+    submit,
+    teams,
+    top,
+    wait,
+)
+from muster.cli.server import demo, up_and_down
+from muster.cli.simulation import simulate
 from muster.cli.terminal.exits import Exit, exit_of_error
 from muster.cli.terminal.screen import note, show_text
 from muster.model.compiling import is_compiled
@@ -92,20 +92,31 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Jobs": (submit, run, attach, ps, show, why, story, logs, wait, cancel, hold, release, update, retry),
-    "Cluster": (top, nodes, drain, undrain, teams, events, export),
-    "Server and access": (up, down, demo, login, whoami),
-    "Without a server": (plan, simulate),
-}
-for _panel, _commands in _PANELS.items():
-    for _command in _commands:
-        settings = PASSED_ON if _command is run else None
-        app.command(rich_help_panel=_panel, context_settings=settings)(_command)
-app.add_typer(quota, rich_help_panel="Cluster")
-app.add_typer(quarantine, rich_help_panel="Cluster")
-app.add_typer(audit, rich_help_panel="Server and access")
-app.add_typer(token, rich_help_panel="Server and access")
+_LISTINGS = (
+    submit.listing,
+    run.listing,
+    attach.listing,
+    jobs.listing,
+    story.listing,
+    logs.listing,
+    wait.listing,
+    changes.listing,
+    top.listing,
+    nodes.listing,
+    teams.listing,
+    events.listing,
+    export.listing,
+    quarantine.listing,
+    up_and_down.listing,
+    demo.listing,
+    audit.listing,
+    access.listing,
+    plan.listing,
+    simulate.listing,
+)
+"""All commands. Help shows them in this order."""
+for _listing in _LISTINGS:
+    _listing.install(app)
 
 
 def _show_no_values(command: Any, ctx: Any) -> None:

@@ -11,6 +11,7 @@ import typer
 from muster.cli.drawing.wording import moment
 from muster.cli.terminal.amounts import seconds
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import SERVER, Listing
 from muster.cli.terminal.options import Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show, show_ids, show_json
 from muster.home import Home, home_folder
@@ -22,6 +23,9 @@ from muster.private_files import claim_folder, write_private
 # ruff: noqa: PLC0415
 
 token = typer.Typer(name="token", help="Make, list and revoke tokens.", no_args_is_help=True)
+
+listing = Listing(SERVER)
+listing.add_group(token)
 
 Url = Annotated[str | None, typer.Argument(metavar="URL", help="The address of a server.")]
 TokenFile = Annotated[
@@ -43,6 +47,7 @@ Subject = Annotated[
 NEVER = "never"
 
 
+@listing.add
 def login(
     url: Url = None, token_file: TokenFile = None, forget: Forget = False, output: Printed = Output.TABLE
 ) -> None:
@@ -161,6 +166,7 @@ def _made_with(token: str, makers: dict[str, str | None]) -> list[str]:
     return found[1:]
 
 
+@listing.add
 def whoami(output: Printed = Output.TABLE) -> None:
     """Say which server is used, and as whom."""
     with connect() as client:

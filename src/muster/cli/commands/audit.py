@@ -10,6 +10,7 @@ import typer
 
 from muster.cli.drawing.wording import moment
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import SERVER, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import note, screen, show, show_json
 from muster.model.errors import Corrupted, InvalidInput
@@ -17,6 +18,9 @@ from muster.model.errors import Corrupted, InvalidInput
 # ruff: noqa: PLC0415
 
 audit = typer.Typer(name="audit", help="Show who did what, and check that nothing of it was changed.")
+
+listing = Listing(SERVER)
+listing.add_group(audit)
 
 Verify = Annotated[bool, typer.Option("--verify", help="Check that nothing was changed, dropped or put in between.")]
 Last = Annotated[int, typer.Option("-n", "--tail", min=1, metavar="N", help="At most so many.")]

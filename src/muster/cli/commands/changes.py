@@ -1,4 +1,4 @@
-"""`muster cancel`, `hold`, `release`, `update`, `retry`: changing jobs that were submitted."""
+"""Changing jobs that were submitted: a command for each request, such as `muster cancel`; `muster update`, `retry`."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -8,9 +8,11 @@ import typer
 from muster.cli.drawing.state_words import job_style
 from muster.cli.terminal.amounts import pair, seconds
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import Because, JobIds, Output, Printed, Quiet
 from muster.cli.terminal.screen import note, show, show_ids, show_json
 from muster.model.errors import Conflict, InvalidInput, MusterError
+from muster.model.requests import REQUESTS, RequestEvent
 
 if TYPE_CHECKING:
     from muster.client.answers import Job
@@ -20,31 +22,30 @@ if TYPE_CHECKING:
 ENDED = "ended"
 """The code of the conflict that a job has ended."""
 
-
-def cancel(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
-    """End jobs, whatever they are doing. An array ends with all of its tasks."""
-    with connect() as client:
-        _change_all(jobs, lambda job: client.cancel(job, reason=reason), output, quiet=quiet)
+listing = Listing(JOBS)
 
 
-def hold(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
-    """Keep jobs from starting until they are released. What runs goes on running."""
-    with connect() as client:
-        _change_all(jobs, _unless_ended(lambda job: client.hold(job, reason=reason)), output, quiet=quiet)
+def _offer(request: type[RequestEvent]) -> None:
+    """List the command that asks this of jobs."""
+    words = request.words
+
+    def command(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+        with connect() as client:
+
+            def ask(job: str) -> "Job":
+                return client.request(words.verb, job, reason=reason)
+
+            _change_all(jobs, ask if request.may_come_late else _unless_ended(ask), output, quiet=quiet)
+
+    command.__name__, command.__doc__ = words.verb, words.command
+    listing.add(command)
 
 
-def release(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
-    """Let held jobs start."""
-    with connect() as client:
-        _change_all(jobs, _unless_ended(lambda job: client.release(job, reason=reason)), output, quiet=quiet)
+for _request in REQUESTS:
+    _offer(_request)
 
 
-def retry(jobs: JobIds, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
-    """Submit ended jobs once more; of an array, the tasks that failed."""
-    with connect() as client:
-        _change_all(jobs, client.retry, output, quiet=quiet)
-
-
+@listing.add
 def update(
     jobs: JobIds,
     priority: Annotated[int | None, typer.Option(min=0, max=100, help="From 0 to 100, inside its tier.")] = None,
@@ -68,6 +69,13 @@ def update(
             output,
             quiet=quiet,
         )
+
+
+@listing.add
+def retry(jobs: JobIds, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """Submit ended jobs once more; of an array, the tasks that failed."""
+    with connect() as client:
+        _change_all(jobs, client.retry, output, quiet=quiet)
 
 
 def _unless_ended(change: "Callable[[str], Job]") -> "Callable[[str], Job]":

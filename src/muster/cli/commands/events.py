@@ -7,6 +7,7 @@ import typer
 
 from muster.cli.terminal.completion import complete_job
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Follow, Output, Printed
 from muster.cli.terminal.screen import screen, show, show_json_line
 
@@ -24,7 +25,10 @@ OfJob = Annotated[str | None, typer.Option("--job", metavar="JOB", help="Of this
 OfTeam = Annotated[str | None, typer.Option("--team", metavar="TEAM", help="Of this team and those below it.")]
 Last = Annotated[int, typer.Option("-n", "--tail", min=1, metavar="N", help="Only the last N of those so far.")]
 
+listing = Listing(CLUSTER)
 
+
+@listing.add
 def events(
     follow: Follow = False,
     after: After = None,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import is_terminal, note, show_json
 from muster.model.errors import InvalidInput
@@ -17,7 +18,10 @@ from muster.model.errors import InvalidInput
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write the trace; - is standard output.")]
 
+listing = Listing(CLUSTER)
 
+
+@listing.add
 def export(file: Target = "-", output: Printed = Output.TABLE) -> None:
     """Write ended jobs as a trace: CSV, or with -o json a list of rows."""
     with connect() as client:

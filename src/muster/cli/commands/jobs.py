@@ -7,6 +7,7 @@ import typer
 
 from muster.cli.drawing.wording import now
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import JobId, Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show_ids, show_json
 from muster.cli.terminal.screen import show as show_text
@@ -24,7 +25,10 @@ States = Annotated[
     typer.Option("--state", metavar="STATE", help="queued, running, failed …, or active or ended; repeatable."),
 ]
 
+listing = Listing(JOBS)
 
+
+@listing.add
 def ps(
     everything: Annotated[bool, typer.Option("-a", "--all", help="Ended jobs too.")] = False,
     state: States = None,
@@ -67,6 +71,7 @@ def _check_states(said: Sequence[str]) -> None:
         raise InvalidInput(f"--state: {wrong!r} is not a state; there are {', '.join(known)}")
 
 
+@listing.add
 def show(
     job: JobId,
     events: Annotated[bool, typer.Option("--events", help="Also what happened to it, oldest first.")] = False,
@@ -91,6 +96,7 @@ def show(
             show_text(event_line(each, now()), console)
 
 
+@listing.add
 def why(job: JobId, output: Printed = Output.TABLE) -> None:
     """Say why a job waits, what would help, and when it will start."""
     with connect() as client:

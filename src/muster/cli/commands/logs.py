@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import Follow, JobId, Output, Printed
 from muster.cli.terminal.screen import is_terminal, note
 from muster.model.errors import InvalidInput, NotFound
@@ -29,7 +30,10 @@ Lines = Annotated[int | None, typer.Option("-n", "--tail", min=1, metavar="N", h
 Raw = Annotated[bool, typer.Option("--raw", help="On a terminal too, exactly what was printed: it obeys it.")]
 Attempt = Annotated[int | None, typer.Option(min=1, metavar="N", help="Of this attempt; else of the last.")]
 
+listing = Listing(JOBS)
 
+
+@listing.add
 def logs(
     job: JobId,
     rank: Ranks = "0",

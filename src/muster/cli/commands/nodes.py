@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Because, NodeNames, Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show, show_ids, show_json
 
@@ -11,7 +12,10 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415
 
+listing = Listing(CLUSTER)
 
+
+@listing.add
 def nodes(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """List the nodes with their state and the GPUs in use."""
     with connect() as client:
@@ -29,12 +33,14 @@ def nodes(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
         note("there are no nodes; `muster up --nodes 4x8` divides this machine into some")
 
 
+@listing.add
 def drain(names: NodeNames, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """Give nodes no new work. What runs there may end in its own time."""
     with connect() as client:
         _report([client.drain(name, reason=reason) for name in names], output, quiet=quiet)
 
 
+@listing.add
 def undrain(names: NodeNames, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """Let nodes take work again."""
     with connect() as client:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from muster.cli.drawing.plan_text import print_decision
+from muster.cli.terminal.listing import OFFLINE, Listing
 from muster.cli.terminal.options import Output
 from muster.cli.terminal.screen import show_ids, show_json
 from muster.formats.scenarios.plan_answer import Decided, answer
@@ -13,6 +14,8 @@ from muster.formats.scenarios.scenario_file import read_scenario
 from muster.model.scenario import Scenario
 
 Planner = Callable[[Scenario], Decided]
+
+listing = Listing(OFFLINE)
 
 
 def planner() -> Planner:
@@ -22,6 +25,7 @@ def planner() -> Planner:
     return decide
 
 
+@listing.add
 def plan(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A scenario in YAML, JSON or TOML; - reads standard input.")

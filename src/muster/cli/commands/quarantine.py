@@ -4,12 +4,16 @@ import typer
 
 from muster.cli.drawing.table import TextTable
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Because, JobIds, Output, Printed, Quiet
 from muster.cli.terminal.screen import note, show, show_ids, show_json
 
 quarantine = typer.Typer(
     name="quarantine", help="What nodes run that the database does not know.", no_args_is_help=True
 )
+
+listing = Listing(CLUSTER)
+listing.add_group(quarantine)
 
 
 @quarantine.command("ls")

@@ -13,6 +13,7 @@ import typer
 from muster.cli.terminal.amounts import pair
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.exits import Exit, exit_of_state
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import note
 from muster.model.errors import InvalidInput, MusterError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Everything from the command's first word on belongs to the command."""
+
+listing = Listing(JOBS, settings=PASSED_ON)
 
 Words = Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run; put -- in front of it.")]
 Gpus = Annotated[float, typer.Option(min=0, metavar="N", help="GPUs of each worker; 0.25 is a share of one.")]
@@ -44,6 +47,7 @@ Pty = Annotated[bool, typer.Option("--pty", help="On a terminal, for a shell or 
 Idle = Annotated[str, typer.Option(metavar="TIME", help="With --pty: it ends after so long without a sign of life.")]
 
 
+@listing.add
 def run(
     command: Words,
     gpus: Gpus = 0,

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import JobId, Output, Printed
 from muster.cli.terminal.screen import screen, show, show_json
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415
 
+listing = Listing(JOBS)
 
+
+@listing.add
 def story(job: JobId, output: Printed = Output.TABLE) -> None:
     """Tell how a job got where it is, oldest first."""
     with connect() as client:

@@ -10,6 +10,7 @@ from muster.cli.drawing.wording import now
 from muster.cli.terminal.amounts import pair
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.exits import Exit
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show, show_ids, show_json, show_text
 from muster.model.errors import InvalidInput, MusterError, Refused, Unavailable
@@ -44,7 +45,10 @@ TierOf = Annotated[
 ]
 PrintOnly = Annotated[bool, typer.Option("--print", help="Print the job file that would be submitted; no more.")]
 
+listing = Listing(JOBS)
 
+
+@listing.add
 def submit(
     files: Files,
     name: Name = None,

@@ -7,6 +7,7 @@ import typer
 
 from muster.cli.terminal.amounts import pair
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show, show_ids, show_json
 from muster.model.errors import InvalidInput, NotFound
@@ -32,7 +33,11 @@ Unpreemptible = Annotated[
 
 quota = typer.Typer(name="quota", help="Set what teams are guaranteed and may use.", no_args_is_help=True)
 
+listing = Listing(CLUSTER)
+listing.add_group(quota)
 
+
+@listing.add
 def teams(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """Show the tree of teams with what each uses, is guaranteed and may use."""
     with connect() as client:

@@ -8,6 +8,7 @@ import typer
 from muster.cli.drawing.wording import now
 from muster.cli.terminal.amounts import seconds
 from muster.cli.terminal.connection import connect
+from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import screen, show, show_json
 from muster.model.errors import Unavailable
@@ -23,7 +24,10 @@ JOBS_LOOKED_AT = 500
 Once = Annotated[bool, typer.Option("--once", help="One picture, then stop; so it is when piped.")]
 Every = Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look.")]
 
+listing = Listing(CLUSTER)
 
+
+@listing.add
 def top(once: Once = False, every: Every = "2s", output: Printed = Output.TABLE) -> None:
     """Show how full the cluster is, what runs and what waits, until Ctrl-C."""
     from muster.cli.drawing.dashboard import frame

@@ -7,13 +7,17 @@ import typer
 from muster.cli.terminal.amounts import seconds
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.exits import Exit
+from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import JobIds, Output, Printed, Quiet
 
 # ruff: noqa: PLC0415
 
 Patience = Annotated[str | None, typer.Option("--timeout", metavar="TIME", help="Give up after this long: 90s, 2h.")]
 
+listing = Listing(JOBS)
 
+
+@listing.add
 def wait(jobs: JobIds, timeout: Patience = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
     """Wait until jobs have ended. The exit code is 1 when one failed, 6 when one was cancelled or time was up."""
     from muster.cli.following.following import leaving

@@ -13,6 +13,7 @@ import typer
 
 from muster.cli.drawing.wording import now
 from muster.cli.server.up_and_down import serve_command
+from muster.cli.terminal.listing import SERVER, Listing
 from muster.cli.terminal.screen import screen, show
 from muster.home import Home
 
@@ -32,7 +33,10 @@ PATIENCE_S = 180
 
 Stay = Annotated[bool | None, typer.Option(help="Keep the server until Ctrl-C; so it is on a terminal.")]
 
+listing = Listing(SERVER)
 
+
+@listing.add
 def demo(stay: Stay = None) -> None:
     """Start a cluster of virtual nodes, run a small mixed workload on it, and show what happens."""
     from muster.cli.server.demo_story import story

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from muster.cli.terminal.listing import SERVER, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import note, screen, show, show_json
 from muster.home import Home, home_folder
@@ -45,7 +46,10 @@ NewDatabase = Annotated[
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End everything that jobs run, too. `muster up` starts them again.")]
 
+listing = Listing(SERVER)
 
+
+@listing.add
 def up(
     home: Folder = None,
     port: Port = None,
@@ -153,6 +157,7 @@ def _login_elsewhere(folder: Path) -> str:
     return str(said or "")
 
 
+@listing.add
 def down(home: Folder = None, jobs: Jobs = False, output: Printed = Output.TABLE) -> None:
     """Stop Muster on this machine. Jobs go on running unless --jobs is given."""
     from muster.cli.server.server_process import STOP_S, end_server, run_down

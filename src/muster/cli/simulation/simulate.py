@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from muster.cli.terminal.listing import OFFLINE, Listing
 from muster.cli.terminal.options import Output
 from muster.cli.terminal.screen import screen, show_json
 from muster.model.errors import InvalidInput
@@ -83,7 +84,10 @@ Packed = Annotated[
 ]
 TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
 
+listing = Listing(OFFLINE)
 
+
+@listing.add
 def simulate(
     trace: TraceFile,
     policy: Policies,

@@ -1,6 +1,7 @@
 """Where commands print and read.
 
 options amounts completion  options that several commands have, amounts, and what TAB offers
+listing                     where commands stand in the help
 connection                  the connection to the server
 screen text                 tables, JSON and messages; control characters in texts written out
 exits                       what exit codes say
