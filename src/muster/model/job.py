@@ -2,6 +2,7 @@
 
 from collections import Counter
 from enum import StrEnum
+from typing import Final
 
 from muster.model.ids import JobId, NodeName
 from muster.model.records import Record
@@ -34,13 +35,59 @@ class JobState(StrEnum):
     """True while the job's workers occupy GPUs."""
 
 
-FINAL_STATES = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT)
-OCCUPYING_STATES = (JobState.STARTING, JobState.RUNNING, JobState.CHECKPOINTING, JobState.STOPPING)
+class StateFacts(Record, frozen=True, kw_only=True):
+    """What a state means for a job, and how people see it."""
+
+    is_final: bool = False
+    holds_resources: bool = False
+    sign: str
+    """Can be told from the others without colours."""
+    colour: str
+    meaning: str = "it does not wait any more"
+    """What `muster why` says when there is no reason to name."""
+    news: str = ""
+    """What the user who follows a job reads when it enters the state; empty when that is not worth a line."""
+    story: str = ""
+    """What a story says of a job that enters the state; empty when it takes more than the state to say it."""
+
+
+_ASK_WHY = "is {state}; `muster why {job}` says why"
+
+STATES: Final[dict[JobState, StateFacts]] = {
+    JobState.RUNNING: StateFacts(holds_resources=True, sign="●", colour="green", meaning="it runs"),
+    JobState.CHECKPOINTING: StateFacts(
+        holds_resources=True,
+        sign="◑",
+        colour="cyan",
+        meaning="it saves itself and leaves its GPUs to another",
+        news="saves itself and leaves its GPUs to another job; it goes on later",
+        story="it saves itself and leaves",
+    ),
+    JobState.STOPPING: StateFacts(holds_resources=True, sign="◑", colour="red", meaning="it is being ended"),
+    JobState.STARTING: StateFacts(holds_resources=True, sign="◐", colour="cyan", meaning="it is being started"),
+    JobState.QUEUED: StateFacts(
+        sign="○",
+        colour="yellow",
+        meaning="nothing keeps it waiting: it starts with the next plan",
+        news=_ASK_WHY,
+        story="it waits in the queue",
+    ),
+    JobState.HELD: StateFacts(sign="◌", colour="magenta", news=_ASK_WHY, story="it waits until somebody releases it"),
+    JobState.BLOCKED: StateFacts(sign="◌", colour="yellow", news=_ASK_WHY),
+    JobState.FAILED: StateFacts(is_final=True, sign="✗", colour="red", story="it has failed"),
+    JobState.TIMED_OUT: StateFacts(is_final=True, sign="✗", colour="red", story="it has timed out"),
+    JobState.CANCELLED: StateFacts(is_final=True, sign="–", colour="dim", story="it is cancelled"),
+    JobState.SUCCEEDED: StateFacts(is_final=True, sign="✓", colour="blue", story="it has succeeded"),
+}
+"""All states. An array has the first of these states that any of its tasks has: the liveliest, or the worst ending."""
 
 for _state in JobState:
     # Attributes and not properties, because every event reads them several times.
-    _state.is_final = _state in FINAL_STATES
-    _state.holds_resources = _state in OCCUPYING_STATES
+    _state.is_final = STATES[_state].is_final
+    _state.holds_resources = STATES[_state].holds_resources
+
+FINAL_STATES = tuple(state for state in JobState if state.is_final)
+OCCUPYING_STATES = tuple(state for state in JobState if state.holds_resources)
 
 
 class Cause(StrEnum):
@@ -63,6 +110,18 @@ class Cause(StrEnum):
     def is_infrastructure(self) -> bool:
         """True for causes that are not the user's fault and do not count against retries."""
         return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE)
+
+
+CAUSE_WORDS: Final[dict[Cause, str]] = {
+    Cause.ERROR: "an error",
+    Cause.OOM: "out of memory",
+    Cause.TIMEOUT: "its time limit",
+    Cause.PREEMPTED: "preemption",
+    Cause.NODE_FAILURE: "a lost node",
+    Cause.START_FAILURE: "a failed start",
+    Cause.DEPENDENCY: "a dependency that failed",
+}
+"""Causes in words that need no manual, where their own name needs one."""
 
 
 class Worker(Record, frozen=True, kw_only=True):

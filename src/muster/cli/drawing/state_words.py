@@ -1,58 +1,14 @@
-"""The words, signs and colours of states: one line for each state of a job, of a node, and for each cause."""
-
-from typing import NamedTuple
+"""States and causes on the terminal: with their signs, colours and words."""
 
 from muster.cli.terminal.text import Text
-from muster.model.job import Cause, JobState
+from muster.model.job import CAUSE_WORDS, STATES, StateFacts
 from muster.model.node import NodeState
 
-ASK_WHY = "is {state}; `muster why {job}` says why"
-"""What is said of a job that is followed and waits."""
+_JOBS: dict[str, StateFacts] = {state.value: facts for state, facts in STATES.items()}
+_UNKNOWN = StateFacts(sign="?", colour="")
+"""A newer server may have states that are not known here."""
 
-
-class _Words(NamedTuple):
-    """How a state of a job is shown."""
-
-    sign: str
-    """Can be told from the others without colours."""
-    style: str
-    meaning: str
-    """What `muster why` says when there is no reason to name."""
-    news: str = ""
-    """What is said of a job that is followed when it enters the state; empty when nothing is."""
-
-
-_OVER = "it does not wait any more"
-
-_JOBS: dict[str, _Words] = {
-    JobState.BLOCKED: _Words("◌", "yellow", _OVER, ASK_WHY),
-    JobState.HELD: _Words("◌", "magenta", _OVER, ASK_WHY),
-    JobState.QUEUED: _Words("○", "yellow", "nothing keeps it waiting: it starts with the next plan", ASK_WHY),
-    JobState.STARTING: _Words("◐", "cyan", "it is being started"),
-    JobState.RUNNING: _Words("●", "green", "it runs"),
-    JobState.CHECKPOINTING: _Words(
-        "◑",
-        "cyan",
-        "it saves itself and leaves its GPUs to another",
-        "saves itself and leaves its GPUs to another job; it goes on later",
-    ),
-    JobState.STOPPING: _Words("◑", "red", "it is being ended"),
-    JobState.SUCCEEDED: _Words("✓", "blue", _OVER),
-    JobState.FAILED: _Words("✗", "red", _OVER),
-    JobState.CANCELLED: _Words("–", "dim", _OVER),
-    JobState.TIMED_OUT: _Words("✗", "red", _OVER),
-}
-_UNKNOWN = _Words("?", "", _OVER)
-
-_CAUSES: dict[str, str] = {
-    Cause.ERROR: "an error",
-    Cause.OOM: "out of memory",
-    Cause.TIMEOUT: "its time limit",
-    Cause.PREEMPTED: "preemption",
-    Cause.NODE_FAILURE: "a lost node",
-    Cause.START_FAILURE: "a failed start",
-    Cause.DEPENDENCY: "a dependency that failed",
-}
+_CAUSES: dict[str, str] = {cause.value: words for cause, words in CAUSE_WORDS.items()}
 
 _NODE_STYLES: dict[str, str] = {
     NodeState.READY: "green",
@@ -65,13 +21,13 @@ _NODE_STYLES: dict[str, str] = {
 
 def job_state(state: str, *, plain: bool) -> Text:
     """A job's state with a sign that can be told apart without colours."""
-    words = _JOBS.get(state, _UNKNOWN)
-    return Text(state if plain else f"{words.sign} {state}", style=words.style)
+    facts = _JOBS.get(state, _UNKNOWN)
+    return Text(state if plain else f"{facts.sign} {state}", style=facts.colour)
 
 
 def job_style(state: str) -> str:
     """The colour of a state."""
-    return _JOBS.get(state, _UNKNOWN).style
+    return _JOBS.get(state, _UNKNOWN).colour
 
 
 def state_meaning(state: str) -> str:

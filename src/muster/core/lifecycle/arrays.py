@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from muster.model.array import ArrayRecord
 from muster.model.ids import JobId
-from muster.model.job import Job, JobState
+from muster.model.job import STATES, Job, JobState
 from muster.model.records import evolve
 from muster.model.spec import ArraySpec, JobSpec
 
@@ -170,26 +170,8 @@ class ArrayTally:
             total=total,
             counts=tuple((state, count) for state, count in self._counts.items() if count),
             percent=100 * ended // total,
-            state=self._state(is_over=ended == total),
+            state=next(state for state in STATES if self._counts[state]),
         )
-
-    def _state(self, *, is_over: bool) -> JobState:
-        """The worst ending when all tasks have ended, otherwise the liveliest state of any task."""
-        order = _ENDINGS_WORST_FIRST if is_over else _STATES_LIVELIEST_FIRST
-        return next(state for state in order if self._counts[state])
-
-
-_ENDINGS_WORST_FIRST = (JobState.FAILED, JobState.TIMED_OUT, JobState.CANCELLED, JobState.SUCCEEDED)
-
-_STATES_LIVELIEST_FIRST = (
-    JobState.RUNNING,
-    JobState.CHECKPOINTING,
-    JobState.STOPPING,
-    JobState.STARTING,
-    JobState.QUEUED,
-    JobState.HELD,
-    JobState.BLOCKED,
-)
 
 
 def _cap(spec: ArraySpec) -> int:

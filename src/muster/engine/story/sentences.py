@@ -33,7 +33,7 @@ from muster.model.events import (
     WorkersExited,
 )
 from muster.model.instructions import KillWorkers
-from muster.model.job import FINAL_STATES, Cause, Job, JobState, Placement
+from muster.model.job import FINAL_STATES, STATES, Cause, Job, JobState, Placement
 from muster.model.node import NodeState
 from muster.model.plan import Why
 from muster.model.records import Record, evolve
@@ -51,12 +51,6 @@ _BECAUSE: Final = {
     Why.PROMISE: "its time is over and its GPUs are promised to another job",
     Why.CONSOLIDATION: "it moves to where it is less in the way, or faster",
     Why.TURN: "it has had its turn",
-}
-_ENDED: Final = {
-    JobState.SUCCEEDED: "it has succeeded",
-    JobState.FAILED: "it has failed",
-    JobState.CANCELLED: "it is cancelled",
-    JobState.TIMED_OUT: "it has timed out",
 }
 
 
@@ -232,12 +226,12 @@ def _outcome(before: Job, after: Job) -> str:
         return f"all {_count(len(after.workers), 'worker')} run" if len(after.workers) > 1 else "it runs"
     if state.is_final:
         return _ended(after)
-    if state is JobState.CHECKPOINTING:
-        return "it saves itself and leaves"
     if state is JobState.STOPPING:
         if after.cause is Cause.TIMEOUT:
             return "its maximum duration is over, and it is told to end"
         return "the others are told to end" if after.exited_ranks else "its workers are told to end"
+    if state.holds_resources:
+        return STATES[state].story
     if not before.state.holds_resources:
         return _waiting(after)
     retry = f", retry {after.retries_used} of {after.spec.retry.limit}" * (after.retries_used > before.retries_used)
@@ -249,15 +243,13 @@ def _ended(job: Job) -> str:
     code = f" with exit code {job.exit_code}" if job.exit_code and job.state is JobState.FAILED else ""
     if job.state is JobState.FAILED and job.cause is not None and job.cause.is_infrastructure:
         return "it has failed: the nodes failed it too often in a row"
-    return f"{_ENDED[job.state]}{code}"
+    return f"{STATES[job.state].story}{code}"
 
 
 def _waiting(job: Job) -> str:
     """What a job without GPUs waits for."""
-    if job.state is JobState.QUEUED:
-        return "it waits in the queue"
-    if job.state is JobState.HELD:
-        return "it waits until somebody releases it"
+    if story := STATES[job.state].story:
+        return story
     if job.unmet:
         return f"it waits for {', '.join(job.unmet)}"
     if job.awaits_turn:
