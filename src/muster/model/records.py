@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import NODEFAULT, Struct
+from msgspec.structs import asdict
 
 if TYPE_CHECKING:
     # mypy checks each keyword and its type for this function, for structs as well as for dataclasses.
@@ -35,4 +36,4 @@ def defaults(kind: type[Record]) -> tuple[tuple[str, object], ...]:
     return tuple(zip(names, (REQUIRED,) * (len(names) - len(known)) + known, strict=True))
 
 
-__all__ = ["REQUIRED", "Record", "defaults", "evolve"]
+__all__ = ["REQUIRED", "Record", "asdict", "defaults", "evolve"]

@@ -5,10 +5,11 @@ from collections import Counter
 from muster.answers.teams import Team
 from muster.api.rendering.times import seconds
 from muster.core.order.quota import remembered
-from muster.formats.rules.rules_document import quota_document
+from muster.formats.rules.team_tree import TeamWire
 from muster.formats.text.units import plain_number
 from muster.model import team as model
 from muster.model.ids import GpuType, TeamPath
+from muster.model.records import asdict
 from muster.model.team import ANY_TYPE, ancestors, bounds_of
 from muster.views.job_counts import JobCounts
 from muster.views.view import View
@@ -32,17 +33,12 @@ def remembered_usage(view: View, now_ms: int) -> Counter[TeamPath]:
 
 
 def team_body(view: View, team: model.Team, counts: JobCounts, usage: Counter[TeamPath]) -> Team:
-    """A team in its current state."""
+    """A team in its current state, with what it is configured to have. The teams above it limit what it may ask for."""
     used = _used(counts, team.path)
-    bounds = bounds_of(team.path, {each.path: each for each in view.rules.teams})
+    bounds = asdict(bounds_of(team.path, {each.path: each for each in view.rules.teams}))
     return Team(
         path=team.path,
-        guaranteed=quota_document(team.guaranteed),
-        limit=quota_document(team.limit),
-        weight=plain_number(team.weight),
-        tiers=bounds.tiers,
-        max_priority=bounds.max_priority,
-        allow_unpreemptible=bounds.allow_unpreemptible,
+        **(TeamWire.complete(team) | bounds),
         used={gpu_type: plain_number(milli) for gpu_type, milli in used.items()},
         borrowed={gpu_type: plain_number(milli) for gpu_type, milli in _borrowed(team, used).items()},
         running=counts.team_running[team.path],

@@ -11,7 +11,8 @@ from muster.api.gate import Caller, Needs
 from muster.api.routes.error_responses import CHANGED, SEEN
 from muster.api.schemas import rules as schemas
 from muster.engine.engine import Engine
-from muster.formats.rules.rules_document import policy_document, pools_document, teams_document, tiers_document
+from muster.formats.rules.rules import policy_document, pools_document, tiers_document
+from muster.formats.rules.team_tree import teams_document
 from muster.formats.scenarios.references import read_references
 from muster.formats.text.document import Document, Problems
 from muster.model.access import EVERY_TEAM

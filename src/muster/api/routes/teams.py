@@ -15,7 +15,8 @@ from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.teams import Quota
 from muster.engine.engine import Engine
 from muster.formats.parts.wire import ID_CHARS
-from muster.formats.rules.rules_document import teams_document, tiers_document
+from muster.formats.rules.rules import tiers_document
+from muster.formats.rules.team_tree import teams_document
 from muster.formats.scenarios.references import read_references
 from muster.formats.text.document import Document, Problems
 from muster.model import team as model

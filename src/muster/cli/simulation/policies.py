@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from muster.formats.rules.part_files import read_policy
-from muster.formats.rules.rules_document import policy_document
+from muster.formats.rules.rules import policy_document
 from muster.formats.text.document import TOML_SUFFIX, YAML_SUFFIXES
 from muster.model.errors import InvalidInput
 from muster.model.policy import Packing, Policy

@@ -1,7 +1,7 @@
 """A part of a file <-> a record of the model, by one declaration of its keys.
 
-A subclass of `Part` lists its keys, each with its kind. From that follow how the part is read (`value`), how it is
-written (`document`) and its JSON Schema (`part_schema`):
+A subclass of `Part` lists its keys, each with its kind. From that follow how the part is read (`read`), how it is
+written (`document`, or `complete` with its defaults) and its JSON Schema (`part_schema`):
 
     class TopologyWire(Part, record=TopologySpec):
         within: Name
@@ -21,11 +21,14 @@ from inspect import get_annotations
 from operator import attrgetter
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 
 from muster.annotations import marks, unmarked, without_none
 from muster.formats.parts.kinds import Kind
+from muster.formats.parts.wire import read_by
+from muster.formats.text.document import Problems
+from muster.formats.text.yaml_text import Loc
 from muster.model.records import REQUIRED, Record, defaults
 
 Given = dict[str, Any]
@@ -35,7 +38,10 @@ Convert = Callable[[Any], Any]
 
 
 class Stored(tuple[str, ...]):
-    """The fields of its record in which a key is kept, if its name does not say it. Two fields take a pair."""
+    """The fields of its record in which a key is kept, if its name does not say it. Two fields take a pair.
+
+    `Stored()` is for a key that the record does not keep: the code that reads the part looks at what was given.
+    """
 
     __slots__ = ()
 
@@ -76,6 +82,8 @@ class Part:
     """Keys without which a job can be planned but not run."""
     _kept: ClassVar[dict[str, Key]] = {}
     """The keys whose values the record keeps, without the keys of a part that has another record."""
+    _adapter: ClassVar[TypeAdapter[Any] | None] = None
+    """What checks and reads the part, made when it is first read because that takes milliseconds."""
     _assumed: ClassVar[dict[str, object]]
     _making: ClassVar[dict[str, tuple[tuple[str, ...], Convert | None]]]
     _writing: ClassVar[tuple[tuple[str, Convert, object, Convert | None], ...]]
@@ -83,10 +91,11 @@ class Part:
     def __init_subclass__(cls, *, record: type[Record], required: tuple[str, ...] = ()) -> None:
         """Work out once what is done with every key."""
         extended = cls._kept if issubclass(record, cls.record) else {}
-        cls.record, cls.required = record, required
+        cls.record, cls.required, cls._adapter = record, required, None
         hints = get_type_hints(cls, include_extras=True)
         own = {name: _key(name, hints[name], cls) for name in get_annotations(cls)}
-        cls.keys, cls._kept = {**cls.keys, **own}, {**extended, **own}
+        cls.keys = {**cls.keys, **own}
+        cls._kept = {**extended, **{name: key for name, key in own.items() if key.stored}}
         known = dict(defaults(record))
         cls._assumed = {}
         for key in cls._kept.values():
@@ -112,7 +121,7 @@ class Part:
         for name, value in given.items():
             entry = making.get(name)
             if entry is None:
-                continue  # A key of a part that has another record.
+                continue  # A key that this record does not keep.
             stored, made = entry
             if len(stored) == 1:
                 found[stored[0]] = value if made is None else made(value)
@@ -126,6 +135,13 @@ class Part:
         return cls.record(**cls.fields(given))
 
     @classmethod
+    def read(cls, value: object, problems: Problems, at: Loc) -> Any:
+        """What reading the part gives, or None after noting everything that is wrong with it."""
+        if cls._adapter is None:
+            cls._adapter = TypeAdapter(cls)
+        return read_by(cls._adapter.validate_python, cls, value, problems, at)
+
+    @classmethod
     def document(cls, record: Any) -> dict[str, object]:
         """The part as a person would write it, in the order of the declaration."""
         found: dict[str, object] = {}
@@ -133,6 +149,15 @@ class Part:
             value = kept(record)
             if value != default:
                 found[name] = value if written is None else written(value)
+        return found
+
+    @classmethod
+    def complete(cls, record: Any) -> dict[str, Any]:
+        """The part with all keys that its record keeps. A key without a value is None."""
+        found: dict[str, Any] = {}
+        for name, kept, _, written in cls._writing:
+            value = kept(record)
+            found[name] = value if written is None or value is None else written(value)
         return found
 
     @classmethod
@@ -172,7 +197,8 @@ class NamedPart(Part, record=Record):
 def _key(name: str, hint: Any, part: type[Part]) -> Key:
     kind = next((mark for mark in marks(hint) if isinstance(mark, Kind)), None)
     named = next((mark for mark in marks(hint) if isinstance(mark, Stored)), None)
-    stored = named or (f"{name}_{kind.unit}" if kind is not None and kind.unit else name,)
+    usual = f"{name}_{kind.unit}" if kind is not None and kind.unit else name
+    stored = (usual,) if named is None else tuple(named)
     known = dict(defaults(part.record))
     missing = [field for field in stored if field not in known]
     if missing:
@@ -180,13 +206,13 @@ def _key(name: str, hint: Any, part: type[Part]) -> Key:
             f"{part.__name__}.{name} would be kept in {part.record.__name__}.{missing[0]}, which is not there"
         )
     made, written = _conversions(hint)
-    default = part.__dict__.get(name, known[stored[0]])
+    default = part.__dict__.get(name, known[stored[0]] if stored else REQUIRED)
     if default is REQUIRED:
         default = _nothing_in_it(unmarked(hint))
     return Key(
         name=name,
         hint=hint,
-        stored=tuple(stored),
+        stored=stored,
         default=default,
         is_always_written=ALWAYS in marks(hint),
         made=made,

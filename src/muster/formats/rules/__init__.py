@@ -4,7 +4,6 @@ server_file     `muster.toml`
 cluster_file    the machines
 team_tree       the teams and their quotas
 rules           tiers, pools and the policy
-rules_document  the same as plain values
 part_files      teams or a policy in a file by itself
 database_url    where a database's password may be written
 """

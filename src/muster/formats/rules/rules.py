@@ -1,6 +1,11 @@
-"""The `pools`, `tiers` and `policy` parts of a scenario: what an operator configures."""
+"""The `pools`, `tiers` and `policy` parts of a scenario <-> what an operator configures.
 
-from typing import Annotated
+Each key is a line here, with the name of its field in the record. A document has all keys, and reading it again gives
+the same rules.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -14,89 +19,69 @@ from muster.formats.parts.kinds import (
     TeamPathText,
     Thousandths,
 )
-from muster.formats.parts.wire import Wire, read_part
+from muster.formats.parts.parts import ONCE, NamedPart, Part
 from muster.formats.text.document import Problems
 from muster.formats.text.ranges import is_name
 from muster.formats.text.units import shown
 from muster.formats.text.yaml_text import Loc
-from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.policy import DEFAULT_TIERS, Order, Packing, Policy, Pool, Tier
 
 COUNT_MAX = 1_000_000
 """The highest `hold_depth` and `preemptions_per_team_hour`: more than there are jobs."""
 TIERS_MAX = 64
 
-_DEFAULTS = Policy()
-
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 
 
-class PoolWire(Wire):
+class PoolWire(NamedPart, record=Pool):
     """A part of the cluster with its own rules of entry."""
 
-    tiers: Names = ()
-    teams: list[TeamPathText] = Field(default_factory=list)
-    spot: bool = False
-    price: Thousandths = 1000
+    tiers: Names
+    teams: Annotated[list[TeamPathText], ONCE]
+    spot: bool
+    price: Thousandths
 
 
-class TierWire(Wire):
+class TierWire(Part, record=Tier):
     """A class of urgency."""
 
     name: Name
-    preempts: bool = False
-    preemptible: bool = True
-    max_duration: RunLimit = Tier(name=TierName("")).max_duration_ms
+    preempts: bool
+    preemptible: bool
+    max_duration: RunLimit
 
 
-class PolicyWire(Wire):
-    """How the scheduler decides."""
+class PolicyWire(Part, record=Policy):
+    """How the scheduler decides. Settings that are left out are as in the live system."""
 
-    order: Annotated[Order, Field(strict=False)] = _DEFAULTS.order
-    packing: Annotated[Packing, Field(strict=False)] = _DEFAULTS.packing
-    backfill: bool = _DEFAULTS.backfill
-    fair_share: bool = _DEFAULTS.fair_share
-    hold_depth: Count = _DEFAULTS.hold_depth
-    starvation_limit: Duration = _DEFAULTS.starvation_limit_ms
-    ageing: PositiveDuration = _DEFAULTS.ageing_ms
-    half_life: PositiveDuration = _DEFAULTS.half_life_ms
-    preemption: bool = _DEFAULTS.preemption
-    turns: bool = _DEFAULTS.turns
-    min_runtime: Duration = _DEFAULTS.min_runtime_ms
-    preemptions_per_team_hour: Count = _DEFAULTS.preemptions_per_team_hour
-    restart_cost: Duration = _DEFAULTS.restart_cost_ms
-    stop_grace: Duration = _DEFAULTS.stop_grace_ms
-    consolidation: bool = _DEFAULTS.consolidation
-    consolidation_gain: Thousandths = _DEFAULTS.consolidation_gain_milli
-    elastic: bool = _DEFAULTS.elastic
-    throughput: dict[Name, PositiveThousandths] = Field(default_factory=dict)
+    order: Annotated[Order, Field(strict=False)]
+    packing: Annotated[Packing, Field(strict=False)]
+    backfill: bool
+    fair_share: bool
+    hold_depth: Count
+    starvation_limit: Duration
+    ageing: PositiveDuration
+    half_life: PositiveDuration
+    preemption: bool
+    turns: bool
+    min_runtime: Duration
+    preemptions_per_team_hour: Count
+    restart_cost: Duration
+    stop_grace: Duration
+    consolidation: bool
+    consolidation_gain: Thousandths
+    elastic: bool
+    throughput: dict[Name, PositiveThousandths]
 
 
 def policy_part(value: object, problems: Problems, at: Loc) -> Policy:
-    """The policy. Settings that are left out are as in the live system."""
-    wire = read_part(PolicyWire, value, problems, at)
-    if wire is None:
-        return _DEFAULTS
-    return Policy(
-        order=wire.order,
-        packing=wire.packing,
-        backfill=wire.backfill,
-        fair_share=wire.fair_share,
-        hold_depth=wire.hold_depth,
-        starvation_limit_ms=wire.starvation_limit,
-        ageing_ms=wire.ageing,
-        half_life_ms=wire.half_life,
-        preemption=wire.preemption,
-        turns=wire.turns,
-        min_runtime_ms=wire.min_runtime,
-        preemptions_per_team_hour=wire.preemptions_per_team_hour,
-        restart_cost_ms=wire.restart_cost,
-        stop_grace_ms=wire.stop_grace,
-        consolidation=wire.consolidation,
-        consolidation_gain_milli=wire.consolidation_gain,
-        elastic=wire.elastic,
-        throughput=tuple((GpuType(each), speed) for each, speed in sorted(wire.throughput.items())),
-    )
+    """The policy. When something is wrong with it, that is noted."""
+    return PolicyWire.read(value, problems, at) or Policy()
+
+
+def policy_document(policy: Policy) -> dict[str, Any]:
+    """The policy with all of its settings."""
+    return PolicyWire.complete(policy)
 
 
 def tiers_part(value: object, problems: Problems, at: Loc) -> tuple[Tier, ...]:
@@ -109,12 +94,17 @@ def tiers_part(value: object, problems: Problems, at: Loc) -> tuple[Tier, ...]:
         return DEFAULT_TIERS
     tiers: dict[str, Tier] = {}
     for place, each in enumerate(value):
-        wire = read_part(TierWire, each, problems, (*at, place))
-        if wire is not None and wire.name in tiers:
-            problems.add((*at, place, "name"), f"tier {wire.name!r} is given twice")
-        elif wire is not None:
-            tiers[wire.name] = _tier(wire)
+        tier: Tier | None = TierWire.read(each, problems, (*at, place))
+        if tier is not None and tier.name in tiers:
+            problems.add((*at, place, "name"), f"tier {tier.name!r} is given twice")
+        elif tier is not None:
+            tiers[tier.name] = tier
     return tuple(tiers.values())
+
+
+def tiers_document(tiers: Iterable[Tier]) -> list[dict[str, Any]]:
+    """The tiers, most urgent first."""
+    return [TierWire.complete(tier) for tier in tiers]
 
 
 def pools_part(value: object, problems: Problems, at: Loc) -> tuple[Pool, ...]:
@@ -126,25 +116,13 @@ def pools_part(value: object, problems: Problems, at: Loc) -> tuple[Pool, ...]:
     return tuple(pool for pool in found if pool is not None)
 
 
-def _tier(wire: TierWire) -> Tier:
-    return Tier(
-        name=TierName(wire.name),
-        preempts=wire.preempts,
-        preemptible=wire.preemptible,
-        max_duration_ms=wire.max_duration,
-    )
+def pools_document(pools: Iterable[Pool]) -> dict[str, Any]:
+    """The pools by name."""
+    return {pool.name: PoolWire.complete(pool) for pool in pools}
 
 
 def _pool(name: str, value: object, problems: Problems, at: Loc) -> Pool | None:
     if not is_name(name):
         problems.add(at, f"{shown(name)} is not a name for a pool", "no blanks, commas, slashes or brackets")
-    wire = read_part(PoolWire, {} if value is None else value, problems, at)
-    if wire is None:
-        return None
-    return Pool(
-        name=PoolName(name),
-        tiers=tuple(TierName(tier) for tier in wire.tiers),
-        teams=tuple(TeamPath(team) for team in dict.fromkeys(wire.teams)),
-        spot=wire.spot,
-        price_milli=wire.price,
-    )
+    given = PoolWire.read({} if value is None else value, problems, at)
+    return None if given is None else PoolWire.named(name, given)

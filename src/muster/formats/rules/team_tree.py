@@ -1,36 +1,36 @@
-"""The `teams` part of a scenario -> teams with their quotas, and whether their guarantees are possible.
+"""The `teams` part of a scenario <-> teams with their quotas, and whether their guarantees are possible.
 
 A guarantee is impossible when it exceeds a limit above it, or when a team's children are together guaranteed more
 than the team itself. A child's limit may exceed its parent's limit. Then the parent's limit holds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from muster.formats.parts.kinds import Name, Names, PositiveThousandths, Thousandths
-from muster.formats.parts.wire import Wire, read_part
+from muster.formats.parts.parts import NamedPart, Stored
 from muster.formats.text.document import Problems
 from muster.formats.text.ranges import is_team_name
 from muster.formats.text.units import plain_number, shown
 from muster.formats.text.yaml_text import Loc
-from muster.model.ids import GpuType, TeamPath, TierName
+from muster.model.ids import TeamPath
 from muster.model.limits import PRIORITY_MAX, TEAM_DEPTH
-from muster.model.team import ANY_TYPE, Quota, Team
+from muster.model.team import ANY_TYPE, Team
 
 
-class TeamWire(Wire):
+class TeamWire(NamedPart, record=Team):
     """One team and, below it, its own teams, which are read one level at a time."""
 
-    guaranteed: dict[Name, Thousandths] = Field(default_factory=dict)
-    limit: dict[Name, Thousandths] = Field(default_factory=dict)
-    weight: PositiveThousandths = 1000
-    tiers: Names | None = None
-    max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)] | None = None
-    allow_unpreemptible: bool | None = None
-    teams: dict[str, Any] = Field(default_factory=dict)
+    guaranteed: dict[Name, Thousandths]
+    limit: dict[Name, Thousandths]
+    weight: Annotated[PositiveThousandths, Stored("weight")]
+    tiers: Names
+    max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)]
+    allow_unpreemptible: bool
+    teams: Annotated[dict[str, Any], Stored()]
 
 
 @dataclass(slots=True)
@@ -52,6 +52,18 @@ def team_tree(value: object, problems: Problems, at: Loc) -> tuple[Team, ...]:
     return tuple(team for root in roots for team in _flattened(root))
 
 
+def teams_document(teams: Sequence[Team]) -> dict[str, Any]:
+    """The team tree as plain values. A parent that is not among the teams becomes an entry without quotas."""
+    root: dict[str, Any] = {}
+    for team in teams:
+        level, entry = root, root
+        for name in team.path.split("/"):
+            entry = level.setdefault(name, {})
+            level = entry.setdefault("teams", {})
+        entry |= {key: value for key, value in TeamWire.complete(team).items() if value is not None}
+    return root
+
+
 def _branches(value: object, parent: str, problems: Problems, at: Loc) -> list[_TeamBranch]:
     if not isinstance(value, dict):
         problems.add(at, f"must be a mapping of team names to teams, not {shown(value)}")
@@ -68,24 +80,12 @@ def _branch(name: str, value: object, parent: str, problems: Problems, at: Loc) 
         hint = "a letter or a digit first, no blanks or slashes; nest teams with teams: {…}"
         problems.add(at, f"{shown(name)} is not a name for a team", hint)
         return None
-    wire = read_part(TeamWire, {} if value is None else value, problems, at)
-    if wire is None:
+    given = TeamWire.read({} if value is None else value, problems, at)
+    if given is None:
         return None
     path = TeamPath(f"{parent}/{name}" if parent else name)
-    team = Team(
-        path=path,
-        guaranteed=_quota(wire.guaranteed),
-        limit=_quota(wire.limit),
-        weight=wire.weight,
-        tiers=None if wire.tiers is None else tuple(TierName(tier) for tier in wire.tiers),
-        max_priority=wire.max_priority,
-        allow_unpreemptible=wire.allow_unpreemptible,
-    )
-    return _TeamBranch(team=team, at=at, children=_branches(wire.teams, path, problems, (*at, "teams")))
-
-
-def _quota(amounts: dict[str, int]) -> Quota:
-    return tuple((GpuType(gpu_type), amount) for gpu_type, amount in sorted(amounts.items()))
+    team = Team(path=path, **TeamWire.fields(given))
+    return _TeamBranch(team=team, at=at, children=_branches(given.get("teams", {}), path, problems, (*at, "teams")))
 
 
 def _flattened(branch: _TeamBranch) -> Iterator[Team]:

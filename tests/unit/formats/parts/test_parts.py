@@ -14,6 +14,8 @@ from muster.formats.parts.kinds import Duration, Name, Text
 from muster.formats.parts.parts import Given, NamedPart, Part, Stored
 from muster.formats.parts.schema import part_schema
 from muster.formats.parts.wire import read_by
+from muster.formats.rules.rules import PolicyWire, PoolWire, TierWire
+from muster.formats.rules.team_tree import TeamWire
 from muster.formats.text.document import Document, Problems
 from muster.model.records import Record, defaults
 from muster.model.spec import JobSpec
@@ -91,6 +93,29 @@ def test_every_field_of_a_record_is_a_key_of_the_file(part: type[Part]) -> None:
     assert part.keys.keys() == part_schema(part)["properties"].keys()
 
 
+@pytest.mark.parametrize("part", [PolicyWire, TierWire, PoolWire, TeamWire], ids=lambda part: part.__name__)
+def test_every_field_of_what_an_operator_configures_is_a_key_of_the_file(part: type[Part]) -> None:
+    kept = {field for key in part.keys.values() for field in key.stored}
+    names = {"name", "path"} if issubclass(part, NamedPart) else set()
+    assert {field for field, _ in defaults(part.record)} <= kept | names
+
+
+class BranchWire(NamedPart, record=Record):
+    """A branch of a tree."""
+
+    below: Annotated[dict[str, Any], Stored()]
+
+
+def test_a_key_that_the_record_does_not_keep_is_among_what_was_given() -> None:
+    problems = Problems(Document(file="f", value={}))
+    given = BranchWire.read({"below": {"twig": None}}, problems, ())
+    assert given == {"below": {"twig": None}}
+    assert BranchWire.fields(given) == BranchWire.complete(Record()) == {}
+    assert BranchWire.read({"bellow": {}}, problems, ()) is None
+    with pytest.raises(Exception, match=r"bellow: unknown key \(did you mean 'below'\?\)"):
+        problems.stop_if_any()
+
+
 def test_a_key_whose_record_has_no_such_field_is_found_out_at_once() -> None:
     with pytest.raises(TypeError, match=r"Lost\.flavour would be kept in JobSpec\.flavour, which is not there"):
 
@@ -121,6 +146,11 @@ read = TypeAdapter[Preference](Annotated[Preference, PreferenceWire]).validate_p
 def test_what_is_left_out_or_empty_has_its_default_and_is_not_written() -> None:
     assert read({"level": None}) == Preference(size_min=1, size_max=1)
     assert PreferenceWire.document(Preference(size_min=1, size_max=1)) == {}
+
+
+def test_a_complete_part_has_all_keys_and_none_where_there_is_no_value() -> None:
+    found = PreferenceWire.complete(Preference(size_min=1, size_max=1))
+    assert found == {"level": None, "relax_after": "1m", "size": (1, 1), "weights": {}}
 
 
 def test_units_pairs_and_mappings_come_back() -> None:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from muster.formats.rules.rules_document import teams_document
+from muster.formats.rules.team_tree import teams_document
 from muster.model.team import Team
 from tests.unit.formats.scenarios.builders import scenario, scenario_errors
 
