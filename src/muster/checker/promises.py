@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from muster.checker.facts import Facts
+from muster.checker.limits import limit_uses
 from muster.checker.room import overfull
 from muster.model.plan import Promise
-from muster.model.team import ancestors
 
 
 def promise_problems(facts: Facts) -> Iterator[str]:
@@ -20,9 +20,7 @@ def _one(facts: Facts, promise: Promise) -> Iterator[str]:
     there = [stay for stay in facts.stays() if stay.covers(promise.start_ms)]
     for name in promise.nodes:
         yield from overfull(facts.nodes[name], there)
-    for path in ancestors(facts.spec(promise.job).team):
-        team = facts.teams.get(path)
-        usage = facts.usage(path, there)
-        for gpu_type, limit_milli in () if team is None else team.limit:
-            if usage[gpu_type] > limit_milli and facts.demand(facts.spec(promise.job), promise.workers)[gpu_type]:
-                yield f"team {path} would use {usage[gpu_type]} of {gpu_type}, and its limit is {limit_milli}"
+    own = [stay for stay in there if stay.is_promised and stay.job == promise.job]
+    for use, share in zip(limit_uses(facts, there), limit_uses(facts, own), strict=True):
+        if share.used_milli and use.used_milli > use.limit_milli:
+            yield f"team {use.team} would use {use.used_milli} of {use.gpu_type}, and its limit is {use.limit_milli}"
