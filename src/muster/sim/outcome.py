@@ -80,7 +80,7 @@ class Replay(Record, frozen=True, kw_only=True):
     capacity_milli: int
     """GPUs of the whole cluster."""
     outcomes: tuple[JobOutcome, ...]
-    """In the order of the trace."""
+    """In the order of the trace, without jobs that ask for nothing."""
     samples: tuple[Sample, ...]
     """In the order of time, one for each change. If there are too many, every n-th is kept."""
     cycles: int
@@ -94,3 +94,5 @@ class Replay(Record, frozen=True, kw_only=True):
     """Plans that were invalid and of which nothing was carried out."""
     first_drop: str = ""
     """What was wrong with the first dropped plan."""
+    without_resources: int = 0
+    """Jobs of the trace that ask for nothing. They run at once, whatever the policy, and have no outcome."""

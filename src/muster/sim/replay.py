@@ -15,7 +15,7 @@ from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, Pool, Tier
 from muster.model.resources import GPU_MILLI
 from muster.model.team import Team
-from muster.model.trace import Trace
+from muster.model.trace import Trace, TraceJob
 from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates
 from muster.sim.fragmentation import JobMix
@@ -54,14 +54,13 @@ def replay(
     """Run the whole trace. The same arguments give the same outcome and the same hash in every process.
 
     Jobs that can never run on this cluster are rejected, as the live engine does. Jobs that still wait when nothing can
-    happen any more do not finish.
+    happen any more do not finish. Jobs that ask for nothing are only counted: no policy decides about them.
     """
-    if not trace.jobs:
-        raise InvalidInput(f"the trace {trace.name} has no jobs")
+    jobs = _scheduled(trace)
     given = circumstances or Circumstances()
     began_s = time.process_time()
     run = Run(
-        trace.jobs,
+        jobs,
         cluster,
         policy,
         habits=given.habits,
@@ -76,7 +75,7 @@ def replay(
     )
     with _rare_collections():
         run.to_the_end()
-        outcomes = tuple([_outcome(run, place) for place in range(len(trace.jobs))])
+        outcomes = tuple([_outcome(run, place) for place in range(len(jobs))])
         samples = timeline(
             cluster,
             outcomes,
@@ -97,7 +96,23 @@ def replay(
         rejections=tuple(reason for reason, _ in Counter(run.rejected.values()).most_common()),
         dropped_plans=run.dropped_plans,
         first_drop=run.first_drop,
+        without_resources=len(trace.jobs) - len(jobs),
     )
+
+
+def _scheduled(trace: Trace) -> tuple[TraceJob, ...]:
+    """The jobs that need something. The same tuple if all do, because a trace may be large."""
+    if not trace.jobs:
+        raise InvalidInput(f"the trace {trace.name} has no jobs")
+    if not any(job.asks_for_nothing for job in trace.jobs):
+        return trace.jobs
+    jobs = tuple(job for job in trace.jobs if not job.asks_for_nothing)
+    if not jobs:
+        raise InvalidInput(
+            f"no job of the trace {trace.name} asks for GPUs, CPUs or memory, so there is nothing to schedule: "
+            "are gpus, cpus and mem_gb filled in?"
+        )
+    return jobs
 
 
 @contextmanager

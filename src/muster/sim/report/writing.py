@@ -97,7 +97,7 @@ def facts(contenders: Sequence[Contender], sweep: Sweep | None = None) -> list[t
     return [
         ("Trace", first.replay.trace),
         *(varied or [("Cluster", f"{' / '.join(sizes)} GPUs")]),
-        ("Jobs", count_text(len(first.outcomes))),
+        ("Jobs", count_text(len(first.outcomes) + first.replay.without_resources)),
         ("Teams", count_text(len({each.job.team for each in first.outcomes}))),
         ("Submitted over", duration_text(span_s)),
         ("Policies", ", ".join(each.label for each in contenders)),
