@@ -19,6 +19,7 @@ from muster.model.team import Team
 from muster.model.trace import RUN_MS_MIN
 from muster.sim.fairness import Fairness, fairness
 from muster.sim.outcome import JobOutcome, Replay
+from muster.sim.overload_figures import overload_figures
 from muster.sim.timeline import is_rejected
 
 SECOND_MS = 1000
@@ -48,6 +49,7 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
         "fragmentation": fragmentation(replay),
         "rho": rho_by_teams if weights else rho_by_jobs,
         "rho_by_weights": {"jobs": rho_by_jobs, "teams": rho_by_teams},
+        "overload": overload_figures(replay),
         "cycles": replay.cycles,
         "cpu_s": round(replay.cpu_s, 3),
         "log_hash": replay.log_hash,

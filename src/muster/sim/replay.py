@@ -3,13 +3,13 @@
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from muster.estimates.training import Habits
 from muster.model.errors import InvalidInput
-from muster.model.ids import GpuType
+from muster.model.ids import GpuType, JobId
 from muster.model.job import JobState
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, Pool, Tier
@@ -19,8 +19,10 @@ from muster.model.trace import Trace, TraceJob
 from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates
 from muster.sim.fragmentation import JobMix
-from muster.sim.outcome import GpusByType, JobOutcome, Replay, Stint
+from muster.sim.outcome import JobOutcome, Replay, Stint
+from muster.sim.overload import Overload, Overloads
 from muster.sim.run import Progress, Run
+from muster.sim.speeds import GpusByType
 from muster.sim.timeline import Occupied, timeline
 
 YOUNG_OBJECTS = 400_000
@@ -75,7 +77,8 @@ def replay(
     )
     with _rare_collections():
         run.to_the_end()
-        outcomes = tuple([_outcome(run, place) for place in range(len(jobs))])
+        overloads, waits_ms = _overloads(run, cluster, given)
+        outcomes = tuple([_outcome(run, place, waits_ms) for place in range(len(jobs))])
         samples = timeline(
             cluster,
             outcomes,
@@ -96,6 +99,7 @@ def replay(
         rejections=tuple(reason for reason, _ in Counter(run.rejected.values()).most_common()),
         dropped_plans=run.dropped_plans,
         first_drop=run.first_drop,
+        overloads=overloads,
         without_resources=len(trace.jobs) - len(jobs),
     )
 
@@ -142,7 +146,15 @@ def _occupied(run: Run) -> list[Occupied]:
     ]
 
 
-def _outcome(run: Run, place: int) -> JobOutcome:
+def _overloads(run: Run, cluster: ClusterSpec, given: Circumstances) -> tuple[tuple[Overload, ...], dict[JobId, int]]:
+    """Every lasting overload, and what jobs wait because of it. Jobs that can never run are no demand."""
+    jobs = [job for job in run.jobs if job.id not in run.rejected] if run.rejected else run.jobs
+    demand = Overloads(jobs, cluster.nodes, pools=given.pools, teams=given.teams, can_resume=given.can_resume)
+    waits_ms = {job.id: wait_ms for job, wait_ms in zip(jobs, demand.wait_ms, strict=True) if wait_ms}
+    return tuple(demand.found), waits_ms
+
+
+def _outcome(run: Run, place: int, waits_ms: Mapping[JobId, int]) -> JobOutcome:
     """What happened to one job of the trace."""
     job = run.jobs[place]
     record = run.engine.state.jobs.get(job.id)
@@ -163,6 +175,7 @@ def _outcome(run: Run, place: int) -> JobOutcome:
         lost_gpu_ms=lost,
         saving_gpu_ms=saving,
         slowed_gpu_ms=training.slowed // GPU_MILLI,
+        overload_ms=waits_ms.get(job.id, 0),
         stints=tuple(
             [
                 Stint(start_ms=start_ms, end_ms=end_ms, gpu_milli=milli, nodes=tuple([each.node for each in seats]))

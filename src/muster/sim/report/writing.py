@@ -24,6 +24,7 @@ from muster.sim.report.sections.distributions import distributions
 from muster.sim.report.sections.fairness import fairness
 from muster.sim.report.sections.gantt import gantt
 from muster.sim.report.sections.groups import groups
+from muster.sim.report.sections.overload import overload
 from muster.sim.report.sections.summary import summary_table
 from muster.sim.report.sections.sweep import Sweep, sweep_section
 from muster.sim.report.sections.timelines import timelines
@@ -135,7 +136,9 @@ def _contenders(
 def _details(
     contenders: Sequence[Contender], compared: Sequence[Pair], weights: Mapping[TeamPath, int], made_up: str
 ) -> list[Section]:
+    overloaded = overload(contenders)
     sections = [
+        *([] if overloaded is None else [overloaded]),
         distributions(contenders),
         timelines(contenders),
         groups(contenders, {str(team): weight for team, weight in weights.items()}, made_up=made_up),
