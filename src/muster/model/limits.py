@@ -44,6 +44,9 @@ NEXT_CYCLE_MS = 1_000
 PROMISES = 32
 """Promises that stand at once. Older starving jobs get one before younger ones."""
 
+FAR_PROMISE_MS = 30 * 24 * 3_600_000
+"""A promised start that is further away means nothing to its job, and keeps GPUs idle for it all that time."""
+
 PREEMPTION_EFFORT_NODES = 8_192
 """How many blocked gangs may look for victims in one cycle, times the nodes that each may have to look at: eight gangs
 on a thousand nodes. The next cycle comes soon (`NEXT_CYCLE_MS`) and goes on with the rest."""

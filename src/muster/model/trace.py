@@ -5,6 +5,9 @@ from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TEAM, DEFAULT_TIER
 
+RUN_MS_MIN = 1
+"""The length that a run of zero length gets, so that every attempt ends after it began."""
+
 
 class TraceJob(Record, frozen=True, kw_only=True):
     """One job of a trace."""
@@ -15,7 +18,7 @@ class TraceJob(Record, frozen=True, kw_only=True):
     run_ms: int
     """How long its whole gang computes without interruption, on the GPU type it ran on."""
     gpu_milli: int
-    """GPUs of the whole gang in thousandths."""
+    """GPUs of the whole gang in thousandths; 0 for a job that runs on CPUs, or asks for nothing at all."""
     team: TeamPath = DEFAULT_TEAM
     user: str = ""
     name: str = ""
@@ -37,6 +40,11 @@ class TraceJob(Record, frozen=True, kw_only=True):
     def gpus(self) -> float:
         """GPUs of the whole gang, as a number for people."""
         return self.gpu_milli / GPU_MILLI
+
+    @property
+    def asks_for_nothing(self) -> bool:
+        """True when it needs neither GPUs nor CPUs nor memory: there is nothing to schedule."""
+        return not (self.gpu_milli or self.cpu_milli or self.memory_bytes)
 
 
 class Trace(Record, frozen=True, kw_only=True):

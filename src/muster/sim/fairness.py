@@ -19,8 +19,8 @@ from muster.core.order.entitlements import Entitlements
 from muster.model.ids import TeamPath
 from muster.model.job import JobState
 from muster.model.team import Team
-from muster.model.trace import TraceJob
-from muster.sim.outcome import GpusByType, JobOutcome, Replay
+from muster.sim.outcome import JobOutcome, Replay
+from muster.sim.speeds import GpusByType, mean_speed
 from muster.sim.timeline import is_rejected
 
 TOLERANCE = 1e-9
@@ -60,19 +60,9 @@ def rhos(replay: Replay, weights: Mapping[TeamPath, int] | None = None) -> list[
 
 def _rho(outcome: JobOutcome, share_milli: float, gpus_by_type: GpusByType) -> float:
     completion_ms = outcome.completion_ms or 0
-    run_ms = outcome.job.run_ms / _mean_speed(outcome.job, gpus_by_type)
+    run_ms = outcome.job.run_ms / mean_speed(outcome.job, gpus_by_type)
     ideal_ms = run_ms * max(1.0, outcome.job.gpu_milli / share_milli)
     return completion_ms / ideal_ms if ideal_ms else float(completion_ms)
-
-
-def _mean_speed(job: TraceJob, gpus_by_type: GpusByType) -> float:
-    """The speed of a job on a share of all types that it accepts, relative to the type its run time is from."""
-    if not job.run_ms_by_type:
-        return 1.0
-    run_ms = dict(job.run_ms_by_type)
-    accepted = [(kind, gpus) for kind, gpus in gpus_by_type if not job.gpu_types or kind in job.gpu_types]
-    speeds = sum(gpus * job.run_ms / (run_ms.get(kind, job.run_ms) or 1) for kind, gpus in accepted)
-    return speeds / sum(gpus for _, gpus in accepted) if speeds else 1.0
 
 
 def _mean_shares(

@@ -5,6 +5,9 @@ Percentiles are by nearest rank: the p99 is the smallest value that at least 99 
 `fragmentation` cover the time from the first submission to the last, in which the policy had work to choose from.
 Everything else covers the whole replay. A figure without any value is None, because the mean of nothing is not 0; only
 `fragmentation` is 0 when nothing was free.
+
+Jobs that ask for nothing are in `jobs`, `finished` and `without_resources` and in no other figure. No policy decides
+about them, so they would only make all policies look better and more alike.
 """
 
 from collections import Counter
@@ -13,8 +16,10 @@ from typing import Any
 
 from muster.model.job import JobState
 from muster.model.team import Team
+from muster.model.trace import RUN_MS_MIN
 from muster.sim.fairness import Fairness, fairness
 from muster.sim.outcome import JobOutcome, Replay
+from muster.sim.overload_figures import overload_figures
 from muster.sim.timeline import is_rejected
 
 SECOND_MS = 1000
@@ -31,8 +36,8 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
     return {
         "policy": replay.policy,
         "trace": replay.trace,
-        "jobs": len(outcomes),
-        **endings(outcomes),
+        "jobs": len(outcomes) + replay.without_resources,
+        **endings(outcomes, replay.without_resources),
         "jct_s": distribution(outcome.completion_ms for outcome in finished),
         "first_wait_s": distribution(outcome.first_wait_ms for outcome in started),
         "total_wait_s": distribution(outcome.total_wait_ms for outcome in finished),
@@ -44,27 +49,31 @@ def measures(replay: Replay, teams: Sequence[Team] = ()) -> dict[str, Any]:
         "fragmentation": fragmentation(replay),
         "rho": rho_by_teams if weights else rho_by_jobs,
         "rho_by_weights": {"jobs": rho_by_jobs, "teams": rho_by_teams},
+        "overload": overload_figures(replay),
         "cycles": replay.cycles,
         "cpu_s": round(replay.cpu_s, 3),
         "log_hash": replay.log_hash,
     }
 
 
-def endings(outcomes: Sequence[JobOutcome]) -> dict[str, int]:
-    """How many jobs ended in each way. The first four add up to all jobs; the last two are parts of the unfinished.
+def endings(outcomes: Sequence[JobOutcome], without_resources: int = 0) -> dict[str, int]:
+    """How many jobs ended in each way. The first four add up to all jobs; the others are parts of them.
 
-    Unfinished jobs reached their limit, crashed too often, or still waited when nothing could happen any more.
+    Unfinished jobs reached their limit, crashed too often, or still waited when nothing could happen any more. Jobs
+    `without_resources` have finished. So have those of `zero_length`, unless faults stopped them.
     """
     states = Counter(outcome.state for outcome in outcomes)
     rejected = sum(is_rejected(outcome) for outcome in outcomes)
     finished, cancelled = states[JobState.SUCCEEDED], states[JobState.CANCELLED]
     return {
-        "finished": finished,
+        "finished": finished + without_resources,
         "cancelled": cancelled,
         "unfinished": len(outcomes) - finished - cancelled - rejected,
         "rejected": rejected,
         "timed_out": states[JobState.TIMED_OUT],
         "failed": states[JobState.FAILED] - rejected,
+        "without_resources": without_resources,
+        "zero_length": sum(outcome.job.run_ms <= RUN_MS_MIN for outcome in outcomes),
     }
 
 

@@ -1,12 +1,11 @@
 """The result of a replay: facts about every job and about the cluster over time. All figures come from them."""
 
-from muster.model.ids import GpuType, NodeName
+from muster.model.ids import NodeName
 from muster.model.job import JobState
 from muster.model.records import Record
 from muster.model.trace import TraceJob
-
-GpusByType = tuple[tuple[GpuType, int], ...]
-"""How many GPUs of each type a cluster has."""
+from muster.sim.overload import Overload
+from muster.sim.speeds import GpusByType
 
 
 class Stint(Record, frozen=True, kw_only=True):
@@ -39,6 +38,8 @@ class JobOutcome(Record, frozen=True, kw_only=True):
     slowed_gpu_ms: int = 0
     """GPU time lost to stragglers: an hour at a third of the speed loses forty minutes."""
     stints: tuple[Stint, ...] = ()
+    overload_ms: int = 0
+    """How long lasting overload would have made it wait if all jobs were served in the order of submission."""
 
     @property
     def completion_ms(self) -> int | None:
@@ -80,7 +81,7 @@ class Replay(Record, frozen=True, kw_only=True):
     capacity_milli: int
     """GPUs of the whole cluster."""
     outcomes: tuple[JobOutcome, ...]
-    """In the order of the trace."""
+    """In the order of the trace, without jobs that ask for nothing."""
     samples: tuple[Sample, ...]
     """In the order of time, one for each change. If there are too many, every n-th is kept."""
     cycles: int
@@ -94,3 +95,7 @@ class Replay(Record, frozen=True, kw_only=True):
     """Plans that were invalid and of which nothing was carried out."""
     first_drop: str = ""
     """What was wrong with the first dropped plan."""
+    overloads: tuple[Overload, ...] = ()
+    """The quotas and the parts of the cluster that were overloaded for days, whatever the policy."""
+    without_resources: int = 0
+    """Jobs of the trace that ask for nothing. They run at once, whatever the policy, and have no outcome."""

@@ -3,24 +3,26 @@
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from muster.estimates.training import Habits
 from muster.model.errors import InvalidInput
-from muster.model.ids import GpuType
+from muster.model.ids import GpuType, JobId
 from muster.model.job import JobState
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, Pool, Tier
 from muster.model.resources import GPU_MILLI
 from muster.model.team import Team
-from muster.model.trace import Trace
+from muster.model.trace import Trace, TraceJob
 from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates
 from muster.sim.fragmentation import JobMix
-from muster.sim.outcome import GpusByType, JobOutcome, Replay, Stint
+from muster.sim.outcome import JobOutcome, Replay, Stint
+from muster.sim.overload import Overload, Overloads
 from muster.sim.run import Progress, Run
+from muster.sim.speeds import GpusByType
 from muster.sim.timeline import Occupied, timeline
 
 YOUNG_OBJECTS = 400_000
@@ -54,14 +56,13 @@ def replay(
     """Run the whole trace. The same arguments give the same outcome and the same hash in every process.
 
     Jobs that can never run on this cluster are rejected, as the live engine does. Jobs that still wait when nothing can
-    happen any more do not finish.
+    happen any more do not finish. Jobs that ask for nothing are only counted: no policy decides about them.
     """
-    if not trace.jobs:
-        raise InvalidInput(f"the trace {trace.name} has no jobs")
+    jobs = _scheduled(trace)
     given = circumstances or Circumstances()
     began_s = time.process_time()
     run = Run(
-        trace.jobs,
+        jobs,
         cluster,
         policy,
         habits=given.habits,
@@ -76,7 +77,8 @@ def replay(
     )
     with _rare_collections():
         run.to_the_end()
-        outcomes = tuple([_outcome(run, place) for place in range(len(trace.jobs))])
+        overloads, waits_ms = _overloads(run, cluster, given)
+        outcomes = tuple([_outcome(run, place, waits_ms) for place in range(len(jobs))])
         samples = timeline(
             cluster,
             outcomes,
@@ -97,7 +99,24 @@ def replay(
         rejections=tuple(reason for reason, _ in Counter(run.rejected.values()).most_common()),
         dropped_plans=run.dropped_plans,
         first_drop=run.first_drop,
+        overloads=overloads,
+        without_resources=len(trace.jobs) - len(jobs),
     )
+
+
+def _scheduled(trace: Trace) -> tuple[TraceJob, ...]:
+    """The jobs that need something. The same tuple if all do, because a trace may be large."""
+    if not trace.jobs:
+        raise InvalidInput(f"the trace {trace.name} has no jobs")
+    if not any(job.asks_for_nothing for job in trace.jobs):
+        return trace.jobs
+    jobs = tuple(job for job in trace.jobs if not job.asks_for_nothing)
+    if not jobs:
+        raise InvalidInput(
+            f"no job of the trace {trace.name} asks for GPUs, CPUs or memory, so there is nothing to schedule: "
+            "are gpus, cpus and mem_gb filled in?"
+        )
+    return jobs
 
 
 @contextmanager
@@ -127,7 +146,15 @@ def _occupied(run: Run) -> list[Occupied]:
     ]
 
 
-def _outcome(run: Run, place: int) -> JobOutcome:
+def _overloads(run: Run, cluster: ClusterSpec, given: Circumstances) -> tuple[tuple[Overload, ...], dict[JobId, int]]:
+    """Every lasting overload, and what jobs wait because of it. Jobs that can never run are no demand."""
+    jobs = [job for job in run.jobs if job.id not in run.rejected] if run.rejected else run.jobs
+    demand = Overloads(jobs, cluster.nodes, pools=given.pools, teams=given.teams, can_resume=given.can_resume)
+    waits_ms = {job.id: wait_ms for job, wait_ms in zip(jobs, demand.wait_ms, strict=True) if wait_ms}
+    return tuple(demand.found), waits_ms
+
+
+def _outcome(run: Run, place: int, waits_ms: Mapping[JobId, int]) -> JobOutcome:
     """What happened to one job of the trace."""
     job = run.jobs[place]
     record = run.engine.state.jobs.get(job.id)
@@ -148,6 +175,7 @@ def _outcome(run: Run, place: int) -> JobOutcome:
         lost_gpu_ms=lost,
         saving_gpu_ms=saving,
         slowed_gpu_ms=training.slowed // GPU_MILLI,
+        overload_ms=waits_ms.get(job.id, 0),
         stints=tuple(
             [
                 Stint(start_ms=start_ms, end_ms=end_ms, gpu_milli=milli, nodes=tuple([each.node for each in seats]))

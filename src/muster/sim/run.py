@@ -25,8 +25,8 @@ from muster.policies import NamedPolicy
 from muster.sim.faults import FaultRates, JobFate, job_fate
 from muster.sim.hashed_log import HashedLog
 from muster.sim.node_faults import NodeFaults
+from muster.sim.speeds import speeds_by_type
 from muster.sim.submissions import TraceSubmissions
-from muster.sim.time_limits import speeds_by_type
 from muster.sim.world import World
 
 STUCK_MS = 30 * DAY_MS

@@ -12,6 +12,7 @@ from muster.estimates.training import PARTS, Habits
 from muster.model.ids import GpuType
 from muster.model.limits import MAX_DURATION_MS
 from muster.model.trace import TraceJob
+from muster.sim.speeds import speeds_by_type
 
 
 class TimeLimits:
@@ -56,8 +57,3 @@ class TimeLimits:
         habits = self._habits
         saves = trained_ms // habits.save_every_ms if self._saves else 0
         return habits.start_ms + habits.restart_cost_ms + saves * habits.save_cost_ms
-
-
-def speeds_by_type(job: TraceJob) -> tuple[tuple[GpuType, int], ...]:
-    """Parts of work per millisecond on each GPU type for which a run time was measured."""
-    return tuple([(kind, max(job.run_ms * PARTS // run_ms, 1)) for kind, run_ms in job.run_ms_by_type if run_ms])

@@ -114,6 +114,21 @@ def test_jobs_of_which_too_little_is_known_are_said_on_stderr(tmp_path: Path) ->
     assert result.stderr.count("muster: log: 1 job was left out") == 1
 
 
+def test_rows_that_ask_for_nothing_are_in_the_note_the_figures_and_the_report(tmp_path: Path) -> None:
+    path, html = tmp_path / "real.csv", tmp_path / "report.html"
+    path.write_text(f"{TRACE}n1,5,7,0,x\nn2,6,8,,y\n", "utf-8")
+    arguments = ["simulate", "--trace", str(path), "--cluster", "1x8", "--policy", "fifo", "-o", "json"]
+    result = runner.invoke(app, [*arguments, "--html", str(html)])
+    assert result.exit_code == 0
+    assert "real: 2 rows ask for no resources: they ran at once" in result.stderr
+    figures = json.loads(result.stdout)
+    assert (figures["jobs"], figures["finished"], figures["without_resources"]) == (5, 5, 2)
+    assert figures["jct_s"]["mean"] == round((100 + 140 + 85) / 3, 3)
+    page = html.read_text("utf-8")
+    assert "2 rows ask for no resources: they ran at once" in page
+    assert "… that ask for nothing" in page
+
+
 def test_jobs_that_never_save_themselves_begin_anew(tmp_path: Path) -> None:
     trace = tmp_path / "tiers.csv"
     trace.write_text(

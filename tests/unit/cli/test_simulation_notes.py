@@ -5,12 +5,13 @@ import pytest
 
 from muster import policies
 from muster.cli.simulation import notes, simulate
-from muster.cli.simulation.notes import tell_hidden, tell_replay, tell_skipped
+from muster.cli.simulation.notes import tell_hidden, tell_replay, tell_rows, tell_skipped
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 from muster.model.records import evolve
 from muster.model.trace import Trace
 from muster.sim.outcome import JobOutcome
+from tests.unit.sim import builders
 from tests.unit.sim.report.made_up import a_trace_job, an_outcome, replay_of
 
 
@@ -62,6 +63,27 @@ def test_what_the_file_does_not_say_enough_about_is_counted(capsys: pytest.Captu
     assert capsys.readouterr().err.startswith("muster: log: 1,200 jobs were left out: ")
     tell_skipped(Trace(name="log", jobs=(), skipped=1))
     assert "1 job was left out: the file does not say how long it ran or on how much" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("gpus", "run_s", "count", "line"),
+    [
+        (0, 5, 1, "1 row asks for no resources: it ran at once, counted as finished, and in no figure of completion"),
+        (0, 0.001, 12, "12 rows ask for no resources: they ran at once, counted as finished, and in no figure"),
+        (1, 0.001, 1, "1 row has a duration of zero: the job ends as soon as it starts, and all figures count it"),
+        (1, 0.001, 2, "2 rows have a duration of zero: the jobs end as soon as they start, and all figures count them"),
+    ],
+)
+def test_rows_that_need_nothing_or_no_time_are_counted(
+    gpus: int, run_s: float, count: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = builders.a_trace_job("usual")
+    special = [builders.a_trace_job(str(number), run_s=run_s, gpus=gpus) for number in range(count)]
+    tell_rows(Trace(name="log", jobs=(usual, *special)))
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"muster: log: {line}")
+    tell_rows(Trace(name="log", jobs=(usual,)))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,31 @@ def test_what_can_never_run_is_counted_and_said() -> None:
     assert "does not fit" in made.rejections[0]
 
 
+def test_jobs_that_ask_for_nothing_are_counted_and_change_no_other_figure() -> None:
+    jobs = [a_trace_job("a", 0, 100, gpus=8), a_trace_job("b", 10, 50, gpus=8)]
+    nothing = [a_trace_job("n1", 0, 9000, gpus=0), a_trace_job("n2", 700, 1, gpus=0)]
+    for policy in ("fifo", "muster", "las"):
+        made = replayed([nothing[0], *jobs, nothing[1]], policy=policy)
+        with_them, without = measures(made), measures(replayed(jobs, policy=policy))
+        counted = ("jobs", "finished", "without_resources")
+        assert [with_them.pop(name) for name in counted] == [4, 4, 2]
+        assert [without.pop(name) for name in counted] == [2, 2, 0]
+        assert {**with_them, "cpu_s": 0} == {**without, "cpu_s": 0}
+        assert ends_s(made) == {"a": 100, "b": 150}
+
+
+def test_a_trace_in_which_no_job_asks_for_anything_has_nothing_to_schedule() -> None:
+    with pytest.raises(InvalidInput, match="no job of the trace tiny asks for GPUs, CPUs or memory"):
+        replayed([a_trace_job("n", 0, 10, gpus=0)])
+
+
+def test_a_job_of_zero_length_ends_as_soon_as_it_starts_and_is_counted() -> None:
+    jobs = [a_trace_job("a", 0, 100, gpus=8), a_trace_job("zero", 10, 0.001, gpus=8), a_trace_job("b", 20, 5, gpus=8)]
+    made = replayed(jobs)
+    assert ends_s(made) == {"a": 100, "zero": 100.001, "b": 105.001}
+    assert measures(made)["zero_length"] == 1
+
+
 def test_a_job_that_kept_its_limit_in_the_source_finishes_and_so_does_one_that_overran_it() -> None:
     within = a_trace_job("a", 0, 51, max_duration_ms=100 * S)
     to_the_end = a_trace_job("b", 0, 3600, max_duration_ms=HOUR_MS)

@@ -3,4 +3,5 @@
 simulate                   the command
 setup policies             from its options to what is replayed, and under which policies
 figures_table notes facts  the figures, notes on them, and what was asked for
+overload_text              what was overloaded for days
 """

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from muster import __version__
+from muster.cli.simulation.notes import special_rows
 from muster.cli.simulation.setup import ReplayOptions, cluster_source
 from muster.formats.rules.cluster_file import is_size
 from muster.model.node import ClusterSpec
@@ -25,6 +26,7 @@ def about(options: ReplayOptions, base: Setup, policies: Sequence[NamedPolicy], 
     """Everything that determines the figures. `base` is what would be replayed if nothing were varied."""
     facts = [
         ("Trace", _trace_text(options, base)),
+        *(("Rows of the trace", text) for text in special_rows(base.trace)),
         (
             "Arrivals",
             "as in the trace" if options.arrivals == "1" else f"{options.arrivals} times as fast as in the trace",

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from muster.cli.simulation.overload_text import print_overload
 from muster.cli.terminal.screen import is_piped, screen
 from muster.cli.terminal.text import Text
 from muster.formats.text.units import DURATION_UNITS_MS
@@ -80,6 +81,7 @@ def print_figures(rows: Sequence[Figures], *, varied: str | None = None, console
     wide = _one_row_each(rows, varied)
     fits = Measurement.get(console, console.options.update(width=10_000), wide).maximum <= console.width
     console.print(wide if fits else _one_column_each(rows, varied))
+    print_overload(rows, varied, console)
 
 
 def _one_row_each(rows: Sequence[Figures], varied: str | None) -> Table:

@@ -6,7 +6,7 @@ from pathlib import Path
 from muster.cli.terminal.screen import note
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
-from muster.model.trace import Trace
+from muster.model.trace import RUN_MS_MIN, Trace
 from muster.policies import NamedPolicy, hidden_plug_ins
 from muster.sim.outcome import Replay
 from muster.sim.timeline import is_rejected
@@ -25,6 +25,30 @@ def tell_skipped(trace: Trace) -> None:
     if trace.skipped:
         left_out, who = ("1 job was", "it") if trace.skipped == 1 else (f"{trace.skipped:,} jobs were", "they")
         _tell(trace.name, f"{left_out} left out: the file does not say how long {who} ran or on how much")
+
+
+def tell_rows(trace: Trace) -> None:
+    """Say how many rows ask for nothing or last no time, and which figures count them."""
+    for text in special_rows(trace):
+        _tell(trace.name, text)
+
+
+def special_rows(trace: Trace) -> list[str]:
+    """A sentence on rows that ask for nothing and one on rows that last no time, if there are any."""
+    found = []
+    nothing = sum(job.asks_for_nothing for job in trace.jobs)
+    if nothing:
+        rows, they = ("1 row asks", "it ran") if nothing == 1 else (f"{nothing:,} rows ask", "they ran")
+        counted = "counted as finished, and in no figure of completion, waiting or fairness"
+        found.append(f"{rows} for no resources: {they} at once, {counted}")
+    moments = sum(job.run_ms <= RUN_MS_MIN and not job.asks_for_nothing for job in trace.jobs)
+    if moments == 1:
+        found.append("1 row has a duration of zero: the job ends as soon as it starts, and all figures count it")
+    elif moments:
+        found.append(
+            f"{moments:,} rows have a duration of zero: the jobs end as soon as they start, and all figures count them"
+        )
+    return found
 
 
 def tell_unused(file: str, keys: Sequence[str]) -> None:

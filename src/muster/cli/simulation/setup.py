@@ -205,7 +205,8 @@ def _check_gpus(trace: Trace, cluster: ClusterSpec, source: str) -> None:
     """Refuse a cluster on which no job can run, without a replay."""
     if not cluster.nodes:
         raise InvalidInput(f"{source}: there are no nodes to replay on; name some under nodes")
-    if all(node.gpus == 0 for node in cluster.nodes) and all(job.gpu_milli for job in trace.jobs):
+    needs_gpus = all(job.gpu_milli or job.asks_for_nothing for job in trace.jobs)
+    if needs_gpus and all(node.gpus == 0 for node in cluster.nodes):
         raise InvalidInput(f"{source}: no node has a GPU, and every job of {trace.name} needs some")
 
 

@@ -132,7 +132,7 @@ def simulate(
 
 def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> None:
     """Replay what the options ask for, print the figures, and write the report if one is wanted."""
-    from muster.cli.simulation.notes import tell_besides, tell_ends, tell_hidden, tell_skipped, tell_unused
+    from muster.cli.simulation.notes import tell_besides, tell_ends, tell_hidden, tell_rows, tell_skipped, tell_unused
     from muster.cli.simulation.policies import policies_asked
     from muster.cli.simulation.setup import (
         cluster_source,
@@ -154,6 +154,7 @@ def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> Non
     tell_unused(cluster_source(options), around.unused)
     base = setup_of(options, around)
     tell_skipped(base.trace)
+    tell_rows(base.trace)
     results = [(setup, _replay(setup, named)) for setup in setups(options, base) for named in policies]
     rows = [_figures(setup, made) for setup, made in results]
     _print(rows, results[0][0].varied, output)

@@ -12,7 +12,7 @@ from muster.core.planning.next_cycle import wake_ms
 from muster.core.planning.placement import fits, place
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.promise_renewal import promises_by_tier, renew_guaranteed, renew_promises
-from muster.core.planning.promises import earliest
+from muster.core.planning.promises import earliest, far_bound_ms
 from muster.core.planning.reference_shapes import reference_shapes
 from muster.core.planning.resizing import grow
 from muster.core.planning.upgrading import upgrade, upgrade_late
@@ -303,7 +303,9 @@ class _TierCycle:
             return False
         if not had_one and group.band == BACKGROUND:
             return False
-        if not _promise_earliest(draft, group, job, self._broken.get(job.id, ""), before_ms=_next_turns_ms(draft)):
+        is_first = had_one or self._holds_left == draft.policy.hold_depth
+        before_ms = _next_turns_ms(draft) or (None if is_first else far_bound_ms(draft, group.tier, draft.now_ms))
+        if not _promise_earliest(draft, group, job, self._broken.get(job.id, ""), before_ms):
             return False
         self._holds_left -= 0 if had_one else 1
         return True
@@ -361,13 +363,14 @@ def _promise_starving(draft: PlanDraft, broken: dict[JobId, str]) -> None:
     """
     if not draft.policy.backfill:
         return
-    promised = 0
+    promised, starved_ms = 0, draft.now_ms - draft.policy.starvation_limit_ms
     for tried, job_id in enumerate(_starving_without_promise(draft)):
         if tried >= STARVING_PER_CYCLE:
             draft.has_more_to_do = draft.has_more_to_do or (promised > 0 and len(draft.promises) < PROMISES)
             return
         group, job = draft.snapshot.queue.class_of[job_id], draft.snapshot.queue.jobs[job_id]
-        promised += _promise_earliest(draft, group, job, broken.get(job_id, ""), before_ms=_next_turns_ms(draft))
+        before_ms = _next_turns_ms(draft) or far_bound_ms(draft, group.tier, starved_ms)
+        promised += _promise_earliest(draft, group, job, broken.get(job_id, ""), before_ms)
 
 
 def _starving_without_promise(draft: PlanDraft) -> Iterator[JobId]:

@@ -16,6 +16,7 @@ from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.quota_forecast import fits_into
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
+from muster.model.limits import FAR_PROMISE_MS
 from muster.model.node import Node
 from muster.model.plan import Promise
 from muster.model.resources import GPU_MILLI
@@ -137,6 +138,21 @@ def quota_allows(draft: PlanDraft, account: TeamPath, choice: Choice, start_ms: 
         fits_into(draft.room_at(start_ms, account), chain, choice.demand)
         and draft.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
     )
+
+
+def far_bound_ms(draft: PlanDraft, tier: int, submitted_by_ms: int) -> int | None:
+    """By when a promise must begin to be worth what it keeps idle, where jobs take no turns; None for any time.
+
+    Where limits are weeks away, nothing can run in front of a promise, and the GPUs that come free for it one by one
+    stay idle. So no job of a tier is promised a start so far away while a job that was submitted by the given time has
+    such a promise. If every starving job had one, more jobs would starve because of it.
+    """
+    if draft.policy.takes_turns:
+        return None
+    far_ms, waiting = draft.now_ms + FAR_PROMISE_MS, draft.snapshot.queue.jobs
+    far = [job for job, promise in draft.promises.items() if promise.tier == tier and promise.terms.start_ms >= far_ms]
+    has_one = any(waiting[job].submitted_ms <= submitted_by_ms for job in far if job in waiting)
+    return far_ms if has_one else None
 
 
 def still_holds(

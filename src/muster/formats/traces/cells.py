@@ -14,9 +14,8 @@ from muster.model.ids import GpuType, JobId, TeamPath, TierName
 from muster.model.limits import GANG_WORKERS, GPUS_PER_NODE, PRIORITY_MAX, TEAM_DEPTH
 from muster.model.policy import DEFAULT_TIERS
 from muster.model.resources import GPU_MILLI
+from muster.model.trace import RUN_MS_MIN
 
-RUN_MS_MIN = 1
-"""The length that a run of zero length gets, so that every attempt ends after it began."""
 GANG_GPUS_MAX = GANG_WORKERS * GPUS_PER_NODE
 GANG_CPUS_MAX = GANG_WORKERS * CPUS_MAX
 GANG_MEMORY_GB_MAX = 10**9

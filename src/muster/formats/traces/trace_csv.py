@@ -19,6 +19,9 @@ from muster.model.trace import Trace, TraceJob
 Read = Callable[[str], object]
 
 REQUIRED = ("job_id", "submit_s", "duration_s", "gpus")
+"""Columns that a trace must have."""
+MAY_BE_EMPTY = ("gpus",)
+"""The required columns whose cells may be empty: real traces have rows for jobs that asked for no GPUs."""
 COLUMNS: dict[str, tuple[str, Read]] = {
     "job_id": ("id", cells.job_id),
     "submit_s": ("submit_ms", cells.submit_ms),
@@ -114,12 +117,11 @@ class _Rows:
             value = self._value(cell, read, line, column) if cell else None
             if value is not None:
                 values[field] = value
-            elif not cell and column in REQUIRED:
+            elif not cell and column in REQUIRED and column not in MAY_BE_EMPTY:
                 problems.add(line, column, "is required and was not given", "leave the job out if nobody knows")
         if self._kinds:
             values["run_ms_by_type"] = self._run_ms_by_type(row, line)
-        if not values.get("gpu_milli", 1) and not values.get("cpu_milli") and not values.get("memory_bytes"):
-            problems.add(line, "gpus", "0 GPUs and neither CPUs nor memory: the job asks for nothing")
+        values.setdefault("gpu_milli", 0)
         return None if problems.count > before else TraceJob(**values)
 
     def _value(self, cell: str, read: Read, line: int, column: str) -> object:

@@ -1,7 +1,7 @@
 """Traces in the Standard Workload Format of the Parallel Workloads Archive: 18 numbers per job, `;` before comments.
 
-Processors count as GPUs. A field of -1 means that the source does not say. A job without a run time or without
-processors cannot be replayed and is left out.
+Processors count as GPUs. A field of -1 means that the source does not say. A job whose run time or processors are not
+known cannot be replayed and is left out. A job with 0 processors asks for nothing.
 """
 
 from muster.formats.text.units import BadValue, shown
@@ -10,7 +10,7 @@ from muster.formats.traces.lines import LineProblems, Lines, TraceJobs
 from muster.model.ids import JobId, TeamPath
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DEFAULT_TEAM
-from muster.model.trace import TraceJob
+from muster.model.trace import RUN_MS_MIN, TraceJob
 
 FIELDS = (
     "job",
@@ -48,7 +48,7 @@ def read_swf(lines: Lines, problems: LineProblems) -> tuple[tuple[TraceJob, ...]
         fields = _fields(words, lines.number, problems)
         if fields is None or fields["status"] in BURSTS:
             continue
-        if fields["run_time"] < 0 or _processors(fields) < 1:
+        if fields["run_time"] < 0 or _processors(fields) < 0:
             skipped += 1
             continue
         job = _job(fields, words, lines.number, problems)
@@ -73,8 +73,9 @@ def _fields(words: list[str], line: int, problems: LineProblems) -> dict[str, in
 
 
 def _processors(fields: dict[str, int]) -> int:
-    """What was asked for, or else what was used."""
-    return fields["requested_processors"] if fields["requested_processors"] > 0 else fields["used_processors"]
+    """What was asked for, or else what was used; below 0 when the source says neither."""
+    requested, used = fields["requested_processors"], fields["used_processors"]
+    return requested if requested > 0 else max(requested, used)
 
 
 def _job(fields: dict[str, int], words: list[str], line: int, problems: LineProblems) -> TraceJob | None:
@@ -91,7 +92,7 @@ def _job(fields: dict[str, int], words: list[str], line: int, problems: LineProb
     return TraceJob(
         id=JobId(str(fields["job"])),
         submit_ms=submit_ms,
-        run_ms=max(cells.RUN_MS_MIN, run_ms),
+        run_ms=max(RUN_MS_MIN, run_ms),
         gpu_milli=processors * GPU_MILLI,
         team=TeamPath(f"g{fields['group']}") if fields["group"] >= 0 else DEFAULT_TEAM,
         user=f"u{fields['user']}" if fields["user"] >= 0 else "",

@@ -24,6 +24,7 @@ from muster.sim.report.sections.distributions import distributions
 from muster.sim.report.sections.fairness import fairness
 from muster.sim.report.sections.gantt import gantt
 from muster.sim.report.sections.groups import groups
+from muster.sim.report.sections.overload import overload
 from muster.sim.report.sections.summary import summary_table
 from muster.sim.report.sections.sweep import Sweep, sweep_section
 from muster.sim.report.sections.timelines import timelines
@@ -97,7 +98,7 @@ def facts(contenders: Sequence[Contender], sweep: Sweep | None = None) -> list[t
     return [
         ("Trace", first.replay.trace),
         *(varied or [("Cluster", f"{' / '.join(sizes)} GPUs")]),
-        ("Jobs", count_text(len(first.outcomes))),
+        ("Jobs", count_text(len(first.outcomes) + first.replay.without_resources)),
         ("Teams", count_text(len({each.job.team for each in first.outcomes}))),
         ("Submitted over", duration_text(span_s)),
         ("Policies", ", ".join(each.label for each in contenders)),
@@ -135,7 +136,9 @@ def _contenders(
 def _details(
     contenders: Sequence[Contender], compared: Sequence[Pair], weights: Mapping[TeamPath, int], made_up: str
 ) -> list[Section]:
+    overloaded = overload(contenders)
     sections = [
+        *([] if overloaded is None else [overloaded]),
         distributions(contenders),
         timelines(contenders),
         groups(contenders, {str(team): weight for team, weight in weights.items()}, made_up=made_up),

@@ -6,7 +6,7 @@ import pytest
 
 from muster.model.ids import TierName
 from muster.model.job import RunningJob
-from muster.model.limits import OVERDUE_MARGIN_MS, PROMISES, STARVING_PER_CYCLE
+from muster.model.limits import FAR_PROMISE_MS, OVERDUE_MARGIN_MS, PROMISES, STARVING_PER_CYCLE
 from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Policy, Tier
 from muster.model.records import evolve
@@ -119,6 +119,30 @@ def test_starving_jobs_get_their_promises_a_few_a_cycle_oldest_first() -> None:
     waiting = [waits(f"w{at}", a_job(gpus=8), hours_ago=10 - at) for at in range(STARVING_PER_CYCLE + 2)]
     scenario = a_scenario(flat(1), running=[busy()], waiting=waiting, policy=policy)
     assert list(promised(scenario)) == [f"w{at}" for at in range(STARVING_PER_CYCLE)]
+
+
+FAR_HOURS = FAR_PROMISE_MS / HOUR_MS + 2
+
+
+def queued_for(hours: float, *waiting: Any, policy: Policy | None = None) -> list[str]:
+    """Who is promised a start when the only node is used for so many hours more."""
+    rules = policy or Policy(turns=False, hold_depth=2)
+    return list(promised(a_scenario(flat(1), running=[busy(hours=hours + 1)], waiting=waiting, policy=rules)))
+
+
+def test_without_turns_only_the_first_job_of_a_tier_is_promised_a_start_that_is_weeks_away() -> None:
+    waiting = [waits(f"w{at}", a_job(gpus=8, priority=50 - at)) for at in range(3)]
+    low = waits("low", a_job(gpus=8, tier="exploratory"))
+    assert queued_for(2, *waiting, low) == ["w0", "w1", "low"]
+    assert queued_for(FAR_HOURS, *waiting, low) == ["w0", "low"]
+
+
+def test_without_turns_one_starving_job_at_a_time_is_promised_a_start_that_is_weeks_away() -> None:
+    old = [waits(f"old{at}", a_job(gpus=8, priority=20), hours_ago=40 - at) for at in range(2)]
+    young = waits("young", a_job(gpus=8, priority=99))
+    assert queued_for(2, *old, young) == ["young", "old0", "old1"]
+    assert queued_for(FAR_HOURS, *old, young) == ["young", "old0"]
+    assert queued_for(FAR_HOURS, *old, policy=Policy(turns=False, hold_depth=0)) == ["old0"]
 
 
 def test_the_cycle_comes_back_when_a_job_begins_to_starve() -> None:

@@ -55,10 +55,14 @@ def test_a_run_of_no_length_lasts_a_millisecond(tmp_path: Path) -> None:
 
 
 def test_a_job_without_gpus_is_kept_if_it_asks_for_something_else(tmp_path: Path) -> None:
-    assert only_job(tmp_path, f"{HEADER},cpus,mem_gb", "a,0,1,0.0,4,").gpu_milli == 0
-    assert refusal(tmp_path, f"{HEADER},cpus,mem_gb", "a,0,1,0,0,") == [
-        "t.csv:2: gpus: 0 GPUs and neither CPUs nor memory: the job asks for nothing"
-    ]
+    job = only_job(tmp_path, f"{HEADER},cpus,mem_gb", "a,0,1,0.0,4,")
+    assert (job.gpu_milli, job.asks_for_nothing) == (0, False)
+
+
+@pytest.mark.parametrize("row", ["a,0,1,0,0,0", "a,0,1,,,", "a,0,1,0.0,,", "a,0,1, ,0,"])
+def test_a_row_may_ask_for_nothing(tmp_path: Path, row: str) -> None:
+    job = only_job(tmp_path, f"{HEADER},cpus,mem_gb", row)
+    assert (job.gpu_milli, job.asks_for_nothing) == (0, True)
 
 
 def test_quoted_cells_may_span_lines_and_lines_are_still_counted(tmp_path: Path) -> None:
@@ -75,11 +79,12 @@ def test_quoted_cells_may_span_lines_and_lines_are_still_counted(tmp_path: Path)
         ("a,0,soon,1", "duration_s: must be a number, not 'soon'"),
         ("a,0,nan,1", "duration_s: must be a number, not 'nan'"),
         ("a,0,1e99,1", "duration_s: '1e99' is too large (at most"),
-        ("a,0,1,0", "gpus: 0 GPUs and neither CPUs nor memory"),
+        ("a,0,1,-1", "gpus: must be a number that is not negative, not '-1'"),
+        ("a,0,1,none", "gpus: must be a number, not 'none'"),
         ("a,0,1,1.5", "gpus: '1.5' GPUs: above one, only whole GPUs can be given"),
         ("a,0,1,0.0001", "gpus: '0.0001' is too small a share (the smallest is 0.001)"),
         ("a,0,1,9999999", "gpus: '9999999' is too large (at most"),
-        ("a,0,,1", "duration_s: is required and was not given (leave the job out if nobody knows)"),
+        ("a,0,,", "duration_s: is required and was not given (leave the job out if nobody knows)"),
         ("a b,0,1,1", "job_id: 'a b' is not an id (1 to 200 characters without blanks)"),
         ("a,0,1", "has 3 cells, and there are 4 columns"),
         ("a,0,1,1,1", "has 5 cells, and there are 4 columns"),

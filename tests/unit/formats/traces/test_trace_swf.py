@@ -49,11 +49,22 @@ def test_processors_used_stand_in_for_those_requested(tmp_path: Path) -> None:
 
 
 def test_jobs_that_cannot_be_replayed_are_counted(tmp_path: Path) -> None:
-    lines = [a_line(job=1, run_time=-1), a_line(job=2, requested_processors=0), a_line(job=3, run_time=0)]
+    lines = [a_line(job=1, run_time=-1), a_line(job=2, requested_processors=-1), a_line(job=3, run_time=0)]
     trace = trace_of(tmp_path, *lines, name="log.swf.gz")
     assert trace.name == "log"
     assert [(job.id, job.run_ms) for job in trace.jobs] == [("3", 1)]
     assert trace.skipped == 2
+
+
+def test_a_job_with_no_processors_asks_for_nothing(tmp_path: Path) -> None:
+    lines = [
+        a_line(job=1, requested_processors=0),
+        a_line(job=2, requested_processors=-1, used_processors=0),
+        a_line(job=3, requested_processors=0, used_processors=2),
+    ]
+    trace = trace_of(tmp_path, *lines, name=NAME)
+    assert [(job.gpu_milli, job.asks_for_nothing) for job in trace.jobs] == [(0, True), (0, True), (2_000, False)]
+    assert trace.skipped == 0
 
 
 def test_parts_of_a_job_between_checkpoints_are_no_jobs(tmp_path: Path) -> None:

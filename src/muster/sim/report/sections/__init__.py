@@ -3,6 +3,7 @@
 summary        every measure of every policy
 about          what was simulated
 sweep          what more of a quantity brings
+overload       what was overloaded for days, who waits, and what would fix it; only if there is something to say
 distributions  how long jobs take and wait
 timelines      the cluster over time
 groups         by tier and by team

@@ -43,6 +43,9 @@ class Measure:
 MEASURES = (
     Measure(title="Jobs", path=("jobs",), text=count_text, is_compared=False),
     Measure(title="Jobs finished", path=("finished",), text=count_text, is_compared=False),
+    Measure(
+        title="… that ask for nothing", path=("without_resources",), text=count_text, is_compared=False, is_rare=True
+    ),
     Measure(title="Jobs not finished", path=("unfinished",), text=count_text, is_compared=False),
     Measure(title="… stopped at the limit", path=("timed_out",), text=count_text, is_compared=False, is_rare=True),
     Measure(title="… failed for good", path=("failed",), text=count_text, is_compared=False, is_rare=True),
