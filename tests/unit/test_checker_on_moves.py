@@ -44,7 +44,7 @@ DUE = {"teams": [a_team("default")]}
         ({"waiting": (gave_way(),)} | DUE, False),
         ({"waiting": (gave_way(tier="exploratory"),)} | DUE, False),
         ({"waiting": (gave_way(),)}, True),
-        ({"waiting": (gave_way(starved=True),)} | DUE, True),
+        ({"waiting": (gave_way(starved=True),)} | DUE, False),
         ({"waiting": (gave_way(tier="production"),)} | DUE, True),
         ({"waiting": (waits("w", a_job(gpus=8, workers=2)),)} | DUE, True),
         ({"waiting": (gave_way(),), "policy": evolve(KNOWN, turns=False)} | DUE, True),

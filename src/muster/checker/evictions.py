@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from muster.checker.facts import Facts, Stay
+from muster.checker.facts import Facts, Stay, service_band
 from muster.checker.moves import move_problems
 from muster.model.ids import GpuType, TeamPath
-from muster.model.job import RunningJob
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import SETTLING_MS
 from muster.model.plan import Basis, Eviction, Promise, Why
 from muster.model.resources import GPU_MILLI
 from muster.model.team import ANY_TYPE, ancestors
@@ -33,7 +34,10 @@ def _common(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[st
     is_protected = not victim.spec.preemptible or not facts.scenario.tiers[facts.rank(victim.spec)].preemptible
     if is_protected and eviction.why is not Why.RECLAIM:
         yield "it is not preemptible"
-    if facts.now_ms - victim.started_ms < facts.scenario.policy.min_runtime_ms:
+    ran_ms = facts.now_ms - victim.started_ms
+    if eviction.why is Why.TURN:  # Whatever it did before was saved, so all that it has run counts.
+        ran_ms += victim.attained_gpu_ms * GPU_MILLI // max(victim.spec.gang_gpu_milli, 1)
+    if ran_ms < facts.scenario.policy.min_runtime_ms:
         yield "it has not run long enough"
 
 
@@ -59,7 +63,7 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
 
 
 def _turn(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:
-    """The victim must be of the same tier, be able to resume, and have run for longer than a turn."""
+    """The victim must be of the same tier, be able to resume, have settled, and have a worse place."""
     turn_ms, policy = facts.scenario.turn_ms, facts.scenario.policy
     preemptor = facts.waiting.get(eviction.for_job)
     if preemptor is None or turn_ms is None or not policy.turns or not policy.preemption:
@@ -67,13 +71,21 @@ def _turn(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]
         return
     if facts.rank(victim.spec) != facts.rank(preemptor.spec):
         yield "the victim's tier is another"
-    gpu_milli = max(victim.spec.gang_gpu_milli, 1)
-    ran_ms = facts.now_ms - victim.started_ms + victim.attained_gpu_ms * GPU_MILLI // gpu_milli
-    if ran_ms < turn_ms or not victim.spec.can_resume:
+    if not victim.spec.can_resume:
+        yield "it cannot resume"
+    ran_ms = facts.now_ms - victim.started_ms
+    if ran_ms < SETTLING_MS:
+        yield "it has only just started"
+    received = victim.attained_gpu_ms + ran_ms * victim.spec.gang_gpu_milli // GPU_MILLI
+    theirs, ours = service_band(received, victim), service_band(preemptor.attained_gpu_ms, preemptor)
+    if theirs < ours or (theirs == ours and _aged_ms(facts, victim) <= _aged_ms(facts, preemptor)):
+        yield "whoever it is for has no better place"
+    elif theirs == ours and ran_ms < turn_ms:
         yield "its turn is not over"
-    has_rights = preemptor.starved if preemptor.attained_gpu_ms else not preemptor.requeued
-    if not has_rights or (preemptor.attained_gpu_ms and victim.starved):
-        yield "whoever it is for has had a turn as well"
+
+
+def _aged_ms(facts: Facts, job: RunningJob | WaitingJob) -> int:
+    return job.submitted_ms - job.spec.priority * facts.scenario.policy.ageing_ms
 
 
 def _tier(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:

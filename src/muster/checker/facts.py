@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
-from muster.model.job import Placement, RunningJob, Worker
+from muster.model.job import Placement, RunningJob, WaitingJob, Worker
+from muster.model.limits import BAND_FACTOR, BANDS, FIRST_BAND_GPU_MS, STARVED_BAND
 from muster.model.plan import Plan
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
@@ -200,3 +201,11 @@ def resized(before: Placement, after: Placement) -> tuple[Placement, Placement, 
 
 def _seat(worker: Worker) -> tuple[str, str, tuple[int, ...], int | None]:
     return (worker.role, worker.node, worker.gpus, worker.share_milli)
+
+
+def service_band(gpu_ms: int, job: RunningJob | WaitingJob) -> int:
+    """The band of a job that has had this much GPU time, counted by the powers that its hours pass."""
+    hours, band = gpu_ms // FIRST_BAND_GPU_MS, 0
+    while hours:
+        hours, band = hours // BAND_FACTOR, band + 1
+    return min(band, STARVED_BAND if job.starved else BANDS - 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from muster.checker.facts import Facts
+from muster.checker.facts import Facts, service_band
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.plan import Eviction, Promise
 from muster.model.resources import GPU_MILLI
@@ -37,12 +37,12 @@ def _for_itself(facts: Facts, eviction: Eviction, victim: RunningJob, promise: P
 def _comes_before(facts: Facts, waiting: WaitingJob, mover: RunningJob) -> bool:
     """True when a waiting job comes before the job that would move.
 
-    Where jobs take turns by what they are due, this excludes jobs of lower tiers, and jobs of the same tier that ran
-    before and have not starved. Elsewhere every waiting job comes first.
+    Where jobs take turns by what they are due, this excludes jobs of lower tiers, and jobs of the same tier that are no
+    newcomers. Elsewhere every waiting job comes first.
     """
     rank, own = facts.rank(waiting.spec), facts.rank(mover.spec)
-    gave_way = bool(waiting.attained_gpu_ms) and not waiting.starved
-    return not _by_due(facts) or rank < own or (rank == own and not gave_way)
+    is_new = service_band(waiting.attained_gpu_ms, waiting) == 0
+    return not _by_due(facts) or rank < own or (rank == own and is_new)
 
 
 def _by_due(facts: Facts) -> bool:

@@ -15,10 +15,12 @@ from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree, same_place
 from muster.core.order.entitlements import Entitlements
 from muster.core.order.pace import Paces, has_slots
-from muster.core.order.queueing import BACKGROUND, JobClass, WaitingQueue
+from muster.core.order.queueing import JobClass, WaitingQueue
 from muster.core.order.quota import Ledger, LimitShare, account_of
 from muster.core.order.recent_preemptions import RecentPreemptions
-from muster.core.order.run_times import RunTimes, began_ms, run_ms
+from muster.core.order.run_times import RunTimes, run_ms
+from muster.core.order.service import NEWCOMERS
+from muster.core.order.service_index import ServiceIndex
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
@@ -58,11 +60,10 @@ class Snapshot:
         """When each running job is gone at the latest, by its limit or its grace period, soonest first."""
         self.end_ms: dict[JobId, int] = {}
         """The same by job."""
-        self.turns: list[tuple[int, JobId]] = []
-        """When each running job that can resume would have begun had it never been stopped, longest ago first."""
+        self.service = ServiceIndex()
         self.run_times = RunTimes()
         self.turn_ms = scenario.turn_ms
-        """How long a turn is: longer than most jobs run. None if the scenario does not say and no job has ended."""
+        """How long a job runs before it leaves for an older job of its band; None where jobs take no turns."""
         self.begins: list[tuple[int, JobId]] = []
         """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
@@ -139,7 +140,7 @@ class Snapshot:
         if not self.paces.slow:
             return False
         return not self.queue.class_of or (
-            bool(self._teams) and all(group.band == BACKGROUND for group in self.queue.classes())
+            bool(self._teams) and all(group.band > NEWCOMERS for group in self.queue.classes())
         )
 
     def reconsider(self) -> None:
@@ -195,14 +196,13 @@ class Snapshot:
         self.end_ms[job.id] = end_ms
         insort(self.ends, (end_ms, job.id))
         insort(self.begins, (job.started_ms, job.id))
-        if job.spec.can_resume:
-            insort(self.turns, (began_ms(job), job.id))
+        self.service.add(job, end_ms)
 
     def _forget_times(self, job: RunningJob) -> None:
-        del self.ends[bisect_left(self.ends, (self.end_ms.pop(job.id), job.id))]
+        end_ms = self.end_ms.pop(job.id)
+        del self.ends[bisect_left(self.ends, (end_ms, job.id))]
         del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
-        if job.spec.can_resume:
-            del self.turns[bisect_left(self.turns, (began_ms(job), job.id))]
+        self.service.remove(job, end_ms)
 
     def _occupy(self, job: RunningJob) -> None:
         footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
@@ -255,7 +255,7 @@ class Snapshot:
         if group.stuck_at != self.releases or group.relaxes:
             return False
         capacity = self.capacity
-        if group.band == BACKGROUND and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
+        if group.band > NEWCOMERS and group.gpu_milli > capacity.free_milli[0][0] - self.setting.turn_reserve_milli:
             return True
         return not any(has_slots(capacity, group.gang, choice) for choice in group.gang.choices)
 
@@ -264,7 +264,7 @@ class Snapshot:
 
         This holds for background jobs, unless their tier or their team's guarantee lets them preempt.
         """
-        if group.band != BACKGROUND:
+        if group.band == NEWCOMERS or (self.service.by_run_time and self.turn_ms is not None):
             return False
         has_rights = any(self.running_in[group.tier + 1 :]) or self.ledger.guaranteed_above(group.team)
         return not (group.may_preempt and has_rights)
@@ -325,7 +325,6 @@ class Snapshot:
     def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
         """A job ended by itself after it received this much GPU time."""
         self.run_times.learn(spec, run_ms(spec, attained_gpu_ms))
-        self.turn_ms = self.run_times.turn_ms()
 
     def predicted_ms(self, spec: JobSpec, attained_gpu_ms: int) -> int | None:
         """The median of how much longer jobs like this one run; None if too little is known or the order ignores it.

@@ -330,7 +330,7 @@ class Engine:
             record = self.state.jobs.get(job)
             if record is None:
                 continue  # the job has ended
-            if starvation.is_spent(record, now_ms):
+            if starvation.has_starved(record, now_ms):
                 self._record(JobStarved(at_ms=now_ms, job=job))
             else:
                 starvation.look_again(record, now_ms)

@@ -1,5 +1,8 @@
 """Watches jobs that have run before and wait again, and finds those that have waited longer than is fair.
 
+Of these, only so many count as starved at one time that they hold a bounded part of the GPUs (`STARVED_PART`), and a
+smaller one the more is wanted than there is. The others are looked at again later.
+
 A job starves when it has waited `STARVATION_MS` beyond its fair time. If teams were declared, the fair time is how long
 the work done so far would have taken on the job's share of the cluster. If none were, the fair time ends when the job
 would have been served in the order of submission; time in which it ran after that does not count as waiting.
@@ -9,6 +12,7 @@ only an estimate: shares change while it waits, and if it starves earlier than e
 jobs that have run before are watched. A job that never ran can preempt jobs whose turn is over anyway.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from muster.core.order.entitlements import Entitlements
@@ -17,7 +21,7 @@ from muster.core.order.run_times import run_ms
 from muster.engine.timers import Timers
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
-from muster.model.limits import STARVATION_LOOK_MS, STARVATION_MS
+from muster.model.limits import STARVATION_LOOK_MS, STARVATION_MS, STARVED_PART
 from muster.model.saved_state import StarvationRecord
 
 
@@ -35,17 +39,20 @@ class StarvationWatch:
         self._line = FairService(capacity_milli)
         self._entitlements = entitlements
         self._due: dict[JobId, _Due] = {}
+        self._starved_milli = 0
+        """The GPU thousandths that jobs need together that have starved and not ended."""
         self._looks_ms: dict[JobId, int] = {}
         """When each job is checked next. Timers left over from before only cause an extra check."""
         self.timers = Timers()
 
     @classmethod
-    def of(cls, record: StarvationRecord, entitlements: Entitlements) -> "StarvationWatch":
-        """The watch that was recorded, with the entitlements, which are recorded elsewhere."""
+    def of(cls, record: StarvationRecord, entitlements: Entitlements, jobs: Iterable[Job]) -> "StarvationWatch":
+        """The watch that was recorded, with the entitlements and jobs, which are recorded elsewhere."""
         made = cls(record.line.capacity_milli, entitlements)
         made._line = FairService.of(record.line)
         made._due = {job: _Due(since_ms, ran_ms) for job, since_ms, ran_ms in record.due}
         made._looks_ms = dict(record.looks_ms)
+        made._starved_milli = sum(job.spec.gang_gpu_milli for job in jobs if job.starved and not job.state.is_final)
         made.timers = Timers.of(record.timers)
         return made
 
@@ -65,6 +72,8 @@ class StarvationWatch:
 
     def follow(self, before: Job | None, after: Job, at_ms: int) -> list[JobId]:
         """Take a change of a job into account; returns the jobs that became due by it, for the caller to `note`."""
+        if after.starved and not (before is not None and before.starved):
+            self._starved_milli += after.spec.gang_gpu_milli
         if before is None:
             self._line.join(after.id, after.submitted_ms, after.spec.gang_gpu_milli)
             self._entitlements.join(after.id, after.spec.team, at_ms)
@@ -72,6 +81,7 @@ class StarvationWatch:
             self._line.leave(after.id, after.submitted_ms)
             self._entitlements.leave(after.id, at_ms)
             self._due.pop(after.id, None)
+            self._starved_milli -= after.spec.gang_gpu_milli if after.starved else 0
             self._looks_ms.pop(after.id, None)
         elif before.state is not after.state and after.state is JobState.QUEUED:
             self.watch(after, at_ms)
@@ -85,10 +95,18 @@ class StarvationWatch:
         self._due[job.id] = _Due(at_ms, _ran_ms(job, at_ms))
         self.watch(job, at_ms)
 
-    def is_spent(self, job: Job, at_ms: int) -> bool:
-        """True when a job waits and has waited too long."""
+    def has_starved(self, job: Job, at_ms: int) -> bool:
+        """True when a job waits, has waited too long, and the part of the cluster for such jobs has room for it."""
         spent_ms = self._spent_ms(job, at_ms)
-        return spent_ms is not None and spent_ms <= at_ms
+        return spent_ms is not None and spent_ms <= at_ms and self._has_room(job.spec.gang_gpu_milli)
+
+    def _has_room(self, gpu_milli: int) -> bool:
+        """One job has room whatever its size, as long as not much more is wanted than there is."""
+        capacity_milli, wanted_milli = self._line.capacity_milli, self._line.wanted_milli
+        if not self._starved_milli and wanted_milli <= STARVED_PART * capacity_milli:
+            return True
+        part_milli = capacity_milli * min(capacity_milli, wanted_milli) // (STARVED_PART * max(wanted_milli, 1))
+        return self._starved_milli + gpu_milli <= part_milli
 
     def watch(self, job: Job, at_ms: int) -> None:
         """Set a timer for when a job that ran before and waits again will have waited too long, at present shares."""

@@ -13,7 +13,7 @@ from muster.model.errors import MusterError
 from muster.store.base import StateStore
 from muster.store.codec import decode_state, encode_state
 
-RULES = 3
+RULES = 4
 """Increase this whenever the same log folds to another state than before, or a field of a state is removed or changes
 its meaning. A field that is added with a default needs nothing. States of other rules are then ignored. A test has a
 state of these rules."""

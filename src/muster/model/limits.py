@@ -1,4 +1,4 @@
-"""Every bound in one place, each with its reason. A name ends in its unit."""
+"""Bounds of the core, the engine and the control plane, each with its reason. Nodes have their own (`node_limits`)."""
 
 JOB_NAME_CHARS = 63
 """A DNS label: Kubernetes and Slurm both take it."""
@@ -114,26 +114,36 @@ RUN_TIME_WINDOW = 400
 RUN_TIME_CIRCLES = 50_000
 """Groups of similar jobs remembered. The group that was updated longest ago is dropped first."""
 
-TURN_PERCENT = 75
-"""A turn is so long that this many percent of all jobs run no longer than that."""
+FIRST_BAND_GPU_MS = 3_600_000
+"""Where the first band of GPU time ends: at one GPU hour, which most jobs never reach."""
 
-TURN_MIN_MS = 10 * 60_000
-TURN_MAX_MS = 2 * 3_600_000
-"""Bounds of a turn. Where most jobs run for days, a turn that lasts until one of them ends would be too long."""
+BANDS = 9
+"""More than any job can use: the last one begins at more than a thousand GPU years."""
 
-TURN_ENDINGS = 20
-"""Jobs that must have ended before a turn may be shorter than `TURN_MAX_MS`."""
+BAND_FACTOR = 10
+"""Each further band ends at this many times the GPU time. The lengths of jobs differ by orders of magnitude."""
 
-STARVATION_MS = 14 * 3_600_000
-"""How long a job that gave way waits before it may itself take the place of jobs whose turn is over. It counts from
-when the job was due or, where teams are declared, from the end of its fair time. Even with the time that the other jobs
-need to leave, no job loses a day by giving way."""
+TURN_MS = 2 * 3_600_000
+"""How long a job runs before it leaves for an older job of its own band. With shorter turns jobs of about the same
+length keep stopping each other."""
 
-TURN_RESERVE_PART = 150
-"""One GPU in this many is kept free of background jobs, for jobs that never ran. Without it a third more give way."""
+SETTLING_MS = 2 * 60_000
+"""How long a job that was started again is left alone: long enough to load what it saved and to go on."""
 
-TURN_EVEN_COST = 64
-"""How many times more it costs to stop a job that was never kept waiting. A few jobs that can wait come before it."""
+STARVATION_MS = 20 * 3_600_000
+"""How long a job that gave way waits, from when it was due or, where teams are declared, from the end of its fair time,
+before it counts as starved. Even with the time that other jobs then need to leave, it hardly loses a day by giving way.
+"""
+
+STARVED_BAND = 2
+"""The band of a job that has starved: behind the many jobs that have had less than ten GPU hours."""
+
+STARVED_PART = 3
+"""Jobs that have starved may hold one GPU in this many, and less where more is wanted than there is. Where most jobs
+wait too long, putting all of them first would only serve everybody in the order of submission."""
+
+TURN_RESERVE_PART = 75
+"""One GPU in this many is kept free for newcomers. Without it a fifth more jobs are told to leave."""
 
 LAST_RESORT_COST = 10**18
 """The extra cost, in GPU-milliseconds, of taking a guarantee back from a job that no other rule may stop, for each step
@@ -142,9 +152,6 @@ up. It is more than everything that all jobs of a cluster could lose together.""
 STARVATION_LOOK_MS = 10 * 60_000
 """The starvation watch looks again at a job that has not starved yet after this time at the earliest, because the fair
 time changes."""
-
-TURNS_TRIED = 64
-"""How many jobs whose turn is over are tried, to find one that makes room by itself."""
 
 INBOX_REQUESTS = 10_000
 """Requests that may wait for the writer: half a minute of them at the load that the speed targets are measured with."""

@@ -36,7 +36,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     recent_preemptions: tuple[tuple[TeamPath, int], ...] = ()
     """How many jobs of each team were told to leave in the last hour."""
     turn_ms: int | None = None
-    """How long a turn is: longer than most jobs run here. None if that is not known; then no turn is ever over."""
+    """How long a job runs before it leaves for an older job that has had about as much. None: jobs take no turns."""
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     promises: tuple[Promise, ...] = ()

@@ -195,14 +195,6 @@ def taking_turns() -> tuple[Scenario, Entitlements]:
     return scenario, due
 
 
-def test_which_job_leaves_in_the_future_depends_on_what_was_due_until_now() -> None:
-    scenario, due = taking_turns()
-    knowing, unknowing = Witness(), Witness()
-    estimated(scenario, RunTimes(), "new", runs=1, planner=knowing, entitlements=due)
-    estimated(scenario, RunTimes(), "new", runs=1, planner=unknowing)
-    assert (knowing.left[0], unknowing.left[0]) == ("large", "old")
-
-
 def test_what_is_due_goes_on_in_each_future_and_not_in_the_present() -> None:
     scenario, due = taking_turns()
     ending = a_job("short", gpus=1, team="calm", hours=1)

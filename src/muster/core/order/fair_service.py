@@ -21,6 +21,8 @@ class FairService:
         """How many jobs from the front have been found due."""
         self._due_milli = 0
         """The GPU thousandths that these jobs need together."""
+        self.wanted_milli = 0
+        """The GPU thousandths that all jobs in the line need together."""
 
     @classmethod
     def of(cls, record: FairServiceRecord) -> "FairService":
@@ -30,6 +32,7 @@ class FairService:
         made._milli = {job: gpu_milli for _, job, gpu_milli in record.line}
         made._due = record.due
         made._due_milli = sum(gpu_milli for _, _, gpu_milli in record.line[: record.due])
+        made.wanted_milli = sum(made._milli.values())
         return made
 
     def record(self) -> FairServiceRecord:
@@ -45,12 +48,14 @@ class FairService:
             self._due_milli += gpu_milli
         insort(self._line, place)
         self._milli[job] = gpu_milli
+        self.wanted_milli += gpu_milli
 
     def leave(self, job: JobId, submitted_ms: int) -> None:
         """A job ended. No effect when it is not in the line."""
         gpu_milli = self._milli.pop(job, None)
         if gpu_milli is None:
             return
+        self.wanted_milli -= gpu_milli
         at = bisect_left(self._line, (submitted_ms, job))
         del self._line[at]
         if at < self._due:

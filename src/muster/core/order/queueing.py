@@ -10,6 +10,7 @@ from collections.abc import Iterator, ValuesView
 from muster.core.cluster.gang import Gang, gang_key, gang_of
 from muster.core.cluster.setting import Setting
 from muster.core.order.quota import account_of
+from muster.core.order.service import NEWCOMERS, aged_ms, band_of
 from muster.model.ids import JobId, TeamPath, natural
 from muster.model.job import WaitingJob
 from muster.model.plan import Blocked
@@ -20,10 +21,6 @@ OrderKey = tuple[int, int, int, str, JobId]
 
 FeasibilityKey = tuple[int, int, int, bool]
 """Band, gang, limit and right to preempt. Classes with equal keys start or fail together, whatever their team."""
-
-FRESH, STARVED, BACKGROUND = 0, 1, 2
-"""Bands of a tier, served in this order where jobs take turns: jobs that have never run, jobs that ran before and have
-waited too long since, and all other jobs that ran before."""
 
 
 class JobClass:
@@ -169,7 +166,7 @@ class WaitingQueue:
     def _class_for(self, job: WaitingJob) -> JobClass:
         spec = job.spec
         limit_ms = self._setting.limit_ms(spec)
-        band = band_of(job, self._setting.policy)
+        band = _band(job, self._setting.policy)
         gang_number, gang = self.gang(job)
         account = account_of(job)
         key = (spec.tier, account, gang_number, limit_ms, job.requeued, band)
@@ -276,26 +273,20 @@ def _age(job: WaitingJob, key: OrderKey) -> tuple[int, str, JobId]:
     return (job.submitted_ms, key[3], job.id)
 
 
-def band_of(job: WaitingJob, policy: Policy) -> int:
-    """The band a job waits in."""
-    if not job.attained_gpu_ms or not policy.takes_turns:
-        return FRESH
-    return STARVED if job.starved else BACKGROUND
+def _band(job: WaitingJob, policy: Policy) -> int:
+    """The band a job waits in. Where jobs take no turns, all of them wait in one."""
+    return band_of(job.attained_gpu_ms, starved=job.starved) if policy.takes_turns else NEWCOMERS
 
 
 def order_key(job: WaitingJob, setting: Setting) -> OrderKey:
     """The sort key of a job among the jobs of its team. All jobs age alike, so the key does not change with time."""
     policy, spec = setting.policy, job.spec
-    aged_ms = job.submitted_ms - spec.priority * policy.ageing_ms
-    name = natural(job.id)
+    age, name = aged_ms(job, policy), natural(job.id)
     match policy.order:
         case Order.FAIR | Order.FIFO:
-            if band_of(job, policy) == BACKGROUND:
-                # The job with the least GPU time goes first: the others have shown that they take long.
-                return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
-            return (aged_ms, 0, 0, name, job.id)
+            return (age, 0, 0, name, job.id)
         case Order.SHORTEST:
             duration_ms = job.predicted_ms or spec.expected_duration_ms or setting.limit_ms(spec)
-            return (-spec.priority, duration_ms * spec.gang_gpu_milli, aged_ms, name, job.id)
+            return (-spec.priority, duration_ms * spec.gang_gpu_milli, age, name, job.id)
         case Order.LEAST_ATTAINED:
-            return (-spec.priority, job.attained_gpu_ms, aged_ms, name, job.id)
+            return (-spec.priority, job.attained_gpu_ms, age, name, job.id)

@@ -92,21 +92,11 @@ class Ledger:
         self._guaranteed = {team.path: dict(team.guaranteed) for team in teams if team.guaranteed}
         self.epoch = 0
         """Counts charges, so that values derived from usage can be cached until usage changes."""
-        for team in teams:
-            self._join(team.path)
-
-    def _join(self, path: TeamPath) -> None:
-        """Make the team and its ancestors known to the tree."""
-        for inner in ancestors(path):
-            if inner in self._used:
-                return
-            self._used[inner] = {}
 
     def chain(self, path: TeamPath) -> tuple[TeamPath, ...]:
         """The teams a job of this team counts against, innermost first: the team's own jobs, itself, its ancestors."""
         known = self._chains.get(path)
         if known is None:
-            self._join(path)
             known = self._chains[path] = (own_jobs(path), *ancestors(path))
         return known
 

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 
 from muster.model.job import RunningJob
-from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW, TURN_ENDINGS, TURN_MAX_MS, TURN_MIN_MS, TURN_PERCENT
+from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW
 from muster.model.resources import GPU_MILLI
 from muster.model.saved_state import RunTimesRecord
 from muster.model.spec import JobSpec
@@ -58,13 +58,6 @@ class RunTimes:
             if window is not None and window.longer_than(ran_ms) >= ENOUGH:
                 return window.quantile(permille, ran_ms) - ran_ms
         return None
-
-    def turn_ms(self) -> int:
-        """How long a turn is: longer than most jobs here ever run, and `TURN_MAX_MS` while too few jobs have ended."""
-        window = self._circles.get(())
-        if window is None or window.longer_than(-1) < TURN_ENDINGS:
-            return TURN_MAX_MS
-        return min(max(window.quantile(TURN_PERCENT * 10, -1), TURN_MIN_MS), TURN_MAX_MS)
 
     def copy(self) -> "RunTimes":
         """A copy for another thread to read, while this object goes on learning."""

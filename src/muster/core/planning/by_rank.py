@@ -84,7 +84,7 @@ class _TierByRank:
         return [] if first is None else self._fall_behind_ms(first)
 
     def _rank_of(self, job: WaitingJob) -> JobRank:
-        return (-job.spec.priority, self._rank.waiting(job))
+        return (-job.spec.priority, *self._rank.waiting(job))
 
     def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
         """Start a job or make room for it. Otherwise return what stopped it."""
@@ -151,7 +151,7 @@ class _TierByRank:
             tier_rank, footprints = draft.setting.tier_rank, draft.snapshot.footprints
             self._candidates = [
                 Candidate(
-                    (-job.spec.priority, running_rank(job, draft.now_ms)), job.started_ms, job.id, footprints[job.id]
+                    (-job.spec.priority, *running_rank(job, draft.now_ms)), job.started_ms, job.id, footprints[job.id]
                 )
                 for job in draft.snapshot.running.values()
                 if job.spec.can_resume and tier_rank[job.spec.tier] == self._tier and may_be_stopped(draft, job)
@@ -201,9 +201,9 @@ class _TierByRank:
         """When running jobs that may be stopped will get a worse rank than the first waiting job."""
         running = self._draft.snapshot.running
         found: list[int] = []
-        for (priority, key), _, job_id, _ in self._those_that_may_leave():
-            change = self._rank.worsens(running[job_id], key)
-            if change is not None and first < (priority, change[1]):
+        for (priority, *key), _, job_id, _ in self._those_that_may_leave():
+            change = self._rank.worsens(running[job_id], (key[0], key[1]))
+            if change is not None and first < (priority, *change[1]):
                 found.append(change[0])
         return found
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from muster.core.order.queueing import BACKGROUND, FeasibilityKey, JobClass
+from muster.core.order.queueing import FeasibilityKey, JobClass
+from muster.core.order.service import NEWCOMERS
 from muster.core.order.tier_walk import TierWalk
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.draft import PlanDraft
@@ -91,8 +92,8 @@ class _TierCycle:
         for group in groups:
             bands.setdefault(group.band, []).append(group)
         waiting = sorted(bands)
-        for band in waiting:
-            if band == BACKGROUND:
+        for number, band in enumerate(waiting):
+            if band > NEWCOMERS and (not number or waiting[number - 1] == NEWCOMERS):
                 upgrade_late(self._draft, self._tier)
             if not self._run_band(band, bands[band]):
                 behind = [group for later in waiting if later > band for group in bands[later]]
@@ -107,7 +108,7 @@ class _TierCycle:
         move are walked.
         """
         settled: dict[int, bool] = {}
-        if band == BACKGROUND and self._draft.policy.backfill:
+        if band > NEWCOMERS and self._draft.policy.backfill:
             groups = self._that_leave_the_reserve(groups, settled)
         if self._holds_left > 0 or not self._draft.policy.backfill:
             walk = self._walk(groups)
@@ -140,8 +141,9 @@ class _TierCycle:
         return [group for group in groups if group.order not in settled]
 
     def _has_no_say(self, group: JobClass) -> bool:
-        """True when no job of a class starts, has a promise or lost one: then only its start is left to decide."""
-        return not self._draft.has_decided(group) and group.order not in self._must_see
+        """True when no job of a class starts, has a promise, lost one or can take a turn: only its start is left."""
+        is_open = self._draft.has_decided(group) or group.order in self._must_see
+        return not is_open and not self._preemption.may_take_turn(group)
 
     def _walk(self, groups: list[JobClass]) -> TierWalk:
         draft = self._draft
@@ -233,7 +235,8 @@ class _TierCycle:
         code, detail = ReasonCode.CAPACITY, ""
         if not group.gang.choices:
             code = ReasonCode.NEVER_FITS
-        if group.band == BACKGROUND and group.gpu_milli > self._beyond_the_reserve_milli():
+        reserved = group.band > NEWCOMERS and group.gpu_milli > self._beyond_the_reserve_milli()
+        if reserved and not self._preemption.may_take_turn(group):
             return ReasonCode.HELD_BY_OTHERS, ""
         first = draft.surviving_nodes(job)
         for number, choice in enumerate(group.gang.choices):
@@ -301,7 +304,7 @@ class _TierCycle:
         had_one = job.id in self._broken
         if not had_one and (self._holds_left <= 0 or code not in (ReasonCode.CAPACITY, ReasonCode.HELD_BY_OTHERS)):
             return False
-        if not had_one and group.band == BACKGROUND:
+        if not had_one and group.band > NEWCOMERS:
             return False
         is_first = had_one or self._holds_left == draft.policy.hold_depth
         before_ms = _next_turns_ms(draft) or (None if is_first else far_bound_ms(draft, group.tier, draft.now_ms))
@@ -329,7 +332,7 @@ def _next_turns_ms(draft: PlanDraft) -> int | None:
     the length of a turn is not known.
     """
     turn_ms = draft.snapshot.turn_ms
-    someone_gives_way = draft.policy.takes_turns and bool(draft.snapshot.turns)
+    someone_gives_way = draft.policy.takes_turns and bool(draft.snapshot.service.by_run_time)
     return draft.now_ms + turn_ms if turn_ms is not None and someone_gives_way else None
 
 
@@ -382,5 +385,5 @@ def _starving_without_promise(draft: PlanDraft) -> Iterator[JobId]:
     for submitted_ms, _, job_id in queue.by_age:
         if draft.now_ms - submitted_ms < draft.policy.starvation_limit_ms:
             return
-        if job_id not in draft.promises and job_id not in draft.begun and queue.class_of[job_id].band != BACKGROUND:
+        if job_id not in draft.promises and job_id not in draft.begun and queue.class_of[job_id].band == NEWCOMERS:
             yield job_id

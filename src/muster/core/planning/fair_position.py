@@ -1,32 +1,24 @@
-"""The fair position of a running job: how its progress compares with what its team's weight makes it due."""
+"""How the progress of a running job compares with what its team's weight makes it due."""
 
 from muster.core.order.run_times import began_ms
 from muster.core.planning.draft import PlanDraft
 from muster.model.job import RunningJob
 from muster.model.resources import GPU_MILLI
 
-AHEAD, BEHIND, EVEN = 0, 1, 2
-"""The positions, in the order in which jobs are preempted."""
-
 AHEAD_PART = 4
 """A job can wait when it is ahead by one part in this many of its fair time, and by a turn: shares change meanwhile."""
-
-BEHIND_PART = 1000
-"""A delay by less than one part in this many of the fair time does not count."""
 
 SETTLED_PART = 4
 """A job is settled when it has been in its place for one part in this many of all the time that it has run."""
 
 
-def fair_position(draft: PlanDraft, job: RunningJob) -> int:
-    """The position of a job. Every job is ahead where no fair time is known."""
+def is_ahead(draft: PlanDraft, job: RunningJob) -> bool:
+    """True when a job can wait for a turn and still end in fair time. Every job can where no fair time is known."""
     fair_ms = _fair_ms(draft, job)
     if fair_ms is None:
-        return AHEAD
+        return True
     lived_ms = draft.now_ms - job.submitted_ms
-    if lived_ms + fair_ms // AHEAD_PART + (draft.snapshot.turn_ms or 0) < fair_ms:
-        return AHEAD
-    return BEHIND if lived_ms > fair_ms + fair_ms // BEHIND_PART else EVEN
+    return lived_ms + fair_ms // AHEAD_PART + (draft.snapshot.turn_ms or 0) < fair_ms
 
 
 def is_settled(draft: PlanDraft, job: RunningJob) -> bool:

@@ -3,7 +3,9 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from muster.core.order.service import ServicePlace, aged_ms
 from muster.core.planning.draft import PlanDraft
+from muster.core.planning.turns import next_to_leave_ms, takes_turns
 from muster.core.planning.upgrading import next_upgrades
 from muster.model.limits import NEXT_CYCLE_MS
 
@@ -56,7 +58,7 @@ def _next_to_be_asked(draft: PlanDraft) -> list[int]:
         asking = [group for group in snapshot.queue.classes() if not snapshot.only_waits(group)]
         if all(job_id in begun for group in asking for job_id in group.ids):
             return []
-    return [*next_to_be_movable(draft), *_next_turn_over(draft), *_rate_limits_end(draft)]
+    return [*next_to_be_movable(draft), *_next_turns(draft), *_rate_limits_end(draft)]
 
 
 def next_to_be_movable(draft: PlanDraft) -> list[int]:
@@ -66,13 +68,17 @@ def next_to_be_movable(draft: PlanDraft) -> list[int]:
     return [started_ms + min_runtime_ms for started_ms, _ in begins[following : following + 1]]
 
 
-def _next_turn_over(draft: PlanDraft) -> list[int]:
-    """When the next running job will have had its turn."""
-    turn_ms, turns = draft.snapshot.turn_ms, draft.snapshot.turns
-    if turn_ms is None or not draft.policy.takes_turns:
+def _next_turns(draft: PlanDraft) -> list[int]:
+    """When the next running job will have to leave for the first waiting job of a band."""
+    if not takes_turns(draft):
         return []
-    following = bisect_left(turns, (draft.now_ms - turn_ms + 1, ""))
-    return [began_ms + turn_ms for began_ms, _ in turns[following : following + 1]]
+    first: dict[tuple[int, int], ServicePlace] = {}
+    for group in draft.snapshot.queue.classes():
+        place = ServicePlace(group.band, aged_ms(draft.snapshot.queue.jobs[group.head[-1]], draft.policy))
+        known = first.get((group.tier, group.band))
+        if known is None or place < known:
+            first[(group.tier, group.band)] = place
+    return [at_ms for (tier, _), place in first.items() for at_ms in next_to_leave_ms(draft, tier, place)]
 
 
 def _rate_limits_end(draft: PlanDraft) -> list[int]:

@@ -1,24 +1,26 @@
 """One pipeline for tiers, quota reclaim and turns: which jobs may preempt, and what is done with the victims.
 
-A job that was itself preempted and waits again stops no job until it has starved, and then none that has starved. So
-preemptions form no cycle. Elastic jobs are shrunk before any job is stopped, and protected jobs are stopped last.
+A job that was itself preempted and waits again stops no job of a lower tier or another team, and jobs of its own tier
+only by turns. So preemptions form no cycle. Elastic jobs are shrunk before any job is stopped, and protected jobs are
+stopped last.
 """
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
-from muster.core.order.queueing import FRESH, STARVED, JobClass
+from muster.core.order.queueing import JobClass
+from muster.core.order.service import NEWCOMERS, ServicePlace
 from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import fits, place
 from muster.core.planning.promises import quota_allows
+from muster.core.planning.rank_preemption import RoomSearch
 from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
 from muster.core.planning.resizing import shrink
-from muster.core.planning.turns import Turns, one_makes_room
+from muster.core.planning.turns import Turns
 from muster.core.planning.victim_search import Candidates, Sacrifice, VictimSearch, only_as_borrower
 from muster.core.planning.victims import (
     PlannedDeparture,
     Victim,
-    group_of,
     may_take_from,
     shrinkable,
     told_to_leave,
@@ -35,10 +37,6 @@ looked up for every class of a long queue."""
 SHRINKING, STOPPING, LAST_RESORT, PROMISES_ASIDE = 0, 1, 2, 3
 """Elastic jobs that can shrink; also jobs below the tier and jobs that borrow from the team; also borrowers that no
 other right could stop; the same while promises to jobs that would borrow are put aside."""
-
-BY_TURN, STARVED_BY_TURN, AHEAD_BY_TURN = -1, -2, -3
-"""Jobs whose turn is over: the ones that have not starved, the starved ones, and the ones that have not starved and are
-ahead of their fair share."""
 
 
 class Preemption:
@@ -58,6 +56,8 @@ class Preemption:
         """Jobs whose promise this cycle took back, for a guarantee or because a victim stays. They get another."""
         self._candidates: dict[_Key, Candidates] = {}
         self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
+        self._no_turn: dict[tuple[int, int, int, int, int], ServicePlace] = {}
+        """By tier, claim, gang, choice and width: the best place for which too few jobs of the tier could leave."""
         self.changing: dict[JobId, None] = {}
         """Jobs that were promised faster GPUs than they could have begun on."""
 
@@ -104,65 +104,57 @@ class Preemption:
         return False
 
     def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
-        """Preempt jobs whose turn is over: starved ones last, and one that is enough alone before several."""
-        for whom in self._turns_open_to(group):
-            for number, choice in enumerate(group.gang.choices):
-                sacrifice = self._in_turn(group, number, choice, widest, whom)
-                if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                    self.carry_out(group, job, choice, sacrifice)
-                    return True
+        """Take the GPUs of jobs of the same tier that have a worse place."""
+        place = self._turns.place(group, job)
+        if not self._turns.has_worse(group.tier, place):
+            return False
+        for number, choice in enumerate(group.gang.choices):
+            sacrifice = self._in_turn(group, number, choice, widest, place)
+            if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
+                self.carry_out(group, job, choice, sacrifice)
+                return True
         return False
 
-    def _turns_open_to(self, group: JobClass) -> list[int]:
-        """Which jobs a class may preempt by turn: those that have not starved, and after them perhaps those that have.
-
-        A job that was preempted may do so only once it has starved, and never to another starved job. So no two jobs
-        preempt each other back and forth.
-        """
-        asked: list[int] = []
-        if not self._turns.anybody:
-            return asked
-        if group.band == STARVED:
-            asked = [BY_TURN]
-        elif group.band == FRESH and group.may_preempt:
-            asked = [BY_TURN, STARVED_BY_TURN]
-        return [whom for whom in asked if self._whose_turn_is_over(group.tier, whom)]
+    def may_take_turn(self, group: JobClass) -> bool:
+        """True when some job of its tier has a worse place than the first job of the class, and would leave for it."""
+        return self._draft.policy.takes_turns and self._turns.has_worse(group.tier, self._turns.first_place(group))
 
     def may_change_places(self, group: JobClass) -> bool:
-        """True when the class has never run, the cycle may still make room, and some job's turn is over."""
-        is_fresh = group.band == FRESH and group.may_preempt
-        return is_fresh and self._draft.preemptors < self._most and self._turns.anybody
+        """True when the class is new, the cycle may still make room, and some job leaves or could leave by turn."""
+        if group.band != NEWCOMERS or not group.may_preempt or self._draft.preemptors >= self._most:
+            return False
+        return bool(self._draft.evictions) or self._turns.has_any(group.tier)
 
     def of_those_ahead(
         self, group: JobClass, number: int, choice: Choice, widest: int, before_ms: int
     ) -> Sacrifice | None:
         """Room for a gang before a time, if jobs leave anyway or jobs leave that are ahead of their fair share."""
         waited_for = self._in_what_comes_free(group, choice, widest)
-        sacrifice = waited_for or self._in_turn(group, number, choice, widest, AHEAD_BY_TURN)
+        sacrifice = waited_for or self._in_turn(group, number, choice, widest, None)
         return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms) else None
 
-    def _in_turn(self, group: JobClass, number: int, choice: Choice, widest: int, whom: int) -> Sacrifice | None:
+    def _in_turn(
+        self, group: JobClass, number: int, choice: Choice, widest: int, place: ServicePlace | None
+    ) -> Sacrifice | None:
+        """Room in place of jobs of the tier that have a worse place; without a place, of jobs that are ahead."""
         claim = self.claims.number(group, choice)
-        rights: _Key = (whom, group.tier, claim)
-        if (rights, group.gang_number, number, widest) in self._hopeless or not self.quota_allows(group, choice):
+        known = (group.tier, claim, group.gang_number, number, widest)
+        failed = self._no_turn.get(known)
+        if (place and failed and failed <= place) or not self.quota_allows(group, choice):
             return None
         # First, because it strikes off the jobs that were told to leave since.
         departed = self.departed()
-        jobs = self._unsheltered(self._whose_turn_is_over(group.tier, whom), claim)
-        alone = one_makes_room(self._turns, jobs, departed, group.gang, choice, widest, self._allowance)
-        if alone is not None:
-            return alone
-        return self._cheapest(rights, group, number, choice, widest)
-
-    def _whose_turn_is_over(self, tier: int, whom: int) -> list[JobId]:
-        if whom == AHEAD_BY_TURN:
-            return self._turns.ahead(tier)
-        return self._turns.over(tier, starved=whom == STARVED_BY_TURN)
-
-    def _unsheltered(self, jobs: list[JobId], number: int) -> list[JobId]:
-        """The jobs that the guarantee of their team does not shelter from a team with this claim."""
-        sheltered = self.claims[number].sheltered
-        return [job for job in jobs if group_of(self._turns.victim(job)) not in sheltered] if sheltered else jobs
+        search = RoomSearch(departed, group.gang, choice, widest)
+        willing = [self._turns.ahead(group.tier)] if place is None else self._turns.worse_than(group.tier, place)
+        sheltered = self.claims[claim].sheltered
+        rooms = (search.room(self._turns.unsheltered(candidates, sheltered)) for candidates in willing)
+        room = next((room for room in rooms if room is not None), None)
+        if room is None:
+            if place is not None:
+                self._no_turn[known] = place
+            return None
+        victims = tuple([self._turns.victim(each.job) for each in room.victims])
+        return Sacrifice(victims, room.seating, sum(victim.cost for victim in victims))
 
     def _tellings(self) -> list[PlannedDeparture]:
         return told_to_leave(self._draft)
@@ -172,7 +164,7 @@ class Preemption:
 
     def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
         """Room for a gang that may preempt, when it only waits for jobs that were told to leave already."""
-        may_ask = self._has_somebody_to_ask(group, choice) or self._turns_open_to(group)
+        may_ask = self._has_somebody_to_ask(group, choice) or self.may_take_turn(group)
         return self._in_what_comes_free(group, choice, widest) if may_ask else None
 
     def _in_what_comes_free(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
@@ -214,13 +206,17 @@ class Preemption:
                 return False
             if rights is not None and self._insisting(group, choice):
                 return False
-        return all(self._turns_are_of_no_use(group, whom, rights) for whom in self._turns_open_to(group))
+        return not self.may_take_turn(group) or self._turns_are_of_no_use(group, rights)
 
-    def _turns_are_of_no_use(self, group: JobClass, whom: int, rights: Rights | None) -> bool:
-        """True when a search among jobs whose turn is over has failed for every choice of this gang."""
+    def _turns_are_of_no_use(self, group: JobClass, rights: Rights | None) -> bool:
+        """True when a search among jobs with a worse place has failed for every choice of this gang."""
         claims = rights if rights is not None else (NOBODY,) * len(group.gang.choices)
-        keys = ((whom, group.tier, claim) for claim in claims)
-        return all((key, group.gang_number, at, group.gang.widest) in self._hopeless for at, key in enumerate(keys))
+        place = self._turns.first_place(group)
+        for number, claim in enumerate(claims):
+            failed = self._no_turn.get((group.tier, claim, group.gang_number, number, group.gang.widest))
+            if failed is None or failed > place:
+                return False
+        return True
 
     def _cannot_help(self, rights: _Key | None, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
@@ -246,9 +242,6 @@ class Preemption:
         kind, tier, number = key
         if kind == SHRINKING:
             return Candidates(departed, self._spare_workers())
-        if kind <= BY_TURN:
-            jobs = self._unsheltered(self._whose_turn_is_over(tier, kind), number)
-            return Candidates(departed, [self._turns.victim(job_id) for job_id in jobs])
         claim = self.claims[number]
         preempts = self._draft.setting.tiers[tier].preempts and self._has_below(tier)
         lower = self.claims.roster.below(tier, claim.sheltered) if preempts else []

@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.gang import Choice, Gang
-from muster.core.order.ranks import RankKey
 from muster.core.planning.placement import Seating, fits, place
 from muster.model.ids import JobId
 
-JobRank = tuple[int, RankKey]
-"""How jobs of a tier compare: by priority, negated, then by rank. The smallest comes first."""
+JobRank = tuple[int, int, int]
+"""How jobs of a tier compare. The smallest comes first."""
 
 
 class Candidate(NamedTuple):
@@ -77,7 +76,7 @@ class RoomSearch:
         """A cheap lower bound on how many of the first candidates must leave: it counts only GPUs by node."""
         capacity, parts, asks = self._capacity, self._gang.parts, self._choice.asks
         needed = sum(part.workers * ask.gpu_milli for part, ask in zip(parts, asks, strict=True))
-        unit = asks[0].gpu_milli if len(parts) == 1 else 1
+        unit = max(asks[0].gpu_milli, 1) if len(parts) == 1 else 1
         room = [capacity.free_on(node) if suits else -1 for node, suits in enumerate(capacity.suits(asks))]
         missing = needed // unit - sum(free // unit for free in room if free > 0)
         for count, candidate in enumerate(candidates):

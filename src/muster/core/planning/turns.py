@@ -1,133 +1,163 @@
-"""Which jobs have had their turn: jobs that can resume and have run longer than most jobs here ever do.
+"""Which running jobs may be told to leave for a job of their own tier: those that have a worse place than it.
 
-They give way to jobs of their tier that have never run. Short jobs then start almost at once. A long job pays for that
-with a restart now and then: it waits behind new jobs, but keeps what it has saved and the time of its submission.
-
-Where teams were declared, jobs that are ahead of what their team's weight makes them due are preempted first: they can
-wait and still finish in fair time. Next come jobs that are already behind, as long as they have not starved, and only
-then jobs that are neither. Where several have to leave, the cheapest do, and a job that is neither ahead nor behind
-counts as `TURN_EVEN_COST` others.
-
-A job that would begin on GPUs slower than it is due preempts as well, but only jobs that are ahead on faster GPUs and
-can continue on slower ones. A job gets ahead sooner on fast GPUs, because there it runs faster than its share would let
-it.
+The place of a job is its band of GPU time, and inside a band its age (`core.order.service`). Only jobs that can resume
+leave. Every job first runs for as long as any job may, and a job that was started again is left alone until it has
+settled. To a job of its own band it leaves only after a turn, because there both have had about the same.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
-from muster.core.cluster.capacity import Capacity
-from muster.core.cluster.free_states import Ask
-from muster.core.cluster.gang import Choice, Gang
+from muster.core.order.queueing import JobClass
+from muster.core.order.run_times import began_ms
+from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.fair_position import AHEAD, EVEN, fair_position, is_settled
-from muster.core.planning.placement import place
-from muster.core.planning.victim_search import Allowance, Sacrifice
-from muster.core.planning.victims import Victim, may_be_stopped, victim_of
-from muster.model.ids import GpuType, JobId
-from muster.model.limits import TURN_EVEN_COST, TURNS_TRIED
+from muster.core.planning.fair_position import is_ahead, is_settled
+from muster.core.planning.rank_preemption import Candidate
+from muster.core.planning.victims import Lent, Victim, group_of, is_preemptible, may_take_from, victim_of, was_told
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import SETTLING_MS
 from muster.model.plan import Why
+from muster.model.policy import Order
 
 
 class Turns:
-    """The jobs whose turn is over in this cycle, by tier, in the order in which they are preempted."""
+    """The jobs of each tier and band that may be told to leave in this cycle, worst place first."""
 
     def __init__(self, draft: PlanDraft) -> None:
         self._draft = draft
-        self._over: dict[tuple[int, bool], list[JobId]] | None = None
-        self._standings: dict[JobId, int] = {}
+        self._bands: dict[tuple[int, int], list[Candidate]] = {}
 
-    @property
-    def anybody(self) -> bool:
-        """False when no job's turn was over when this was first asked."""
-        if self._over is None:
-            self._over = self._find()
-        return bool(self._over)
+    def worse_than(self, tier: int, place: ServicePlace) -> Iterator[list[Candidate]]:
+        """The jobs that leave for a job with this place, worst place first: of one band, then of two, and so on."""
+        worse: list[Candidate] = []
+        for band in range(self._top(tier), place.band - 1, -1):
+            found = self._band(tier, band) if band > place.band else self._equals(tier, place)
+            if found:
+                worse = worse + found
+                yield worse
 
-    def over(self, tier: int, *, starved: bool) -> list[JobId]:
-        """Jobs of a tier whose turn is over and that may be told to leave: either the starved ones or the others."""
-        return self._over.get((tier, starved), []) if self.anybody and self._over is not None else []
+    def has_worse(self, tier: int, place: ServicePlace) -> bool:
+        """True when some job leaves for a job with this place."""
+        return next(self.worse_than(tier, place), None) is not None
 
-    def ahead(self, tier: int) -> list[JobId]:
-        """Jobs that may leave their GPUs to a job that would begin on slower ones.
+    def ahead(self, tier: int) -> list[Candidate]:
+        """The jobs that leave fast GPUs to a job that would begin on slower ones.
 
-        They have not starved, are ahead of their fair share, could continue on slower GPUs, and are settled.
+        They are no newcomers, have not starved, are ahead of their fair share, could continue on slower GPUs, and are
+        settled.
         """
-        jobs = self.over(tier, starved=False)
-        ahead = jobs[: bisect_right(jobs, AHEAD, key=lambda job_id: self._standings[job_id])]
-        running, paces = self._draft.snapshot.running, self._draft.snapshot.paces
+        running = self._draft.snapshot.running
         return [
-            job_id for job_id in ahead if job_id in paces.content_with_less and is_settled(self._draft, running[job_id])
+            candidate
+            for band in range(self._top(tier), NEWCOMERS, -1)
+            for candidate in self._band(tier, band)
+            if _can_step_down(self._draft, running[candidate.job])
         ]
 
-    def victim(self, job_id: JobId) -> Victim:
-        """A job whose turn is over as a victim. One that is neither ahead nor behind costs more than any few others."""
-        victim = victim_of(self._draft, self._draft.snapshot.running[job_id], Why.TURN)
-        return victim._replace(cost=(victim.cost + 1) * TURN_EVEN_COST) if self._standings[job_id] == EVEN else victim
+    def has_any(self, tier: int) -> bool:
+        """False when no job of the tier can be told to leave."""
+        return any(self._band(tier, band) for band in range(self._top(tier), NEWCOMERS, -1))
 
-    def on_type(self, jobs: list[JobId], gpu_type: GpuType | None) -> list[JobId]:
-        """The jobs that have GPUs of a type; all of them where there is only one type."""
-        setting, footprints = self._draft.setting, self._draft.snapshot.footprints
-        if gpu_type is None or len(setting.gpu_types) == 1:
-            return jobs
-        nodes = setting.tree.nodes
-        return [job for job in jobs if any(nodes[use.node].gpu_type == gpu_type for use in footprints[job])]
+    def place(self, group: JobClass, job: WaitingJob) -> ServicePlace:
+        """The place of a waiting job. Where its policy does not go by age, it is the youngest of its band."""
+        policy = self._draft.policy
+        by_age = policy.order in (Order.FAIR, Order.FIFO)
+        return ServicePlace(group.band, aged_ms(job, policy) if by_age else self._draft.now_ms)
+
+    def first_place(self, group: JobClass) -> ServicePlace:
+        """The place of the first job of a class."""
+        return self.place(group, self._draft.snapshot.queue.jobs[group.head[-1]])
+
+    def victim(self, job_id: JobId) -> Victim:
+        """A candidate as a victim."""
+        return victim_of(self._draft, self._draft.snapshot.running[job_id], Why.TURN)
+
+    def unsheltered(self, candidates: list[Candidate], sheltered: Lent) -> list[Candidate]:
+        """Those that are in none of these groups, and whose team may still lose a job within the hour."""
+        running, left, found = self._draft.snapshot.running, dict[TeamPath, int](), list[Candidate]()
+        for each in candidates:
+            if sheltered and group_of(self.victim(each.job)) in sheltered:
+                continue
+            team = running[each.job].spec.team
+            if team not in left:
+                left[team] = may_take_from(self._draft, team)
+            if left[team] > 0:
+                left[team] -= 1
+                found.append(each)
+        return found
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
-        for jobs in (self._over or {}).values():
-            if job_id in jobs:
-                jobs.remove(job_id)
+        for key, candidates in self._bands.items():
+            self._bands[key] = [each for each in candidates if each.job != job_id]
 
-    def _find(self) -> dict[tuple[int, bool], list[JobId]]:
+    def _top(self, tier: int) -> int:
+        """The worst band that has a job; -1 where jobs of the tier take no turns."""
+        draft = self._draft
+        top = draft.snapshot.service.top_band(draft.setting.tiers[tier].name, draft.now_ms)
+        return -1 if top is None or not takes_turns(draft) else top
+
+    def _equals(self, tier: int, place: ServicePlace) -> list[Candidate]:
+        """Younger jobs of the same band that have had their turn."""
+        candidates = self._band(tier, place.band)
+        younger = bisect_left(candidates, True, key=lambda candidate: candidate.rank[1] <= place.aged_ms)
+        turn_began_ms = self._draft.now_ms - (self._draft.snapshot.turn_ms or 0)
+        return [each for each in candidates[:younger] if each.started_ms <= turn_began_ms]
+
+    def _band(self, tier: int, band: int) -> list[Candidate]:
+        known = self._bands.get((tier, band))
+        if known is None:
+            known = self._bands[(tier, band)] = self._find(tier, band)
+        return known
+
+    def _find(self, tier: int, band: int) -> list[Candidate]:
+        """The jobs of a band, youngest first, and among equals the one started last."""
         draft, snapshot = self._draft, self._draft.snapshot
-        if not draft.policy.takes_turns or snapshot.turn_ms is None:
-            return {}
-        found: dict[tuple[int, bool], list[tuple[int, int, JobId]]] = {}
-        last_ms = draft.now_ms - snapshot.turn_ms
-        for began_ms, job_id in snapshot.turns:
-            if began_ms > last_ms:  # Sorted by this time: no later job has had its turn.
-                break
+        settled_ms, policy = draft.now_ms - SETTLING_MS, draft.policy
+        began_by_ms = draft.now_ms - policy.min_runtime_ms
+        found: list[Candidate] = []
+        for job_id in snapshot.service.in_band(draft.setting.tiers[tier].name, band, draft.now_ms):
             job = snapshot.running[job_id]
-            if may_be_stopped(draft, job):
-                self._standings[job_id] = stands = fair_position(draft, job)
-                # Among jobs in the same position, the one with the most GPU time comes first.
-                order = (stands, (began_ms - draft.now_ms) * job.spec.gang_gpu_milli, job_id)
-                found.setdefault((draft.setting.tier_rank[job.spec.tier], job.starved), []).append(order)
-        return {whom: [job_id for _, _, job_id in sorted(orders)] for whom, orders in found.items()}
+            if job.started_ms <= settled_ms and began_ms(job) <= began_by_ms and _may_leave(draft, job):
+                rank = (band, aged_ms(job, policy), 0)
+                found.append(Candidate(rank, job.started_ms, job_id, snapshot.footprints[job_id]))
+        found.sort(reverse=True)
+        return found
 
 
-def one_makes_room(
-    turns: Turns,
-    jobs: list[JobId],
-    departed: Capacity,
-    gang: Gang,
-    choice: Choice,
-    widest: int,
-    allowance: Allowance,
-) -> Sacrifice | None:
-    """The first of these jobs that alone makes room for a gang of one worker; None when there is no such job."""
-    if len(gang.parts) > 1 or gang.parts[0].workers > 1:
-        return None
-    ask = choice.asks[0]
-    for job_id in turns.on_type(jobs, ask.gpu_type)[:TURNS_TRIED]:
-        victim = turns.victim(job_id)
-        if not _could_hold(departed, victim, ask) or allowance(victim.job.spec.team) <= 0:
-            continue
-        mark = departed.mark()
-        departed.give(victim.footprint)
-        seating = place(departed, gang, choice, widest)
-        departed.rollback(mark)
-        if seating is not None:
-            return Sacrifice((victim,), seating, victim.cost)
-    return None
+def takes_turns(draft: PlanDraft) -> bool:
+    """False where the policy has no turns, and where a situation does not say how long a turn is."""
+    return draft.policy.takes_turns and draft.snapshot.turn_ms is not None
 
 
-def _could_hold(departed: Capacity, victim: Victim, ask: Ask) -> bool:
-    """True when one of the victim's nodes would have enough free GPUs of the right type without it."""
-    for use in victim.footprint:
-        if ask.gpu_type is not None and departed.tree.nodes[use.node].gpu_type != ask.gpu_type:
-            continue
-        freed_milli = sum([milli for _, milli in use.devices])
-        if departed.free_on(use.node) + freed_milli >= ask.gpu_milli:
-            return True
-    return False
+def _may_leave(draft: PlanDraft, job: RunningJob) -> bool:
+    """True when neither its file nor its tier protects a job, and it was not told to leave or to shrink already."""
+    return is_preemptible(draft, job) and not was_told(draft, job)
+
+
+def next_to_leave_ms(draft: PlanDraft, tier: int, place: ServicePlace) -> list[int]:
+    """When running jobs of a tier will next have to leave for a waiting job with this place.
+
+    A job has to because it enters a worse band, or because its turn is over. Before that it must have settled, and have
+    run for as long as any job may. Not all of these jobs leave in the end; a cycle then finds nothing to do.
+    """
+    snapshot, policy, now_ms = draft.snapshot, draft.policy, draft.now_ms
+    name = draft.setting.tiers[tier].name
+    entry_ms = snapshot.service.next_entry_ms(name, place.band + 1, now_ms)
+    waits = ((snapshot.begins, SETTLING_MS), (snapshot.begins, snapshot.turn_ms or 0))
+    times = [_next_after(times, wait_ms, now_ms) for times, wait_ms in waits]
+    times.append(_next_after(snapshot.service.by_run_time, policy.min_runtime_ms, now_ms))
+    return [at_ms for at_ms in (entry_ms, *times) if at_ms is not None]
+
+
+def _next_after(times: list[tuple[int, JobId]], wait_ms: int, now_ms: int) -> int | None:
+    """When the next of these times is `wait_ms` ago."""
+    following = bisect_right(times, now_ms - wait_ms, key=lambda entry: entry[0])
+    return times[following][0] + wait_ms if following < len(times) else None
+
+
+def _can_step_down(draft: PlanDraft, job: RunningJob) -> bool:
+    could = job.id in draft.snapshot.paces.content_with_less and not job.starved
+    return could and is_ahead(draft, job) and is_settled(draft, job)

@@ -63,7 +63,7 @@ def _slow(draft: PlanDraft) -> list[tuple[RunningJob, Pace]]:
     running, slow, free = draft.snapshot.running, draft.snapshot.paces.slow, draft.horizons.closed
     found = [
         (running[job_id], slow[job_id])
-        for _, job_id in draft.snapshot.turns
+        for _, job_id in draft.snapshot.service.by_run_time
         if job_id in slow and running[job_id].checkpointed_ms is not None and slow[job_id].may_find_room(free)
     ]
     able = [(job, pace) for job, pace in found if may_be_stopped(draft, job)]

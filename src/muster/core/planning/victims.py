@@ -74,21 +74,22 @@ def _by_id(job: RunningJob) -> JobId:
 
 def may_be_stopped(draft: PlanDraft, job: RunningJob) -> bool:
     """True when a job is not protected by its file, tier or minimum run time, and not leaving or shrinking already."""
-    return _is_preemptible(draft, job) and _has_had_its_time(draft, job)
+    return is_preemptible(draft, job) and _has_had_its_time(draft, job)
 
 
-def _is_preemptible(draft: PlanDraft, job: RunningJob) -> bool:
+def is_preemptible(draft: PlanDraft, job: RunningJob) -> bool:
+    """True when neither its file nor its tier protects a job."""
     return job.spec.preemptible and draft.setting.tier(job.spec.tier).preemptible
 
 
 def _has_had_its_time(draft: PlanDraft, job: RunningJob) -> bool:
     """True when a job has had its minimum run time and was not told to leave or to shrink yet."""
-    return (
-        job.leaving_by_ms is None
-        and draft.now_ms - job.started_ms >= draft.policy.min_runtime_ms
-        and job.id not in draft.evictions
-        and job.id not in draft.resizes
-    )
+    return draft.now_ms - job.started_ms >= draft.policy.min_runtime_ms and not was_told(draft, job)
+
+
+def was_told(draft: PlanDraft, job: RunningJob) -> bool:
+    """True when a job was told to leave or to shrink, before or in this cycle."""
+    return job.leaving_by_ms is not None or job.id in draft.evictions or job.id in draft.resizes
 
 
 def victim_of(draft: PlanDraft, job: RunningJob, why: Why) -> Victim:
@@ -186,7 +187,7 @@ class Roster:
         """Jobs that have had their minimum run time and are not preemptible."""
         draft = self._draft
         running = sorted(draft.snapshot.running.values(), key=_by_id)
-        firm = [job for job in running if not _is_preemptible(draft, job) and _has_had_its_time(draft, job)]
+        firm = [job for job in running if not is_preemptible(draft, job) and _has_had_its_time(draft, job)]
         return {job.id: self._capped(victim_of(draft, job, Why.RECLAIM)) for job in firm}
 
     def _groups(self) -> dict[tuple[TeamPath, Demand], list[JobId]]:

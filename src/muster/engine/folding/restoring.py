@@ -36,8 +36,8 @@ def restored(record: StateRecord) -> State:
         value = getattr(record.facts, name)
         setattr(state, name, dict(value) if isinstance(getattr(state, name), dict) else value)
     state.snapshot = _snapshot(record.snapshot)
-    kept = record.starvation
-    state.starvation = None if kept is None else StarvationWatch.of(kept, state.snapshot.entitlements)
+    kept, jobs = record.starvation, state.jobs.values()
+    state.starvation = None if kept is None else StarvationWatch.of(kept, state.snapshot.entitlements, jobs)
     state.quarantine.gangs = dict(record.quarantine)
     state.quarantine.doomed = dict.fromkeys(record.doomed)
     _derive(state)

@@ -17,6 +17,7 @@ from muster.model.events import JobEvent, NodeEvent
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
+from muster.model.limits import TURN_MS
 from muster.model.node import Node, NodeState
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
@@ -66,8 +67,7 @@ class State:
             raise InvalidInput("an engine starts from a cluster and its rules; jobs come to it by its log")
         self.snapshot = Snapshot.of(scenario)
         if scenario.turn_ms is None:
-            # Without a turn length, the first jobs could keep later ones waiting for weeks until some job has ended.
-            self.snapshot.turn_ms = self.snapshot.run_times.turn_ms()
+            self.snapshot.turn_ms = TURN_MS
         self.version = 0
         """How many events were folded and changed something; the same number is the version of the log."""
         self.now_ms = scenario.now_ms

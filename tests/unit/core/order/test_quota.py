@@ -8,6 +8,7 @@ from muster.model.ids import GpuType, TeamPath
 from muster.model.policy import DAY_MS, HOUR_MS
 from muster.model.team import ANY_TYPE, Team
 from tests.builders import NOW_MS, a_team
+from tests.property.held import held
 
 A, X, Y, B = TeamPath("a"), TeamPath("a/x"), TeamPath("a/y"), TeamPath("b")
 
@@ -139,3 +140,10 @@ def test_what_is_remembered_at_different_times_is_on_one_scale() -> None:
     ledger.remember(A, 8 * HOUR_MS, NOW_MS)
     ledger.remember(B, 4 * HOUR_MS, NOW_MS + DAY_MS)
     assert dict(ledger.remembered(NOW_MS + DAY_MS)) == {A: 4 * HOUR_MS, B: 4 * HOUR_MS}
+
+
+def test_asking_which_teams_are_above_another_changes_nothing_that_is_counted() -> None:
+    ledger = Ledger((), 1)
+    before = held(ledger)
+    assert ledger.chain(TeamPath("a/b"))[1:] == ("a/b", "a")
+    assert held(ledger) == before

@@ -1,5 +1,5 @@
 from muster.core.order.run_times import ENOUGH, RunTimes
-from muster.model.limits import RUN_TIME_WINDOW, TURN_ENDINGS, TURN_MAX_MS, TURN_MIN_MS
+from muster.model.limits import RUN_TIME_WINDOW
 from tests.builders import a_job
 
 
@@ -31,11 +31,3 @@ def test_quantiles_are_of_those_that_ran_longer() -> None:
 def test_old_habits_are_forgotten() -> None:
     learnt = taught(*[1_000] * RUN_TIME_WINDOW, *[10] * RUN_TIME_WINDOW)
     assert middle_and_worst(learnt) == (10, 10)
-
-
-def test_a_turn_is_what_most_jobs_run_within_bounds() -> None:
-    assert RunTimes().turn_ms() == TURN_MAX_MS
-    assert taught(10).turn_ms() == TURN_MAX_MS
-    assert taught(*[10] * TURN_ENDINGS).turn_ms() == TURN_MIN_MS
-    assert taught(*[TURN_MIN_MS * 3] * TURN_ENDINGS).turn_ms() == TURN_MIN_MS * 3
-    assert taught(*[TURN_MAX_MS * 30] * TURN_ENDINGS).turn_ms() == TURN_MAX_MS

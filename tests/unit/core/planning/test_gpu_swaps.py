@@ -52,7 +52,7 @@ def test_several_leave_to_a_gang() -> None:
 
 
 def test_a_job_begins_on_slow_gpus_when_no_job_has_had_its_turn_on_fast_ones() -> None:
-    scenario = fast_are_taken(on_fast(hours_ago=1))
+    scenario = fast_are_taken(on_fast(hours_ago=0.1))
     assert evicted(scenario) == []
     assert nodes_used(scenario, "new") == ["s"]
 

@@ -1,25 +1,25 @@
-"""Taking turns: a job that has run longer than most gives way to those of its tier that never ran, and to no other."""
+"""Taking turns: a running job leaves for one of its tier that has had less GPU time, or as much and waits longer."""
 
 from typing import Any
 
 import pytest
 
 from muster.checker import violations
-from muster.core.offline import decide
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
-from muster.model.job import RunningJob
+from muster.model.job import RunningJob, WaitingJob
+from muster.model.limits import BAND_FACTOR, FIRST_BAND_GPU_MS
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_job, a_promise, a_scenario, a_team, flat, runs, waits
-from tests.unit.core.outcomes import with_dues
+from tests.builders import NOW_MS, a_job, a_promise, a_scenario, flat, runs, waits
 
 TURN_MS = 2 * HOUR_MS
 
 
 def long_runner(name: str, node: str, gpus: range, *, hours_ago: float = 5, **fields: Any) -> RunningJob:
+    fields = {"submitted_ms": NOW_MS - round(hours_ago * HOUR_MS)} | fields
     return runs(name, a_job(gpus=len(gpus), checkpoint=True), [(node, gpus)], hours_ago=hours_ago, **fields)
 
 
@@ -46,10 +46,29 @@ def test_a_job_whose_turn_is_over_gives_way_to_one_that_never_ran() -> None:
     assert [(promise.job, promise.basis) for promise in made.promises] == [("new", Basis.DEPARTURES)]
 
 
-@pytest.mark.parametrize(("ran_ms", "leaves"), [(TURN_MS, {"old": "new"}), (TURN_MS - 1, {})])
-def test_a_turn_is_over_to_the_moment(ran_ms: int, leaves: dict[str, str]) -> None:
-    old = long_runner("old", "n1", range(8), hours_ago=ran_ms / HOUR_MS)
-    assert told(full(old, waiting=[waits("new", a_job(gpus=1))])) == leaves
+@pytest.mark.parametrize(("gpu_ms", "leaves"), [(FIRST_BAND_GPU_MS, {"old": "new"}), (FIRST_BAND_GPU_MS - 1, {})])
+def test_a_band_ends_to_the_moment(gpu_ms: int, leaves: dict[str, str]) -> None:
+    # The quarter of an hour since it started is two GPU hours already.
+    old = long_runner("old", "n1", range(2), hours_ago=0.25, attained_gpu_ms=gpu_ms - HOUR_MS // 2)
+    keeps = runs("keeps", a_job(gpus=6), [("n1", range(2, 8))])
+    assert told(full(old, keeps, waiting=[waits("new", a_job(gpus=1))])) == leaves
+
+
+@pytest.mark.parametrize(("ran_ms", "leaves"), [(TURN_MS, {"young": "older"}), (TURN_MS - 1, {})])
+def test_in_a_band_a_job_leaves_for_an_older_one_after_its_turn_to_the_moment(
+    ran_ms: int, leaves: dict[str, str]
+) -> None:
+    young = long_runner("young", "n1", range(8), hours_ago=ran_ms / HOUR_MS)
+    older = waits("older", a_job(gpus=1), hours_ago=9, attained_gpu_ms=BAND_FACTOR * FIRST_BAND_GPU_MS)
+    assert told(full(young, waiting=[older])) == leaves
+
+
+def test_in_a_band_no_job_leaves_for_a_younger_one_unless_its_priority_makes_it_older() -> None:
+    running = long_runner("running", "n1", range(8), hours_ago=9)
+    ran = {"hours_ago": 8, "attained_gpu_ms": BAND_FACTOR * FIRST_BAND_GPU_MS}
+    assert told(full(running, waiting=[waits("younger", a_job(gpus=1), **ran)])) == {}
+    urgent = waits("urgent", a_job(gpus=1, priority=52), **ran)
+    assert told(full(running, waiting=[urgent])) == {"running": "urgent"}
 
 
 def test_no_job_gives_way_while_nothing_is_known_about_run_times() -> None:
@@ -68,19 +87,25 @@ def test_an_operator_may_switch_turns_off(policy: Policy, leaves: dict[str, str]
     assert told(scenario) == leaves
 
 
-def test_a_turn_that_is_not_over_and_a_job_that_cannot_resume_are_safe() -> None:
-    young = long_runner("young", "n1", range(4), hours_ago=1.9)
+def test_a_job_of_the_first_band_and_a_job_that_cannot_resume_are_safe() -> None:
+    young = long_runner("young", "n1", range(4), hours_ago=0.24)
     stubborn = runs("stubborn", a_job(gpus=4), [("n1", range(4, 8))], hours_ago=50)
     assert told(full(young, stubborn, waiting=[waits("new", a_job(gpus=1))])) == {}
-    older = long_runner("older", "n1", range(4), hours_ago=2.1)
+    older = long_runner("older", "n1", range(4), hours_ago=0.26)
     assert told(full(older, stubborn, waiting=[waits("new", a_job(gpus=1))])) == {"older": "new"}
 
 
-def test_earlier_attempts_count_towards_a_turn_and_the_minimum_run_time_protects() -> None:
-    resumed = long_runner("resumed", "n1", range(8), hours_ago=0.5, attained_gpu_ms=8 * 2 * HOUR_MS)
+def test_earlier_attempts_count_and_a_job_that_was_started_again_is_left_alone_until_it_has_settled() -> None:
+    resumed = long_runner("resumed", "n1", range(8), hours_ago=0.05, attained_gpu_ms=8 * 2 * HOUR_MS)
     assert told(full(resumed, waiting=[waits("new", a_job(gpus=1))])) == {"resumed": "new"}
-    just_back = long_runner("back", "n1", range(8), hours_ago=0.1, attained_gpu_ms=8 * 9 * HOUR_MS)
+    just_back = long_runner("back", "n1", range(8), hours_ago=0.03, attained_gpu_ms=8 * 9 * HOUR_MS)
     assert told(full(just_back, waiting=[waits("new", a_job(gpus=1))])) == {}
+
+
+def test_a_large_gang_runs_for_the_minimum_run_time_however_soon_it_has_had_its_gpu_hour() -> None:
+    for minutes, leaves in ((9, {}), (11, {"gang": "new"})):
+        gang = long_runner("gang", "n1", range(8), hours_ago=minutes / 60)
+        assert told(full(gang, waiting=[waits("new", a_job(gpus=1))])) == leaves
 
 
 def test_the_job_with_most_gpu_time_leaves_first_and_none_leaves_in_vain() -> None:
@@ -113,45 +138,47 @@ def test_a_job_takes_no_turn_of_another_tier() -> None:
         assert told(scenario) == leaves
 
 
-def test_a_job_that_ran_before_makes_no_job_leave_until_it_has_starved() -> None:
-    old = long_runner("old", "n1", range(8))
+def test_a_job_that_ran_before_makes_jobs_leave_that_have_had_ten_times_as_much() -> None:
     back = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS)
-    starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
-    assert told(full(old, waiting=[back])) == {}
-    assert told(full(old, waiting=[starved])) == {"old": "back"}
+    assert told(full(long_runner("old", "n1", range(8), hours_ago=1), waiting=[back])) == {}
+    assert told(full(long_runner("old", "n1", range(8), hours_ago=2), waiting=[back])) == {"old": "back"}
 
 
-def test_a_job_that_has_starved_gives_way_last_and_only_to_jobs_that_never_ran() -> None:
-    paid = long_runner("paid", "n1", range(4), hours_ago=20, starved=True)
-    other = long_runner("other", "n1", range(4, 8), hours_ago=3)
-    starved = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=9 * HOUR_MS, starved=True)
-    assert told(full(paid, other, waiting=[waits("new", a_job(gpus=1))])) == {"other": "new"}
-    alone = full(long_runner("paid", "n1", range(8), hours_ago=20, starved=True), waiting=[starved])
-    assert told(alone) == {}
-    last = full(long_runner("paid", "n1", range(8), starved=True), waiting=[waits("new", a_job(gpus=1))])
-    assert told(last) == {"paid": "new"}
+def test_a_job_that_has_starved_stands_in_the_third_band_whether_it_waits_or_runs() -> None:
+    ran = {"hours_ago": 90, "requeued": True, "attained_gpu_ms": 2000 * HOUR_MS}
+    back = waits("back", a_job(gpus=1, checkpoint=True), **ran)
+    starved = waits("back", a_job(gpus=1, checkpoint=True), starved=True, **ran)
+    longer = long_runner("longer", "n1", range(8), hours_ago=20)
+    assert told(full(longer, waiting=[back])) == {}
+    assert told(full(longer, waiting=[starved])) == {"longer": "back"}
+    paid = long_runner("paid", "n1", range(8), hours_ago=20, starved=True)
+    ten_hours = waits("other", a_job(gpus=1, checkpoint=True), attained_gpu_ms=10 * HOUR_MS)
+    assert told(full(paid, waiting=[ten_hours])) == {}
+    assert told(full(paid, waiting=[waits("new", a_job(gpus=1))])) == {"paid": "new"}
 
 
-def test_never_ran_comes_before_starved_comes_before_the_rest() -> None:
-    ran = {"requeued": True, "attained_gpu_ms": HOUR_MS}
-    spec = a_job(gpus=4, checkpoint=True)
+def test_a_band_comes_before_the_next_and_inside_a_band_the_older_job_comes_first() -> None:
+    spec = a_job(gpus=2, checkpoint=True)
     waiting = [
-        waits("rest", spec, hours_ago=9, **ran),
-        waits("starved", spec, hours_ago=5, starved=True, **ran),
-        waits("new", spec, hours_ago=1),
+        waits("much", spec, hours_ago=99, attained_gpu_ms=50 * HOUR_MS),
+        waits("late", spec, hours_ago=1, attained_gpu_ms=2 * HOUR_MS),
+        waits("early", spec, hours_ago=2, attained_gpu_ms=9 * HOUR_MS),
+        waits("new", spec, hours_ago=0.5),
+        waits("starved", spec, hours_ago=200, attained_gpu_ms=5000 * HOUR_MS, starved=True),
     ]
     made = planned(a_scenario(flat(1), waiting=waiting, turn_ms=TURN_MS))
-    assert [start.job for start in made.starts] == ["new", "starved"]
+    assert [start.job for start in made.starts] == ["new", "early", "late", "starved"]
 
 
 def test_the_last_free_gpus_are_kept_from_jobs_that_gave_way() -> None:
     cluster = flat(38)
     running = [runs(f"r{node}", a_job(gpus=8), [(f"n{node}", range(8))]) for node in range(1, 38)]
-    running.append(runs("rest", a_job(gpus=6), [("n38", range(6))]))
+    running.append(runs("rest", a_job(gpus=4), [("n38", range(4))]))
     back = waits("back", a_job(gpus=1, checkpoint=True), requeued=True, attained_gpu_ms=HOUR_MS)
     new = waits("new", a_job(gpus=1))
-    assert [start.job for start in planned(a_scenario(cluster, running=running, waiting=[back])).starts] == []
-    assert [start.job for start in planned(a_scenario(cluster, running=running, waiting=[new])).starts] == ["new"]
+    for last, starts in ((back, []), (new, ["new"])):
+        kept = a_scenario(cluster, running=running, waiting=[last])
+        assert [start.job for start in planned(kept).starts] == starts
 
 
 def test_a_distant_promise_does_not_keep_its_job_from_taking_a_turn() -> None:
@@ -163,7 +190,7 @@ def test_a_distant_promise_does_not_keep_its_job_from_taking_a_turn() -> None:
 
 
 def test_no_promise_is_made_that_comes_due_after_every_job_had_its_turn() -> None:
-    young = long_runner("young", "n1", range(8), hours_ago=1)
+    young = long_runner("young", "n1", range(8), hours_ago=0.1)
     assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).promises == ()
     soon_over = runs("short", a_job(gpus=8, hours=1.5), [("n1", range(8))], hours_ago=1)
     assert [
@@ -172,76 +199,28 @@ def test_no_promise_is_made_that_comes_due_after_every_job_had_its_turn() -> Non
     ] == [HOUR_MS // 2]
 
 
-def test_the_plan_comes_back_when_the_next_turn_is_over() -> None:
-    young = long_runner("young", "n1", range(8), hours_ago=1)
-    assert planned(full(young, waiting=[waits("new", a_job(gpus=8))])).wake_ms == NOW_MS + HOUR_MS
-
-
-def told_with_dues(scenario: Scenario) -> list[str]:
-    made = plan(with_dues(scenario), scenario.now_ms)
-    assert violations(scenario, made) == ()
-    return sorted(eviction.job for eviction in made.evictions)
-
-
-def of_team(name: str, team: str, node: str, gpus: range, *, hours_ago: float, waited_hours: float = 0) -> RunningJob:
-    return runs(
-        name,
-        a_job(gpus=len(gpus), team=team, checkpoint=True),
-        [(node, gpus)],
-        hours_ago=hours_ago,
-        submitted_ms=NOW_MS - round((hours_ago + waited_hours) * HOUR_MS),
-    )
-
-
-def test_where_teams_were_declared_a_job_ahead_of_its_share_gives_way_first() -> None:
-    # Two teams of equal weight: `small` is due four of eight GPUs, and the two of the busy team two each.
-    scenario = full(
-        of_team("small", "calm", "n1", range(2), hours_ago=90),
-        of_team("large", "busy", "n1", range(2, 6), hours_ago=9),
-        of_team("other", "busy", "n1", range(6, 8), hours_ago=9),
-        waiting=[waits("new", a_job(gpus=1, team="busy"))],
-        teams=(a_team("calm"), a_team("busy")),
-    )
-    assert told_with_dues(scenario) == ["large"]
-    assert told_with_dues(evolve(scenario, teams=())) == ["small"]
-
-
-def test_a_situation_as_plain_values_is_decided_alike_where_what_is_due_comes_with_it() -> None:
-    scenario = full(
-        of_team("small", "calm", "n1", range(2), hours_ago=90),
-        of_team("large", "busy", "n1", range(2, 6), hours_ago=9),
-        of_team("other", "busy", "n1", range(6, 8), hours_ago=9),
-        waiting=[waits("new", a_job(gpus=1, team="busy"))],
-        teams=(a_team("calm"), a_team("busy")),
-    )
-    known = decide(scenario, with_dues(scenario).entitlements)
-    assert [eviction.job for eviction in known.plan.evictions] == ["large"]
-    assert [eviction.job for eviction in decide(scenario).plan.evictions] == ["small"]
-
-
-def test_a_job_that_is_late_already_gives_way_before_one_that_was_never_kept_waiting() -> None:
-    scenario = full(
-        of_team("even", "calm", "n1", range(4), hours_ago=90),
-        of_team("late", "busy", "n1", range(4, 8), hours_ago=9, waited_hours=5),
-        waiting=[waits("new", a_job(gpus=1, team="calm"))],
-        teams=(a_team("calm"), a_team("busy")),
-    )
-    assert told_with_dues(scenario) == ["late"]
-
-
-def test_several_jobs_that_can_afford_it_leave_rather_than_one_that_was_never_kept_waiting() -> None:
-    scenario = a_scenario(
-        flat(2),
-        running=[
-            of_team("even", "calm", "n1", range(8), hours_ago=5),
-            of_team("left", "busy", "n2", range(4), hours_ago=9, waited_hours=20),
-            of_team("right", "busy", "n2", range(4, 8), hours_ago=9, waited_hours=20),
-        ],
-        waiting=[waits("new", a_job(gpus=4, workers=2, team="calm"))],
-        teams=(a_team("calm"), a_team("busy")),
-        turn_ms=TURN_MS,
-    )
-    assert told_with_dues(scenario) == ["left", "right"]
+@pytest.mark.parametrize(
+    ("running", "waiting", "in_hours"),
+    [
+        (long_runner("r", "n1", range(4), hours_ago=0.2), waits("new", a_job(gpus=8)), 0.05),
+        (long_runner("r", "n1", range(8), hours_ago=0.1), waits("new", a_job(gpus=8)), 1 / 6 - 0.1),
+        (
+            long_runner("r", "n1", range(8), hours_ago=1.5),
+            waits("new", a_job(gpus=8), hours_ago=9, attained_gpu_ms=50 * HOUR_MS),
+            0.5,
+        ),
+    ],
+    ids=["it enters the next band", "it has run for as long as any job may", "its turn is over"],
+)
+def test_the_plan_comes_back_when_a_job_will_have_to_leave(
+    running: RunningJob, waiting: WaitingJob, in_hours: float
+) -> None:
+    scenario, cycles = full(running, waiting=[waiting]), 0
+    while not (made := planned(scenario)).evictions:
+        assert made.wake_ms is not None
+        scenario, cycles = evolve(scenario, now_ms=made.wake_ms), cycles + 1
+    assert scenario.now_ms - NOW_MS == pytest.approx(in_hours * HOUR_MS, abs=2)
+    assert 1 <= cycles <= 3
 
 
 def test_a_distant_start_is_promised_where_no_running_job_can_resume() -> None:
