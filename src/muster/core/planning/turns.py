@@ -6,11 +6,11 @@ settled. To a job of its own band it leaves only after a turn, because there bot
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from muster.core.order.queueing import JobClass
 from muster.core.order.run_times import began_ms
-from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms
+from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import is_ahead, is_settled
 from muster.core.planning.rank_preemption import Candidate
@@ -20,6 +20,9 @@ from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import SETTLING_MS
 from muster.model.plan import Why
 from muster.model.policy import Order
+
+LOOKED_AT = 8
+"""How many running jobs are looked at to find the time of the next plan. A plan that is made too early does no harm."""
 
 
 class Turns:
@@ -120,7 +123,8 @@ class Turns:
         found: list[Candidate] = []
         for job_id in snapshot.service.in_band(draft.setting.tiers[tier].name, band, draft.now_ms):
             job = snapshot.running[job_id]
-            if job.started_ms <= settled_ms and began_ms(job) <= began_by_ms and _may_leave(draft, job):
+            has_run = job.started_ms <= began_by_ms or began_ms(job) <= began_by_ms
+            if has_run and job.started_ms <= settled_ms and _may_leave(draft, job):
                 rank = (band, aged_ms(job, policy), 0)
                 found.append(Candidate(rank, job.started_ms, job_id, snapshot.footprints[job_id]))
         found.sort(reverse=True)
@@ -141,21 +145,33 @@ def next_to_leave_ms(draft: PlanDraft, tier: int, place: ServicePlace) -> list[i
     """When running jobs of a tier will next have to leave for a waiting job with this place.
 
     A job has to because it enters a worse band, or because its turn is over. Before that it must have settled, and have
-    run for as long as any job may. Not all of these jobs leave in the end; a cycle then finds nothing to do.
+    run for as long as any job may.
     """
     snapshot, policy, now_ms = draft.snapshot, draft.policy, draft.now_ms
     name = draft.setting.tiers[tier].name
-    entry_ms = snapshot.service.next_entry_ms(name, place.band + 1, now_ms)
+
+    def has_to(job: RunningJob, at_ms: int) -> bool:
+        theirs = running_place(job, policy, at_ms)
+        is_equal = theirs.band == place.band and at_ms - job.started_ms >= (snapshot.turn_ms or 0)
+        return job.spec.tier == name and (theirs.band > place.band or (is_equal and theirs > place))
+
     waits = ((snapshot.begins, SETTLING_MS), (snapshot.begins, snapshot.turn_ms or 0))
-    times = [_next_after(times, wait_ms, now_ms) for times, wait_ms in waits]
-    times.append(_next_after(snapshot.service.by_run_time, policy.min_runtime_ms, now_ms))
-    return [at_ms for at_ms in (entry_ms, *times) if at_ms is not None]
+    times = [_next_after(draft, times, wait_ms, has_to) for times, wait_ms in waits]
+    times.append(_next_after(draft, snapshot.service.by_run_time, policy.min_runtime_ms, has_to))
+    times.append(snapshot.service.next_entry_ms(name, place.band + 1, now_ms))
+    return [at_ms for at_ms in times if at_ms is not None]
 
 
-def _next_after(times: list[tuple[int, JobId]], wait_ms: int, now_ms: int) -> int | None:
-    """When the next of these times is `wait_ms` ago."""
-    following = bisect_right(times, now_ms - wait_ms, key=lambda entry: entry[0])
-    return times[following][0] + wait_ms if following < len(times) else None
+def _next_after(
+    draft: PlanDraft, times: list[tuple[int, JobId]], wait_ms: int, has_to: Callable[[RunningJob, int], bool]
+) -> int | None:
+    """When a job that then has to leave has waited this long since its time. After a few others, when any has."""
+    first = bisect_right(times, draft.now_ms - wait_ms, key=lambda entry: entry[0])
+    following = times[first : first + LOOKED_AT]
+    for since_ms, job_id in following:
+        if has_to(draft.snapshot.running[job_id], since_ms + wait_ms):
+            return since_ms + wait_ms
+    return following[-1][0] + wait_ms if len(following) == LOOKED_AT else None
 
 
 def _can_step_down(draft: PlanDraft, job: RunningJob) -> bool:
