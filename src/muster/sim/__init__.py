@@ -10,6 +10,7 @@ outcome timeline                   what happened to the jobs, and to the cluster
 measures fairness fragmentation    the figures
 overload fluid overload_figures    what was overloaded for days: demand against capacity, and the figures of it
 variation quantity                 the same replay with one quantity different each time
+recommend                          which settings of the policy suit a history best
 report                             one HTML page that shows it all
 campaign                           the fault campaign
 """

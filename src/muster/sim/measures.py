@@ -101,18 +101,18 @@ def makespan_ms(outcomes: Sequence[JobOutcome]) -> int | None:
     return max(ends) - outcomes[0].job.submit_ms if ends else None
 
 
-def _span(replay: Replay) -> tuple[int, int]:
-    """From the first to the last submission. If all jobs come at once, to the end of the last stint."""
-    begin_ms, end_ms = replay.outcomes[0].job.submit_ms, replay.outcomes[-1].job.submit_ms
+def _span(replay: Replay, first: int = 0) -> tuple[int, int]:
+    """From the submission of one job to the last. If all of these come at once, to the end of the last stint."""
+    begin_ms, end_ms = replay.outcomes[first].job.submit_ms, replay.outcomes[-1].job.submit_ms
     if begin_ms == end_ms:
         ends = (stint.end_ms for outcome in replay.outcomes for stint in outcome.stints)
         end_ms = max(ends, default=begin_ms)
     return begin_ms, end_ms
 
 
-def utilisation(replay: Replay) -> float | None:
-    """Allocated GPU time over all GPU time while jobs were submitted."""
-    begin_ms, end_ms = _span(replay)
+def utilisation(replay: Replay, first: int = 0) -> float | None:
+    """Allocated GPU time over all GPU time while jobs were submitted, from the job at place `first` on."""
+    begin_ms, end_ms = _span(replay, first)
     available = replay.capacity_milli * (end_ms - begin_ms)
     allocated = sum(
         stint.gpu_milli * (min(stint.end_ms, end_ms) - max(stint.start_ms, begin_ms))

@@ -24,8 +24,9 @@ def test_the_command_that_repeats_a_replay_has_every_option_that_decides_its_fig
         vary="nodes=1..3",
         type_blind=True,
         packing=Packing.BEST_FIT,
+        since="14d",
     )
     words = command(options, Path("r.html")).split()
-    declared = {name.replace("_", "-") for name in signature(simulate).parameters} - {"output"}
+    declared = {name.replace("_", "-") for name in signature(simulate).parameters} - {"output", "recommend"}
     assert {word.removeprefix("--") for word in words if word.startswith("--")} == declared
     assert "best_fit" in words

@@ -78,8 +78,9 @@ def sweep(base: Setup, setups: Sequence[Setup]) -> Sweep | None:
 def _trace_text(options: ReplayOptions, base: Setup) -> str:
     jobs = len(base.trace.jobs)
     some = count_text(jobs, "job") if options.first is None else f"the first {count_text(jobs, 'job')}"
+    period = "" if options.since is None else f" of the last {options.since}"
     skipped = f"; {base.trace.skipped:,} left out that have no run time or no GPUs" if base.trace.skipped else ""
-    return f"{options.trace}, {some}{skipped}"
+    return f"{options.trace}, {some}{period}{skipped}"
 
 
 def _cluster_text(options: ReplayOptions, cluster: ClusterSpec) -> str:

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from muster.cli.simulation.setup import ReplayOptions
 from muster.cli.terminal.screen import note
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
+from muster.model.policy import Policy
 from muster.model.trace import RUN_MS_MIN, Trace
 from muster.policies import NamedPolicy, hidden_plug_ins
 from muster.sim.outcome import Replay
+from muster.sim.recommend.trials import replays_most
 from muster.sim.timeline import is_rejected
 
 UNUSED_HINTS = {
@@ -78,6 +81,18 @@ def tell_ends(vary: str | None) -> None:
     """Say that only the two ends of a range are replayed when the user gave no step."""
     if vary is not None and ".." in vary and ":" not in vary:
         _tell(f"--vary {vary}", "without a step only its two ends are replayed; a step of 1 is written :1 behind them")
+
+
+def tell_search(whole: Trace, period: Trace, present: Policy, options: ReplayOptions) -> None:
+    """Say which part of the history is looked at, what a restart costs in it, and how long this may take."""
+    jobs = f"{len(period.jobs):,} job{'s' * (len(period.jobs) != 1)}"
+    if len(period.jobs) < len(whole.jobs):
+        jobs = f"only the last {options.since} count: {jobs} of {len(whole.jobs):,}; --since sets another period"
+    else:
+        jobs = f"all {jobs} count"
+    _tell(whole.name, jobs)
+    cost = f"a restart costs a job {options.restart_cost}"
+    _tell("--recommend", f"{cost}; at most {replays_most(present)} replays, most of them of the first half of the jobs")
 
 
 def tell_replay(made: Replay, what: str) -> None:

@@ -53,6 +53,7 @@ class ReplayOptions:
     vary: str | None
     type_blind: bool
     packing: Packing | None
+    since: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +169,18 @@ def _trace(options: ReplayOptions) -> Trace:
     trace = read_trace(options.trace)
     if options.first is not None:
         trace = evolve(trace, jobs=trace.jobs[: options.first])
-    return with_made_up(trace, options.seed) if options.synthesise else trace
+    trace = with_made_up(trace, options.seed) if options.synthesise else trace
+    return trace if options.since is None else latest(trace, options.since)
+
+
+def latest(trace: Trace, since: str) -> Trace:
+    """The jobs of the period before the last submission, on a clock that begins with the first of them."""
+    from_ms = max((job.submit_ms for job in trace.jobs), default=0) - _duration("--since", since)
+    jobs = [job for job in trace.jobs if job.submit_ms >= from_ms]
+    if len(jobs) == len(trace.jobs):
+        return trace
+    begin_ms = jobs[0].submit_ms
+    return evolve(trace, jobs=tuple(evolve(job, submit_ms=job.submit_ms - begin_ms) for job in jobs))
 
 
 def _factor(text: str) -> Decimal:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from muster.cli.terminal.listing import OFFLINE, Listing
 from muster.cli.terminal.options import Output
-from muster.cli.terminal.screen import screen, show_json
+from muster.cli.terminal.screen import show_json
 from muster.model.errors import InvalidInput
 from muster.model.policy import Packing
 from muster.sim.quantity import Quantity
@@ -26,12 +27,28 @@ if TYPE_CHECKING:
 
 TraceFile = Annotated[str, typer.Option("--trace", metavar="FILE", help="Who submitted what and when: CSV or SWF.")]
 Policies = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--policy",
         metavar="P[,P2…]",
         help="By name: fifo, greedy, easy, sjf-oracle, srsf-oracle, las, fair, muster, or of a plug-in. A file stands "
-        "for what it has under policy: a scenario, or the muster.toml of a server.",
+        "for what it has under policy: a scenario, or the muster.toml of a server. With --recommend it is the present "
+        "policy, else that of the cluster file, else muster.",
+    ),
+]
+Recommend = Annotated[
+    bool,
+    typer.Option(
+        "--recommend",
+        help="Try other settings of the policy on this history, and say which would have been better, if any. Nothing "
+        "is changed.",
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Only jobs that came so long before the last one, such as 14d. With --recommend 28d, unless given.",
     ),
 ]
 Cluster = Annotated[
@@ -44,7 +61,14 @@ Printed = Annotated[
     Output, typer.Option("-o", "--output", help="json is one object, or a list if there are several replays.")
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open in a browser.")]
-RestartCost = Annotated[str, typer.Option(metavar="TIME", help="What each restart costs all GPUs of a job.")]
+RestartCost = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="What each restart costs all GPUs of a job: 0s unless given, and with --recommend the restart_cost of the "
+        "policy.",
+    ),
+]
 SaveEvery = Annotated[
     str,
     typer.Option(
@@ -84,17 +108,20 @@ Packed = Annotated[
 ]
 TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
 
+NO_RESTART_COST = "0s"
+"""What restarts cost when policies are compared and nothing else is said."""
+
 listing = Listing(OFFLINE)
 
 
 @listing.add
 def simulate(
     trace: TraceFile,
-    policy: Policies,
+    policy: Policies = None,
     cluster: Cluster = None,
     output: Printed = Output.TABLE,
     html: Html = None,
-    restart_cost: RestartCost = "0s",
+    restart_cost: RestartCost = None,
     checkpoint_every: SaveEvery = "30m",
     checkpoint_cost: SaveCost = "0s",
     seed: Seed = 1,
@@ -106,15 +133,17 @@ def simulate(
     vary: Vary = None,
     type_blind: TypeBlind = False,
     packing: Packed = None,
+    since: Since = None,
+    recommend: Recommend = False,
 ) -> None:
     """Replay a trace with the engine of the live system under a virtual clock, and compare policies."""
     from muster.cli.simulation.setup import ReplayOptions
 
     options = ReplayOptions(
         trace=trace,
-        policy=",".join(policy),
+        policy=",".join(policy or ()),
         cluster=cluster,
-        restart_cost=restart_cost,
+        restart_cost=restart_cost or "",
         checkpoint_every=checkpoint_every,
         checkpoint_cost=checkpoint_cost,
         seed=seed,
@@ -126,8 +155,16 @@ def simulate(
         vary=vary,
         type_blind=type_blind,
         packing=packing,
+        since=since,
     )
-    _compare(options, output, html)
+    if recommend:
+        from muster.cli.simulation.recommend import recommend_settings
+
+        recommend_settings(options, output, html)
+    elif policy is None:
+        raise InvalidInput("say which policies to compare, such as --policy muster,easy, or ask for --recommend")
+    else:
+        _compare(replace(options, restart_cost=restart_cost or NO_RESTART_COST), output, html)
 
 
 def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> None:
@@ -168,29 +205,12 @@ Results = Sequence[tuple["Setup", "Replay"]]
 
 
 def _replay(setup: "Setup", policy: "NamedPolicy") -> "Replay":
-    """Replay one policy, with a bar for people who watch. Say which jobs could not take part."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+    """Replay one policy. Say which jobs could not take part."""
     from muster.cli.simulation.notes import tell_replay
-    from muster.sim.replay import replay
+    from muster.cli.simulation.progress import watched_replay
 
-    console = screen(stderr=True)
     what = policy.name if setup.varied is None else f"{policy.name}, {setup.varied[0]} {setup.varied[1]}"
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=len(setup.trace.jobs))
-        made = replay(
-            setup.arriving,
-            setup.cluster,
-            policy,
-            setup.circumstances,
-            progress=lambda done, _: bar.update(task, completed=done),
-        )
+    made = watched_replay(setup.arriving, setup.cluster, policy, setup.circumstances, what=what)
     tell_replay(made, what)
     return made
 
