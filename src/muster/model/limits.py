@@ -114,6 +114,18 @@ RUN_TIME_WINDOW = 400
 RUN_TIME_CIRCLES = 50_000
 """Groups of similar jobs remembered. The group that was updated longest ago is dropped first."""
 
+STEP_WINDOW = 32
+"""Step times that a group of similar jobs remembers for one GPU type and spread: enough for a median."""
+
+STEP_KINDS = 12
+"""GPU types and spreads that a group remembers. The one that was updated longest ago is dropped first."""
+
+STEP_CIRCLES = 10_000
+"""Groups of similar jobs whose step times are remembered. The group that was updated longest ago is dropped first."""
+
+STEP_MEMBERS = 32
+"""Groups that a wider circle asks for their speeds, the latest."""
+
 FIRST_BAND_GPU_MS = 3_600_000
 """Where the first band of GPU time ends: at one GPU hour, which most jobs never reach."""
 

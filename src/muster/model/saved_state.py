@@ -4,7 +4,7 @@ What can be computed from the rest is left out: indexes, tallies, and which job 
 tell is in here: what was used, learnt, due and promised.
 """
 
-from muster.model.ids import JobId, NodeName, TeamPath
+from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
 from muster.model.node import Node
@@ -28,6 +28,16 @@ class RunTimesRecord(Record, frozen=True, kw_only=True):
     alike: tuple[str | int, ...]
     """What the jobs of the circle have in common."""
     run_ms: tuple[int, ...]
+
+
+class StepTimesRecord(Record, frozen=True, kw_only=True):
+    """How long the latest steps of similar jobs took on one GPU type at one spread, in the order in which they came."""
+
+    alike: tuple[str | int, ...]
+    """What the jobs of the group have in common."""
+    gpu_type: GpuType
+    spread: str
+    step_ms: tuple[int, ...]
 
 
 class BranchRecord(Record, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ service_index       which running jobs are in a band, and which enters it next
 entitlements        the share of the cluster that every job is due over its whole life
 fair_service        which jobs would run by now if all were served in the order of submission
 run_times pace      how long jobs run, and how fast on which GPU type
+throughput          how fast jobs are on which GPU type, learnt from step times; nothing asks it yet
 ranks               which job comes first where a policy preempts inside a tier
 recent_preemptions  how many jobs of a team were told to leave within the last hour
 """

@@ -19,7 +19,7 @@ ENOUGH = 8
 USER_TAG = "user"
 """The tag that says who submitted a job."""
 
-_Circle = tuple[str | int, ...]
+Circle = tuple[str | int, ...]
 """The key of a circle: what its jobs have in common."""
 
 
@@ -27,7 +27,7 @@ class RunTimes:
     """Everything learnt so far. The same endings in the same order give the same expectations."""
 
     def __init__(self) -> None:
-        self._circles: dict[_Circle, _Window] = {}
+        self._circles: dict[Circle, _Window] = {}
 
     @classmethod
     def of(cls, record: tuple[RunTimesRecord, ...]) -> "RunTimes":
@@ -43,7 +43,7 @@ class RunTimes:
 
     def learn(self, spec: JobSpec, run_ms: int) -> None:
         """A job ended by itself after running this long, all attempts together."""
-        for circle in _circles(spec):
+        for circle in circles_of(spec):
             window = self._circles.pop(circle, None)
             if window is None:
                 self._forget_oldest()
@@ -53,7 +53,7 @@ class RunTimes:
 
     def quantile_ms(self, spec: JobSpec, permille: int, *, ran_ms: int = 0) -> int | None:
         """The quantile of how much longer jobs like this one run after `ran_ms`; None while too little is known."""
-        for circle in _circles(spec):
+        for circle in circles_of(spec):
             window = self._circles.get(circle)
             if window is not None and window.longer_than(ran_ms) >= ENOUGH:
                 return window.quantile(permille, ran_ms) - ran_ms
@@ -127,7 +127,7 @@ def began_ms(job: RunningJob) -> int:
     return job.started_ms - run_ms(job.spec, job.attained_gpu_ms)
 
 
-def _circles(spec: JobSpec) -> tuple[_Circle, ...]:
+def circles_of(spec: JobSpec) -> tuple[Circle, ...]:
     """The circles a job belongs to, the narrowest first."""
     team, size, user = spec.team, spec.gang_gpu_milli, ""
     for key, value in spec.tags:
