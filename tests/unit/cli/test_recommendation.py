@@ -29,7 +29,8 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def asked(trace: str, *arguments: str) -> tuple[int, str, str]:
-    result = runner.invoke(app, ["simulate", "--trace", trace, "--cluster", "1x8", "--recommend", *arguments])
+    command = ["simulate", "--trace", trace, "--cluster", "1x8", "--recommend", *arguments]
+    result = runner.invoke(app, command, env={"COLUMNS": "160"})
     return result.exit_code, result.stdout, result.stderr
 
 
