@@ -332,8 +332,12 @@ def _next_turns_ms(draft: PlanDraft) -> int | None:
     the length of a turn is not known.
     """
     turn_ms = draft.snapshot.turn_ms
-    someone_gives_way = draft.policy.takes_turns and bool(draft.snapshot.service.by_run_time)
-    return draft.now_ms + turn_ms if turn_ms is not None and someone_gives_way else None
+    if turn_ms is None or not draft.policy.takes_turns:
+        return None
+    waiting = draft.snapshot.queue.jobs
+    # Those that this plan starts count as well: on a cluster that was empty there are no others.
+    gives_way = draft.snapshot.service.by_run_time or any(waiting[job_id].spec.can_resume for job_id in draft.begun)
+    return draft.now_ms + turn_ms if gives_way else None
 
 
 def _promise_earliest(

@@ -223,6 +223,15 @@ def test_the_plan_comes_back_when_a_job_will_have_to_leave(
     assert 1 <= cycles <= 3
 
 
+def test_no_distant_start_is_promised_where_jobs_that_can_resume_have_only_just_started() -> None:
+    gang = waits("gang", a_job(gpus=8), hours_ago=1)
+    for can_resume, promised in ((True, []), (False, ["gang"])):
+        first = waits("first", a_job(gpus=4, checkpoint=can_resume), hours_ago=2)
+        made = planned(full(waiting=[first, gang]))
+        assert [start.job for start in made.starts] == ["first"]
+        assert [promise.job for promise in made.promises] == promised
+
+
 def test_a_distant_start_is_promised_where_no_running_job_can_resume() -> None:
     stubborn = runs("stubborn", a_job(gpus=8, hours=9), [("n1", range(8))])
     assert [promise.job for promise in planned(full(stubborn, waiting=[waits("new", a_job(gpus=8))])).promises] == [
