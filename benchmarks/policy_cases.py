@@ -119,11 +119,11 @@ RECIPES = (
     Recipe(seed=7, durations="lognormal", jobs=6_000, gangs=MOSTLY_SINGLE, has_days=True, loads=(3.0,)),
     Recipe(seed=8, durations="pareto", jobs=8_000, gangs=SMALL, has_days=False, loads=(1.5,)),
     # No job of these was ever in a tuned case, so they are replayed at every load.
-    Recipe(seed=11, durations="lognormal", jobs=4_000, gangs=MIXED, has_days=False, loads=LOADS),
-    Recipe(seed=12, durations="pareto", jobs=4_000, gangs=MOSTLY_NODES, has_days=True, loads=LOADS),
-    Recipe(seed=13, durations="bimodal", jobs=4_000, gangs=SMALL, has_days=False, loads=LOADS),
-    Recipe(seed=14, durations="exponential", jobs=4_000, gangs=MOSTLY_SINGLE, has_days=True, loads=LOADS),
-    Recipe(seed=15, durations="uniform", jobs=4_000, gangs=MOSTLY_NODES, has_days=False, loads=LOADS),
+    Recipe(seed=11, durations="lognormal", jobs=2_500, gangs=MIXED, has_days=False, loads=LOADS),
+    Recipe(seed=12, durations="pareto", jobs=2_500, gangs=MOSTLY_NODES, has_days=True, loads=LOADS),
+    Recipe(seed=13, durations="bimodal", jobs=2_500, gangs=SMALL, has_days=False, loads=LOADS),
+    Recipe(seed=14, durations="exponential", jobs=2_500, gangs=MOSTLY_SINGLE, has_days=True, loads=LOADS),
+    Recipe(seed=15, durations="uniform", jobs=2_500, gangs=MOSTLY_NODES, has_days=False, loads=LOADS),
 )
 
 

@@ -11,7 +11,7 @@ Fifo promises neither and is measured for comparison: it shows that these waits 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.policy_cases import NODE_GPUS, Case
 from benchmarks.policy_figures import HABITS
@@ -36,8 +36,11 @@ SEED = 1
 PRODUCTION = DEFAULT_TIERS[0].name
 ENDED, SUBMITTED, STARTED = range(3)
 """In the order in which they count at one moment."""
-PROMISED_MS = Policy().min_runtime_ms + CheckpointSpec(path="").grace_ms
+GRACE_MS = CheckpointSpec(path="").grace_ms
+PROMISED_MS = Policy().min_runtime_ms + GRACE_MS
 """The longest that jobs may stay which have to leave."""
+LEAVING = replace(HABITS, leave_ms=GRACE_MS * 3 // 4)
+"""Jobs take most of their grace period to leave. If they left at once, no wait could show that they had to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,7 @@ def quota_waits(case: Case, policy: str) -> WaitFigures:
         inside = _inside(own, dict(team.guaranteed)[ANY_TYPE])
         always_inside += len(inside) == len(own)
         waits += [(_wait_ms(outcome), 0) for outcome in inside]
-    note = f"{always_inside} of {len(teams)} teams always inside"
+    note = f"of {len(outcomes)} jobs; {always_inside} of {len(teams)} teams always inside"
     return _figures(f"quotas_{case.name}", policy, waits, note)
 
 
@@ -165,7 +168,7 @@ def _inside(outcomes: Sequence[JobOutcome], guaranteed_milli: int) -> list[JobOu
 
 
 def _outcomes(case: Case, trace: Trace, policy: str, teams: tuple[Team, ...] = ()) -> tuple[JobOutcome, ...]:
-    return replay(trace, case.cluster, find_policy(policy), Circumstances(habits=HABITS, teams=teams)).outcomes
+    return replay(trace, case.cluster, find_policy(policy), Circumstances(habits=LEAVING, teams=teams)).outcomes
 
 
 def _wait_ms(outcome: JobOutcome) -> int:
