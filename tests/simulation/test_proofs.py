@@ -1,9 +1,13 @@
 """The proofs of `make proof`, on a scale that takes seconds: which way they point, not how far."""
 
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 
-from benchmarks import heterogeneous, packing, training_time
+import pytest
+
+from benchmarks import heterogeneous, packing, policy_figures, promised_waits, training_time
+from benchmarks.policy_cases import LOADS, MIXED, MOSTLY_SINGLE, Case, Cut, Recipe, cases_of, made_up
 from muster.model.ids import GpuType, JobId, NodeName
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import HOUR_MS
@@ -104,3 +108,50 @@ def test_a_large_gang_trains_most_of_its_time_although_it_is_interrupted_often()
     assert found["finished"]
     assert int(str(found["interruptions"])) > 10
     assert 0.9 < float(str(found["effective_training_time"])) < 1
+
+
+def a_case(durations: str, gangs: tuple[int, ...], load: float, *, seed: int = 21, jobs: int = 250) -> Case:
+    recipe = Recipe(seed=seed, durations=durations, jobs=jobs, gangs=gangs, has_days=False, loads=(load,))
+    return next(cases_of(Cut(name="tiny", source="tiny", jobs=made_up(recipe), loads=recipe.loads)))
+
+
+@pytest.mark.parametrize(("durations", "gangs", "seed"), [("lognormal", MOSTLY_SINGLE, 22), ("bimodal", MIXED, 21)])
+def test_jobs_are_done_about_as_soon_as_with_least_attained_service_and_sooner_than_in_order(
+    durations: str, gangs: tuple[int, ...], seed: int
+) -> None:
+    # A few hours of jobs queue up only at a high load. Without queues all policies would do the same.
+    case = a_case(durations, gangs, 3.0, seed=seed, jobs=400)
+    result = policy_figures.measure(case, ("fifo", "las", "muster"))
+    means = {figures.policy: figures.mean_jct_s for figures in result.figures}
+    assert all(figures.finished == result.jobs for figures in result.figures)
+    assert means["muster"] <= 1.02 * means["las"]
+    assert means["muster"] < means["fifo"] / 2
+
+
+def test_bars_are_missed_by_worse_figures() -> None:
+    figures = policy_figures.measure(a_case("lognormal", MOSTLY_SINGLE, 1.1), ("las",)).figures[0]
+    worse = replace(
+        figures,
+        mean_jct_s=figures.mean_jct_s + 1,
+        worst_rho=2 * figures.worst_rho,
+        unfair_percent=figures.unfair_percent + 2,
+        preemptions_per_job=figures.preemptions_per_job + 1,
+        goodput_percent=99.0,
+    )
+    assert all(policy_figures.bars(figures, figures).values())
+    assert not any(policy_figures.bars(worse, figures).values())
+    assert not policy_figures.bars(replace(figures, finished=figures.finished - 1), figures)["mean"]
+
+
+def test_clusters_have_the_load_that_was_asked_for_and_room_for_every_gang() -> None:
+    recipe = Recipe(seed=22, durations="uniform", jobs=2_000, gangs=MIXED, has_days=True, loads=LOADS)
+    cases = list(cases_of(Cut(name="made", source="made", jobs=made_up(recipe))))
+    assert [case.load for case in cases] == pytest.approx(LOADS, rel=0.05)
+    assert all(job.gpu_milli <= 8_000 * case.nodes for case in cases for job in case.trace.jobs)
+
+
+def test_promised_waits_are_kept_and_in_order_of_submission_they_would_not_be() -> None:
+    case = a_case("exponential", MIXED, 1.5)
+    for measured in (promised_waits.production_waits, promised_waits.quota_waits):
+        assert measured(case, "muster").longer == 0
+        assert measured(case, "fifo").longer > 0
