@@ -88,11 +88,13 @@ chaos: services compiler $(READY) ## Strike real servers; goes on where it ended
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) --seed $(SEED) --minutes $(MINUTES) --processes $(WORKERS) \
 		--only '$(ONLY)' --resume $(RESULTS)
 
-proof: $(READY) ## Measure packing, mixed GPU types, start estimates and training time; the traces are in MUSTER_TRACES
+proof: $(COMPILED_READY) ## Measure packing, mixed GPU types, estimates, training time and policies; traces are in MUSTER_TRACES
 	$(BIN)/python -m benchmarks.packing
 	$(BIN)/python -m benchmarks.heterogeneous
 	$(BIN)/python -m benchmarks.estimates
 	$(BIN)/python -m benchmarks.training_time
+	@# As it is installed, because these are hundreds of replays. What they decide is the same either way.
+	$(COMPILED)/bin/python -m benchmarks.policies --processes $(WORKERS)
 
 docs: $(READY) ## Build the documents as a site, strictly, into build/site
 	$(BIN)/python -m docs.site
