@@ -93,19 +93,29 @@ def main() -> None:
     for name in policies:
         find_policy(name)
     wanted = errands(traces_folder(asked.traces), asked.prefixes, policies)
+    if not wanted:
+        parser.error("no case begins with that; --list names all of them")
     if asked.list:
         _write(errand.name for errand in wanted)
         return
+    measure_all(wanted, asked.processes)
+
+
+def measure_all(wanted: Sequence[Errand], processes: int) -> None:
+    """Print each result when it is there, and the tables at the end."""
     results: list[Result] = []
     waits: list[WaitFigures] = []
-    for found in run_all(wanted, asked.processes):
-        _write(json_lines(found))
-        if isinstance(found, Result):
-            results.append(found)
-        else:
-            waits += found
-    for lines in (table_lines(results) if results else (), summary_lines(results), waits_lines(waits)):
-        _write(lines)
+    try:
+        for found in run_all(wanted, processes):
+            _write(json_lines(found))
+            if isinstance(found, Result):
+                results.append(found)
+            else:
+                waits += found
+    finally:
+        # Also when a person stops it, because all of it takes hours.
+        for lines in (table_lines(results) if results else (), summary_lines(results), waits_lines(waits)):
+            _write(lines)
 
 
 def _write(lines: Iterable[str]) -> None:

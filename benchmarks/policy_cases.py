@@ -143,7 +143,7 @@ DURATIONS_S: Mapping[str, Callable[[Random], float]] = {
 
 def traces_folder(named: str = "") -> Path:
     """Where the traces are: the folder that is named, or MUSTER_TRACES, or the traces of the tests."""
-    return Path(named or os.environ.get("MUSTER_TRACES", "tests/data"))
+    return Path(named or os.environ.get("MUSTER_TRACES") or "tests/data")
 
 
 @cache
