@@ -145,7 +145,8 @@ class Preemption:
         # First, because it strikes off the jobs that were told to leave since.
         departed = self.departed()
         search = RoomSearch(departed, group.gang, choice, widest)
-        willing = [self._turns.ahead(group.tier)] if place is None else self._turns.worse_than(group.tier, place)
+        turns, tier = self._turns, group.tier
+        willing = [turns.ahead(tier)] if place is None else turns.worse_than(tier, place, group.gpu_milli)
         sheltered = self.claims[claim].sheltered
         rooms = (search.room(self._turns.unsheltered(candidates, sheltered)) for candidates in willing)
         room = next((room for room in rooms if room is not None), None)

@@ -21,6 +21,9 @@ from muster.model.limits import SETTLING_MS
 from muster.model.plan import Why
 from muster.model.policy import Order
 
+LARGE_FACTOR = 16
+"""A job that has more than so many times the GPUs leaves for a smaller one only if nothing else makes room."""
+
 LOOKED_AT = 8
 """How many running jobs are looked at to find the time of the next plan. A plan that is made too early does no harm."""
 
@@ -32,18 +35,32 @@ class Turns:
         self._draft = draft
         self._bands: dict[tuple[int, int], list[Candidate]] = {}
 
-    def worse_than(self, tier: int, place: ServicePlace) -> Iterator[list[Candidate]]:
-        """The jobs that leave for a job with this place, worst place first: of one band, then of two, and so on."""
-        worse: list[Candidate] = []
-        for band in range(self._top(tier), place.band - 1, -1):
-            found = self._band(tier, band) if band > place.band else self._equals(tier, place)
-            if found:
-                worse = worse + found
-                yield worse
+    def worse_than(self, tier: int, place: ServicePlace, gpu_milli: int) -> Iterator[list[Candidate]]:
+        """The jobs that leave for a job with this place and size, worst place first: of one band, of two, and so on.
+
+        Jobs that are many times as large come only after that. A restart costs them most, and it takes long until as
+        many GPUs are free again.
+        """
+        running, most_milli = self._draft.snapshot.running, gpu_milli * LARGE_FACTOR
+        worse, fitting = list[Candidate](), list[Candidate]()
+        for found in self._worse_by_band(tier, place):
+            worse += found
+            modest = [each for each in found if running[each.job].spec.gang_gpu_milli <= most_milli]
+            if modest:
+                fitting = fitting + modest
+                yield fitting
+        if len(worse) > len(fitting):
+            yield worse
 
     def has_worse(self, tier: int, place: ServicePlace) -> bool:
         """True when some job leaves for a job with this place."""
-        return next(self.worse_than(tier, place), None) is not None
+        return next(self._worse_by_band(tier, place), None) is not None
+
+    def _worse_by_band(self, tier: int, place: ServicePlace) -> Iterator[list[Candidate]]:
+        for band in range(self._top(tier), place.band - 1, -1):
+            found = self._band(tier, band) if band > place.band else self._equals(tier, place)
+            if found:
+                yield found
 
     def ahead(self, tier: int) -> list[Candidate]:
         """The jobs that leave fast GPUs to a job that would begin on slower ones.

@@ -118,6 +118,23 @@ def test_the_job_with_most_gpu_time_leaves_first_and_none_leaves_in_vain() -> No
     assert told(scenario) == {"widest": "new"}
 
 
+def test_a_large_gang_leaves_for_one_gpu_only_if_nothing_else_makes_room() -> None:
+    gang = runs(
+        "gang",
+        a_job(gpus=8, workers=3, checkpoint=True),
+        [(f"n{node}", range(8)) for node in (1, 2, 3)],
+        hours_ago=90,
+        submitted_ms=NOW_MS - 90 * HOUR_MS,
+    )
+    new = waits("new", a_job(gpus=1))
+    beside = long_runner("small", "n4", range(8), hours_ago=2)
+    stays = runs("stays", a_job(gpus=8), [("n4", range(8))], hours_ago=2)
+    for other, leaves in ((beside, {"small": "new"}), (stays, {"gang": "new"})):
+        assert told(a_scenario(flat(4), running=[gang, other], waiting=[new], turn_ms=TURN_MS)) == leaves
+    large = waits("new", a_job(gpus=2))
+    assert told(a_scenario(flat(4), running=[gang, beside], waiting=[large], turn_ms=TURN_MS)) == {"gang": "new"}
+
+
 def test_several_give_way_to_a_gang_that_needs_them_all() -> None:
     scenario = a_scenario(
         flat(2),
