@@ -136,7 +136,7 @@ class Snapshot:
 
     @property
     def may_upgrade(self) -> bool:
-        """True when jobs on slow GPUs may move: no job waits, or teams are declared and only background jobs wait."""
+        """True when jobs on slow GPUs may move: no job waits, or teams are declared and no newcomer waits."""
         if not self.paces.slow:
             return False
         return not self.queue.class_of or (
@@ -262,7 +262,7 @@ class Snapshot:
     def only_waits(self, group: JobClass) -> bool:
         """True when jobs of a class can only wait for free GPUs: they get no victims and no promise.
 
-        This holds for background jobs, unless their tier or their team's guarantee lets them preempt.
+        This holds beyond the first band while no running job can resume, unless tier or guarantee lets them preempt.
         """
         if group.band == NEWCOMERS or (self.service.by_run_time and self.turn_ms is not None):
             return False

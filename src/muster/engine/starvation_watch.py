@@ -9,7 +9,7 @@ would have been served in the order of submission; time in which it ran after th
 
 The watch is folded with the state, so that the same log gives the same order of service. When a job is checked next is
 only an estimate: shares change while it waits, and if it starves earlier than expected, the next check finds that. Only
-jobs that have run before are watched. A job that never ran can preempt jobs whose turn is over anyway.
+jobs that have run before are watched. A job that never ran is a newcomer and comes first anyway.
 """
 
 from collections.abc import Iterable

@@ -155,7 +155,7 @@ STARVED_PART = 3
 wait too long, putting all of them first would only serve everybody in the order of submission."""
 
 TURN_RESERVE_PART = 75
-"""One GPU in this many is kept free for newcomers. Without it a fifth more jobs are told to leave."""
+"""One GPU in this many is kept free for newcomers. Without it about a tenth more jobs are told to leave."""
 
 LAST_RESORT_COST = 10**18
 """The extra cost, in GPU-milliseconds, of taking a guarantee back from a job that no other rule may stop, for each step

@@ -97,10 +97,10 @@ class Policy(Record, frozen=True, kw_only=True):
     """Half-life of the usage that fair share remembers."""
     preemption: bool = True
     turns: bool = True
-    """A job that can resume and has run longer than a turn gives way to a job of its tier that has not. A turn is
-    longer than most jobs run, as learnt from jobs that ended. Until enough jobs have ended, it is `TURN_MAX_MS`."""
+    """A job that can resume leaves for a job of its tier that has had less GPU time, in bands, or is older in its
+    band (`core.order.service`)."""
     min_runtime_ms: int = 10 * MINUTE_MS
-    """A job is not preempted before it has run this long."""
+    """A job is not preempted before it has run this long. By a job of its own tier all its attempts count together."""
     preemptions_per_team_hour: int = 120
     """How many jobs of one team may be told to leave in an hour."""
     restart_cost_ms: int = 5 * MINUTE_MS

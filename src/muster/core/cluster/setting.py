@@ -56,7 +56,7 @@ class Setting:
 
     @property
     def turn_reserve_milli(self) -> int:
-        """Free GPUs, in thousandths, that background jobs leave to jobs that have never run.
+        """Free GPUs, in thousandths, that jobs beyond the first band leave to newcomers.
 
         A few free GPUs save many running jobs a restart.
         """

@@ -17,7 +17,7 @@ Which jobs make room:
     preemption                            one pipeline for tiers, reclaim and turns
     victims reclaim_rights victim_search  possible victims, what teams may take back, and the cheapest set of victims
     departures                            what comes free without another eviction
-    turns fair_position                   which jobs have had their turn, and which are ahead of their fair share
+    turns fair_position                   which jobs leave for others of their tier, and which are ahead of their share
     last_resort                           a guarantee taken back when nothing else is enough
     victim_pruning                        victims that turn out not to be needed stay
 

@@ -128,7 +128,7 @@ class _TierCycle:
         return True
 
     def _that_leave_the_reserve(self, groups: list[JobClass], settled: dict[int, bool]) -> list[JobClass]:
-        """The background classes that leave the reserve alone. The others are recorded as blocked in one step.
+        """The classes beyond the first band that leave the reserve alone. The others are blocked in one step.
 
         On a full cluster the others are nearly the whole queue. What is free only shrinks within a cycle. Classes with
         a job that starts, has a promise or lost one are kept.
@@ -262,7 +262,7 @@ class _TierCycle:
         return code, detail
 
     def _beyond_the_reserve_milli(self) -> int:
-        """What is free for background jobs: they leave the last GPUs to jobs of the other bands."""
+        """What is free for jobs beyond the first band: they leave the last GPUs to newcomers."""
         draft = self._draft
         return draft.free.free_milli[0][0] - draft.setting.turn_reserve_milli
 
@@ -383,7 +383,7 @@ def _promise_starving(draft: PlanDraft, broken: dict[JobId, str]) -> None:
 def _starving_without_promise(draft: PlanDraft) -> Iterator[JobId]:
     """Jobs that have waited longer than the starvation limit and neither start nor have a promise, oldest first.
 
-    Background jobs are left out.
+    Only newcomers count.
     """
     queue = draft.snapshot.queue
     for submitted_ms, _, job_id in queue.by_age:

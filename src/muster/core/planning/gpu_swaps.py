@@ -1,6 +1,6 @@
 """A job that would begin on slow GPUs gets the fast GPUs of a job that is ahead of its fair share.
 
-The other job can continue on slower GPUs, and has run longer than most jobs ever do. What is a restart to it may be
+The other job can continue on slower GPUs, and is no newcomer. What is a restart to it may be
 hours to the new job. GPUs are slow when the gang is slower on them than on a share of the whole cluster.
 """
 

@@ -1,7 +1,7 @@
 """Moving jobs that can resume to a faster GPU type that has come free.
 
-When no job waits, every job may move. A job that is late by what its team is due may also move before background jobs
-of its tier start.
+When no job waits, every job may move. A job that is late by what its team is due may also move before the
+later bands of its tier start.
 
 A job that came when only slow GPUs were free would otherwise stay on them to its end. When it ends is not known: it is
 assumed to run for as long again as it has run, but not beyond its limit. It moves if that saves more than the move
@@ -35,9 +35,9 @@ def upgrade(draft: PlanDraft) -> None:
 
 
 def upgrade_late(draft: PlanDraft, tier: int) -> None:
-    """Move late jobs of a tier and above, before background jobs of the tier get the GPUs.
+    """Move late jobs of a tier and above, before jobs of the tier beyond the first band get the GPUs.
 
-    Background jobs were to wait a while anyway, and slow GPUs are good enough for them. No job moves once any job is
+    These were to wait a while anyway, and slow GPUs are good enough for them. No job moves once any job is
     blocked.
     """
     if draft.snapshot.paces.slow and not draft.blocked:
