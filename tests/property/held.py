@@ -13,6 +13,8 @@ REMEMBERED = {
     ("Ledger", "_chains"): "the teams above each team",
     ("Ledger", "_limits"): "the limits above each team",
     ("Ledger", "_shares"): "what demands use up of these",
+    ("Snapshot", "emptied"): "what could be free if jobs left, kept for the next plan",
+    ("_Curve", "_given_back"): "running sums of what jobs give back",
 }
 """What a reader may look up and keep: it follows from the rest, and makes no difference that could be seen."""
 

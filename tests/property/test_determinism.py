@@ -14,6 +14,7 @@ from muster.model.job import RunningJob
 from muster.model.node import NodeState
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
+from muster.model.team import ANY_TYPE
 from tests.property.checks import (
     check_order_of_lists_decides_nothing,
     check_rebuilding_changes_nothing,
@@ -55,18 +56,26 @@ def check_edits_leave_no_trace(scenario: Scenario, seed: int) -> None:
     chance = Random(seed)
     snapshot = Snapshot.of(scenario)
     for number in range(EDITS):
-        _edit(snapshot, scenario, chance, f"x{number}")
+        edit(snapshot, scenario, chance, f"x{number}")
+        scenario = evolve(scenario, now_ms=scenario.now_ms + chance.choice((0, 60_000, 600_000)))
         if chance.random() < 0.5:
             check_rebuilding_changes_nothing(snapshot, scenario.now_ms)
     check_rebuilding_changes_nothing(snapshot, scenario.now_ms)
 
 
-def _edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> None:
+COMINGS = ("start", "start", "finish", "enqueue", "dequeue", "node", "leaving", "checkpointed", "promise")
+CHANGES = ("tier", "resizable", "resize", "rules")
+
+
+def edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> None:
     """One thing that happens to a scheduler."""
+    kind = chance.choice((*COMINGS, *CHANGES))
+    (_change if kind in CHANGES else _happen)(snapshot, scenario, chance, kind, name)
+
+
+def _happen(snapshot: Snapshot, scenario: Scenario, chance: Random, kind: str, name: str) -> None:
     running, waiting = sorted(snapshot.running), sorted(snapshot.queue.jobs)
-    match chance.choice(
-        ("start", "start", "finish", "enqueue", "dequeue", "node", "leaving", "checkpointed", "promise")
-    ):
+    match kind:
         case "start":
             made = planned(snapshot.scenario(scenario.now_ms))
             for start in made.starts:
@@ -87,6 +96,28 @@ def _edit(snapshot: Snapshot, scenario: Scenario, chance: Random, name: str) -> 
             snapshot.checkpointed(chance.choice(running), scenario.now_ms - 1_000)
         case "promise":
             snapshot.promise(planned(snapshot.scenario(scenario.now_ms)).promises)
+        case _:
+            pass
+
+
+def _change(snapshot: Snapshot, scenario: Scenario, chance: Random, kind: str, _name: str) -> None:
+    """A running job or the rules become other than they were."""
+    running = sorted(snapshot.running)
+    match kind:
+        case "tier" if running:
+            job = snapshot.running[chance.choice(running)]
+            snapshot.respecify(job.id, evolve(job.spec, tier=chance.choice(scenario.tiers).name))
+        case "resizable" if running:
+            snapshot.resizable(chance.choice(running), chance.random() < 0.5)
+        case "resize":
+            made = planned(snapshot.scenario(scenario.now_ms))
+            for resize in made.resizes:
+                if resize.job in snapshot.running:
+                    snapshot.resize(resize.job, resize.workers)
+        case "rules":
+            limits = chance.choice(((), ((ANY_TYPE, 8_000),)))
+            teams = tuple(evolve(team, limit=limits) for team in scenario.teams)
+            snapshot.change_rules(evolve(snapshot.rules, teams=teams), scenario.now_ms)
         case _:
             pass
 

@@ -5,17 +5,19 @@ from random import Random
 from hypothesis import given
 
 from muster.core.order.queueing import JobClass
+from muster.core.planning.candidates import Candidates, by_node
+from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS, Horizons
 from muster.core.planning.reclaim_rights import ReclaimRights
-from muster.core.planning.victim_search import Candidates
-from muster.core.planning.victims import Claim, Victim, shrinkable, victim_of
+from muster.core.planning.victims import Asked, Claim, shrinkable
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
-from muster.model.plan import Why
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.effort import examples
 from tests.property.situations import SEEDS, situations
+from tests.property.test_determinism import EDITS, edit
 
 STARTS = 2 * BACKFILL_HORIZONS
 """More promised starts than horizons, so that some have none of their own."""
@@ -38,27 +40,31 @@ def test_promises_laid_over_the_horizons_at_once_leave_what_they_leave_one_by_on
         assert (ours.number, ours.free_milli) == (theirs.number, theirs.free_milli)
 
 
-@examples(200)
+@examples(300)
 @given(situations(), SEEDS)
-def test_candidates_with_others_are_those_that_would_be_listed_together(scenario: Scenario, seed: int) -> None:
-    snapshot, chance = Snapshot.of(scenario), Random(seed)
-    draft = PlanDraft(snapshot, scenario.now_ms)
-    # Few different costs, so that the order of equals shows.
-    stopped = [victim_of(draft, job, Why.TIER)._replace(cost=chance.randrange(2)) for job in snapshot.running.values()]
-    extra = [victim._replace(cost=1) for victim in shrinkable(draft)]
-    some, others = stopped[1::2], stopped[::2]
-    extended = Candidates(snapshot.capacity, some + extra).with_others(others)
-    listed = Candidates(snapshot.capacity, stopped + extra)
-    for gone in chance.sample(stopped, len(stopped) // 4):
-        extended.without(gone.job.id)
-        listed.without(gone.job.id)
-    assert extended.empty.number == listed.empty.number
-    for node in range(len(snapshot.setting.tree.nodes)):
-        assert _offered(extended, node) == _offered(listed, node)
+def test_what_could_be_free_is_kept_up_to_date(scenario: Scenario, seed: int) -> None:
+    chance, snapshot, now_ms = Random(seed), Snapshot.of(scenario), scenario.now_ms
+    for number in range(EDITS):
+        draft = PlanDraft(snapshot, now_ms)
+        departed = Departures(draft, lambda _: None).capacity()
+        spare, rights = by_node(shrinkable(draft)), ReclaimRights(draft)
+        for tier in range(len(scenario.tiers)):
+            claims = {rights[of] for group in snapshot.queue.classes() for of in _numbers(rights, group)}
+            for claim in (Claim(), *sorted(claims)):
+                asked = Asked(draft, rights.roster, tier, claim, insists=True)
+                kept = Candidates(draft, departed, asked, spare, rights=(tier, claim))
+                assert kept.empty.number == Candidates(draft, departed, asked, spare).empty.number
+        if snapshot.running and chance.random() < 0.5:
+            # A plan that is not carried out leaves nothing behind.
+            job_id = chance.choice(sorted(snapshot.running))
+            rights.roster.leave(job_id)
+            kept.without(job_id)
+        edit(snapshot, evolve(scenario, now_ms=now_ms), chance, f"x{number}")
+        now_ms += chance.choice((0, 60_000, 600_000))
 
 
-def _offered(candidates: Candidates, node: int) -> list[Victim]:
-    return [candidates.victims[number] for _, number, _ in candidates.offers(node)]
+def _numbers(rights: ReclaimRights, group: JobClass) -> list[int]:
+    return [rights.number(group, choice) for choice in group.gang.choices]
 
 
 @examples(200)

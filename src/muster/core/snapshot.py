@@ -8,13 +8,16 @@ from bisect import bisect_left, insort
 from collections.abc import ItemsView
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.emptied import EmptiedCapacities
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Demand
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree, same_place
 from muster.core.order.entitlements import Entitlements
+from muster.core.order.limit_use import LimitUse
 from muster.core.order.pace import Paces, has_slots
+from muster.core.order.preemptibles import Preemptibles
 from muster.core.order.queueing import JobClass, WaitingQueue
 from muster.core.order.quota import Ledger, LimitShare, account_of
 from muster.core.order.recent_preemptions import RecentPreemptions
@@ -49,6 +52,10 @@ class Snapshot:
         self.demands: dict[JobId, Demand] = {}
         self.shares: dict[JobId, tuple[LimitShare, ...]] = {}
         """What every running job uses up of each limit above its team."""
+        self.limit_use = LimitUse()
+        self.preemptibles = Preemptibles()
+        self.emptied = EmptiedCapacities()
+        """What could be free if jobs left. Plans keep it for the next plan."""
         self.elastic: dict[JobId, RunningJob] = {}
         """Running jobs that may change their size."""
         self.paces = Paces()
@@ -170,11 +177,11 @@ class Snapshot:
         self.news += 1
         if job.id in self.queue.jobs:
             self.queue.remove(job.id)
+        demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
+        self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
         self._know(job)
         self._occupy(job)
         self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
-        demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
-        self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
         self.ledger.charge(account_of(job), demand)
         if self.promises.pop(job.id, None) is not None:
             self.releases += 1
@@ -182,6 +189,7 @@ class Snapshot:
     def _know(self, job: RunningJob) -> None:
         if job.id in self.running:
             self._forget_times(self.running[job.id])
+            self.emptied.changed.append(job.id)
         self.running[job.id] = job
         if job.spec.elastic_role is not None and job.can_resize:
             self.elastic[job.id] = job
@@ -197,9 +205,17 @@ class Snapshot:
         insort(self.ends, (end_ms, job.id))
         insort(self.begins, (job.started_ms, job.id))
         self.service.add(job, end_ms)
+        self.limit_use.add(end_ms, job.id, self.shares[job.id])
+        self._price(job)
+
+    def _price(self, job: RunningJob) -> None:
+        self.preemptibles.remove(job.id)
+        self.preemptibles.add(job, self.demands[job.id], is_preemptible=self.setting.is_preemptible(job.spec))
 
     def _forget_times(self, job: RunningJob) -> None:
         end_ms = self.end_ms.pop(job.id)
+        self.limit_use.remove(end_ms, job.id, self.shares[job.id])
+        self.preemptibles.remove(job.id)
         del self.ends[bisect_left(self.ends, (end_ms, job.id))]
         del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
         self.service.remove(job, end_ms)
@@ -214,6 +230,10 @@ class Snapshot:
     def uses_on(self, node: int) -> ItemsView[JobId, NodeUse]:
         """What every running job uses on one node."""
         return self._on_node.get(node, {}).items()
+
+    def nodes_in_use(self) -> list[int]:
+        """Nodes that running jobs use."""
+        return [node for node, uses in self._on_node.items() if uses]
 
     def finish(self, job_id: JobId) -> RunningJob:
         """A job no longer occupies anything."""
@@ -288,6 +308,7 @@ class Snapshot:
         """A running job has saved itself completely."""
         self.version += 1
         job = self.running[job_id] = evolve(self.running[job_id], checkpointed_ms=at_ms)
+        self._price(job)
         if job_id in self.elastic:
             self.elastic[job_id] = job
         pace = self.paces.slow.get(job_id)
@@ -367,9 +388,11 @@ class Snapshot:
         self.running_in = [0] * len(rules.tiers)
         for job in self.running.values():
             self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
-            demand = self.demands[job.id]
+            demand, end_ms = self.demands[job.id], self.end_ms[job.id]
             self.ledger.charge(account_of(job), demand)
+            self.limit_use.remove(end_ms, job.id, self.shares[job.id])
             self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
+            self.limit_use.add(end_ms, job.id, self.shares[job.id])
             self._know(job)  # a tier's limit may have changed, and with it when the job is gone
 
     def entitle_anew(self, now_ms: int) -> None:

@@ -105,6 +105,9 @@ CONSEQUENCES_PER_EVENT = 1_000_000
 REPLAN_AFTER_DROP_MS = 60_000
 """When to plan again after an unsound plan was dropped, if nothing changes before: one fault must not stop all jobs."""
 
+EMPTIED_CAPACITIES = 16
+"""How many capacities without the jobs that may be stopped are kept for the next plan, each for other rights."""
+
 FREE_STATES = 200_000
 """Distinct free states remembered before the index is rebuilt. So months of odd memory sizes do not fill memory."""
 
@@ -158,8 +161,8 @@ TURN_RESERVE_PART = 75
 """One GPU in this many is kept free for newcomers. Without it about a tenth more jobs are told to leave."""
 
 LAST_RESORT_COST = 10**18
-"""The extra cost, in GPU-milliseconds, of taking a guarantee back from a job that no other rule may stop, for each step
-up. It is more than everything that all jobs of a cluster could lose together."""
+"""The extra cost, in GPU-milliseconds, of taking a guarantee back from a job that no other rule may stop. Each step up
+costs this many times the step below it: more than everything that all jobs below could lose together."""
 
 STARVATION_LOOK_MS = 10 * 60_000
 """The starvation watch looks again at a job that has not starved yet after this time at the earliest, because the fair

@@ -43,7 +43,7 @@ def per_device(uses: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 Footprint = tuple[NodeUse, ...]
 """All that one job occupies, one entry per node."""
 
-_Change = tuple[int, tuple[int, ...], int, int, int, int]
+_Change = tuple[int, tuple[int, ...], int, int, int, int, int]
 
 
 class Capacity:
@@ -63,6 +63,7 @@ class Capacity:
         "is_shelved",
         "number",
         "shelves",
+        "stamps",
         "states",
         "touched",
         "tree",
@@ -88,6 +89,8 @@ class Capacity:
         self._memory: list[int]
         self._disk: list[int]
         self.number: list[int]
+        self.stamps: list[int]
+        """By node, the number of the change that made it what it is. Forks with the same stamp are equal there."""
         self.shelves: dict[int, list[int]]
         self.free_milli: list[list[int]]
 
@@ -102,6 +105,7 @@ class Capacity:
         made._memory = [node.memory_bytes for node in tree.nodes]
         made._disk = [node.disk_bytes for node in tree.nodes]
         made.number = [made._state_number(index) for index in range(len(tree.nodes))]
+        made.stamps = [0] * len(tree.nodes)
         made.shelve()
         return made
 
@@ -128,11 +132,19 @@ class Capacity:
         made._memory = self._memory.copy()
         made._disk = self._disk.copy()
         made.number = self.number.copy()
+        made.stamps = self.stamps.copy()
         made.is_shelved = shelved
         if shelved:
             made.shelves = {number: nodes.copy() for number, nodes in self.shelves.items() if nodes}
             made.free_milli = [level.copy() for level in self.free_milli]
         return made
+
+    def follow(self, other: "Capacity") -> None:
+        """Take over what another fork knows of the hardware. Views are dropped when catching up would cost more."""
+        self.usable, self.hardware = other.usable, other.hardware
+        self.touched.clear()
+        if len(self.changed) > len(self.number):
+            self.settle()
 
     def reset_node(self, index: int, other: "Capacity") -> None:
         """Copy the state of one node from another fork."""
@@ -140,6 +152,7 @@ class Capacity:
         self._cpu[index] = other._cpu[index]
         self._memory[index] = other._memory[index]
         self._disk[index] = other._disk[index]
+        self.stamps[index] = other.stamps[index]
         self.touched.append(index)
         self._shelve(index, other.number[index])
 
@@ -209,11 +222,12 @@ class Capacity:
         """Undo everything since the mark, newest first."""
         undo = self._undo
         while len(undo) > mark:
-            index, used, cpu, memory, disk, number = undo.pop()
+            index, used, cpu, memory, disk, stamp, number = undo.pop()
             self._used[index] = used
             self._cpu[index] = cpu
             self._memory[index] = memory
             self._disk[index] = disk
+            self.stamps[index] = stamp
             self.touched.append(index)
             self._shelve(index, number)
 
@@ -230,13 +244,14 @@ class Capacity:
         self.touched.clear()
 
     def _set(self, index: int, used: tuple[int, ...], cpu: int, memory: int, disk: int) -> None:
-        self._undo.append(
-            (index, self._used[index], self._cpu[index], self._memory[index], self._disk[index], self.number[index])
-        )
+        before = (self._used[index], self._cpu[index], self._memory[index], self._disk[index], self.stamps[index])
+        self._undo.append((index, *before, self.number[index]))
         self._used[index] = used
         self._cpu[index] = cpu
         self._memory[index] = memory
         self._disk[index] = disk
+        self.states.changes += 1
+        self.stamps[index] = self.states.changes
         self.touched.append(index)
         self._shelve(index, self._state_number(index))
 

@@ -102,6 +102,8 @@ class FreeStates:
         self._reference_shapes: tuple[ReferenceShape, ...] = ()
         self._stranded: dict[int, int] = {}
         self._fill: dict[tuple[Ask, int], FillRank] = {}
+        self.changes = 0
+        """Counts changes of nodes in all capacities that share these states (`Capacity.stamps`)."""
 
     def number_of_hardware(self, hardware: Hardware) -> int:
         """The number of this hardware, new or known."""

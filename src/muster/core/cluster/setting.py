@@ -49,6 +49,10 @@ class Setting:
             return spec.max_duration_ms
         return self.tier(spec.tier).max_duration_ms
 
+    def is_preemptible(self, spec: JobSpec) -> bool:
+        """True when neither its file nor its tier protects a job."""
+        return spec.preemptible and self.tier(spec.tier).preemptible
+
     @property
     def gpu_milli(self) -> int:
         """All GPUs of the cluster, in thousandths, whatever state they are in."""

@@ -9,12 +9,14 @@ from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import Choice, running_gang
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
+from muster.core.planning.candidates import Candidates
 from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.placement import Seating, place
 from muster.core.planning.preemption import Preemption
-from muster.core.planning.victim_search import Candidates, Sacrifice, VictimSearch
-from muster.core.planning.victims import Victim, may_take_from, told_to_leave
+from muster.core.planning.victim_search import Sacrifice, VictimSearch
+from muster.core.planning.victims import Roster, Victim, may_take_from, told_to_leave
 from muster.model.ids import natural
+from muster.model.job import RunningJob
 from muster.model.plan import Basis, Eviction, Why
 from muster.model.resources import GPU_MILLI
 
@@ -83,22 +85,10 @@ def _widest(draft: PlanDraft, promise: PlannedPromise) -> int:
 def _cheapest_move(
     draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass
 ) -> tuple[Sacrifice, Moves] | None:
-    rank = draft.setting.tier_rank
-    movable = [
-        victim._replace(why=Why.CONSOLIDATION)
-        for victim in preemption.claims.roster.jobs.values()
-        if victim.job.spec.can_resume
-        and victim.job.checkpointed_ms is not None
-        and rank[victim.job.spec.tier] >= group.tier
-        and victim.job.id not in draft.resizes
-        and not draft.ledger.is_over_limit(account_of(victim.job))
-    ]
-    if not movable:
-        return None
     capacity = draft.horizons.until(draft.now_ms + group.limit_ms)
     sacrifice = VictimSearch(
         capacity=capacity,
-        candidates=Candidates(capacity, movable),
+        candidates=Candidates(draft, capacity, _Movable(draft, preemption.claims.roster, group.tier), {}),
         gang=group.gang,
         choice=promise.choice,
         widest=_widest(draft, promise),
@@ -112,6 +102,30 @@ def _cheapest_move(
         return None
     moves = _new_places(draft, sacrifice)
     return (sacrifice, moves) if moves is not None else None
+
+
+class _Movable:
+    """Jobs of the tier and below that could go on elsewhere from what they have saved."""
+
+    def __init__(self, draft: PlanDraft, roster: Roster, tier: int) -> None:
+        self._draft = draft
+        self._roster = roster
+        self._tier = tier
+
+    def takes(self, job: RunningJob) -> bool:
+        """True when a job may be moved."""
+        return (
+            job.spec.can_resume
+            and job.checkpointed_ms is not None
+            and self._draft.setting.tier_rank[job.spec.tier] >= self._tier
+            and self._draft.setting.is_preemptible(job.spec)
+            and self._roster.may_ask(job)
+            and not self._draft.ledger.is_over_limit(account_of(job))
+        )
+
+    def victim(self, job: RunningJob) -> Victim | None:
+        """A job as a victim; None when it may not be moved."""
+        return self._roster.victim(job)._replace(why=Why.CONSOLIDATION) if self.takes(job) else None
 
 
 def _pays(draft: PlanDraft, promise: PlannedPromise, sacrifice: Sacrifice) -> bool:

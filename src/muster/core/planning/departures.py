@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.emptied import Emptied
+from muster.core.cluster.footprint import footprint_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.resizing import given_up
-from muster.core.planning.victim_search import Candidates
-from muster.core.planning.victims import Victim, as_leaver, leavers, workers_of
+from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 
 
@@ -16,42 +17,54 @@ class Departures:
     def __init__(self, draft: PlanDraft, strike_off: Callable[[JobId], None]) -> None:
         self._draft = draft
         self._strike_off = strike_off
-        self._leaving: Candidates | None = None
+        self._emptied: Emptied | None = None
+        self._leaving: dict[int, list[NodeUse]] = {}
+        """What they use, by node."""
         self._told = 0
 
     def capacity(self) -> Capacity:
         """What will be free and not promised once they are gone."""
-        leaving = self.call_roll()
-        leaving.catch_up()
-        return leaving.empty
+        emptied = self.call_roll()
+        touched = emptied.touched()
+        if touched:
+            emptied.renew(touched, self._on_node)
+        return emptied.capacity
 
-    def call_roll(self) -> Candidates:
-        """All of them, including jobs that were told to leave since the last call."""
-        draft = self._draft
-        if self._leaving is not None and self._told == len(draft.evictions):
-            return self._leaving
-        if self._leaving is None:
-            self._leaving = Candidates(draft.horizons.closed, [*leavers(draft), *self._given_up()])
+    def call_roll(self) -> Emptied:
+        """Take note of jobs that were told to leave since the last call."""
+        draft, footprints = self._draft, self._draft.snapshot.footprints
+        if self._emptied is None:
+            self._emptied, self._leaving, self._told = Emptied(draft.horizons.closed), {}, len(draft.evictions)
+            for job_id in (*draft.snapshot.departing, *draft.leaving):
+                self._leave(footprints[job_id])
+            for job_id, resize in draft.resizes.items():
+                job = draft.snapshot.running[job_id]
+                self._leave(footprint_of(job.spec, given_up(job, resize.workers), draft.setting.tree))
             for job_id in draft.evictions:
                 self._strike_off(job_id)
-        else:
-            for job_id in list(draft.evictions)[self._told :]:
+        elif self._told < len(draft.evictions):
+            told = list(draft.evictions)[self._told :]
+            self._told = len(draft.evictions)
+            for job_id in told:
                 self._strike_off(job_id)
-                self._leaving.add(as_leaver(draft, job_id))
-        self._told = len(draft.evictions)
-        return self._leaving
-
-    def _given_up(self) -> list[Victim]:
-        """Workers that elastic jobs give up in this plan."""
-        draft = self._draft
-        jobs = [(draft.snapshot.running[job_id], resize) for job_id, resize in draft.resizes.items()]
-        return [workers_of(draft, job, given_up(job, resize.workers)) for job, resize in jobs]
+                self._leave(footprints[job_id])
+        return self._emptied
 
     def add(self, shrunk: Victim) -> None:
         """An elastic job gives up some workers."""
         self._strike_off(shrunk.job.id)
-        self.call_roll().add(shrunk)
+        self.call_roll()
+        self._leave(shrunk.footprint)
+
+    def _leave(self, footprint: Footprint) -> None:
+        assert self._emptied is not None
+        for use in footprint:
+            self._leaving.setdefault(use.node, []).append(use)
+        self._emptied.renew([use.node for use in footprint], self._on_node)
+
+    def _on_node(self, node: int) -> list[NodeUse]:
+        return self._leaving.get(node, [])
 
     def forget(self) -> None:
         """A job that was told to leave may stay: find out anew which jobs leave."""
-        self._leaving = None
+        self._emptied = None

@@ -74,10 +74,13 @@ class PlanDraft:
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
         self.blocked: list[Blocked] = []
-        self.ends = self._ends()
+        overdue = self._overdue()
+        self.ends = sorted(overdue + snapshot.ends[len(overdue) :]) if overdue else snapshot.ends.copy()
+        """When each running job is gone at the latest, soonest first. Overdue jobs get a margin."""
         for job_id in snapshot.departing:
             self.projected.charge(account_of(snapshot.running[job_id]), snapshot.demands[job_id], sign=-1)
-        self.quota_forecast = QuotaForecast(self.ledger, self.ends, snapshot.shares)
+        late = [(end_ms, snapshot.shares[job_id]) for end_ms, job_id in overdue]
+        self.quota_forecast = QuotaForecast(self.ledger, snapshot.limit_use, late)
         self.preemptors = 0
         self.has_more_to_do = False
         """True when a bound on the effort of one cycle left something undone."""
@@ -85,13 +88,11 @@ class PlanDraft:
         """Classes of which some job starts or has a promise."""
         self._failed: dict[tuple[int, int, int], int] = {}
 
-    def _ends(self) -> list[tuple[int, JobId]]:
-        """When each running job is gone at the latest, soonest first. Overdue jobs get a margin."""
+    def _overdue(self) -> list[tuple[int, JobId]]:
+        """Running jobs that should be gone by now, and when they may be gone."""
         known, running = self.snapshot.ends, self.snapshot.running
-        overdue = bisect_left(known, (self.now_ms + 1, ""))
-        if not overdue:
-            return known.copy()
-        return sorted([(self.end_ms(running[job_id]), job_id) for _, job_id in known[:overdue]] + known[overdue:])
+        late = known[: bisect_left(known, (self.now_ms + 1, ""))]
+        return [(self.end_ms(running[job_id]), job_id) for _, job_id in late]
 
     @property
     def free(self) -> Capacity:
@@ -146,7 +147,7 @@ class PlanDraft:
     def evict(self, eviction: Eviction) -> None:
         """Tell a running job to save itself and leave."""
         job = self.snapshot.running[eviction.job]
-        self.ends.remove((self.end_ms(job), job.id))
+        self._forget_end(job)
         self.evictions[job.id] = eviction
         if eviction.why is not Why.PROMISE:
             self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
@@ -154,11 +155,14 @@ class PlanDraft:
         self.projected.charge(account_of(job), self.snapshot.demands[job.id], sign=-1)
         insort(self.ends, (self.end_ms(job), job.id))
 
+    def _forget_end(self, job: RunningJob) -> None:
+        del self.ends[bisect_left(self.ends, (self.end_ms(job), job.id))]
+
     def pardon(self, job_id: JobId) -> None:
         """Take back an eviction or a shrink of this plan."""
         job = self.snapshot.running[job_id]
         if job_id in self.evictions:
-            self.ends.remove((self.end_ms(job), job_id))
+            self._forget_end(job)
             del self.evictions[job_id]
             self.borrowers.pop(job_id, None)
             self.told[job.spec.team] -= 1

@@ -9,6 +9,7 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace
+from muster.core.planning.candidates import Candidates, Spare, by_node
 from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import fits, place
@@ -17,10 +18,10 @@ from muster.core.planning.rank_preemption import RoomSearch
 from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
 from muster.core.planning.resizing import shrink
 from muster.core.planning.turns import Turns
-from muster.core.planning.victim_search import Candidates, Sacrifice, VictimSearch, only_as_borrower
+from muster.core.planning.victim_search import Sacrifice, VictimSearch, only_as_borrower
 from muster.core.planning.victims import (
+    Asked,
     PlannedDeparture,
-    Victim,
     may_take_from,
     shrinkable,
     told_to_leave,
@@ -47,7 +48,7 @@ class Preemption:
         self.broken = broken
         """Jobs whose promise could not be renewed, and what they are told when they get another."""
         self._turns = Turns(draft)
-        self._shrinkable: list[Victim] | None = None
+        self._shrinkable: Spare | None = None
         self._departures = Departures(draft, self._strike_off)
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
@@ -239,20 +240,16 @@ class Preemption:
         return candidates
 
     def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
-        """All jobs that a class with these rights may preempt. Jobs below a tier are looked for once per tier."""
-        kind, tier, number = key
-        if kind == SHRINKING:
-            return Candidates(departed, self._spare_workers())
-        claim = self.claims[number]
-        preempts = self._draft.setting.tiers[tier].preempts and self._has_below(tier)
-        lower = self.claims.roster.below(tier, claim.sheltered) if preempts else []
-        others = self.claims.roster.others(tier, claim, lower, insists=kind >= LAST_RESORT) if number != NOBODY else []
-        if lower and others and not claim.sheltered:
-            return self._candidates_for((STOPPING, tier, NOBODY)).with_others(others)
-        return Candidates(departed, lower + others + self._spare_workers() if lower or others else [])
+        """All jobs that a class with these rights may preempt."""
+        draft, (kind, tier, number) = self._draft, key
+        claim, spare = self.claims[number], self._spare_workers()
+        asked = None
+        if kind != SHRINKING:
+            asked = Asked(draft, self.claims.roster, tier, claim, insists=kind >= LAST_RESORT)
+        return Candidates(draft, departed, asked, spare, rights=(kind, tier, claim))
 
     def _has_below(self, tier: int) -> bool:
-        """False when no lower tier runs a job: then the roster, the costliest part of a cycle, need not be made."""
+        """False when no lower tier runs a job."""
         return any(self._draft.snapshot.running_in[tier + 1 :])
 
     def departed(self) -> Capacity:
@@ -261,9 +258,13 @@ class Preemption:
 
     def _strike_off(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
-        self.claims.strike_off(job_id)
+        self.claims.roster.leave(job_id)
         self._turns.leave(job_id)
-        self._shrinkable = [other for other in self._spare_workers() if other.job.id != job_id]
+        spare = self._spare_workers()
+        for use in self._draft.snapshot.footprints[job_id]:
+            left = [victim for victim in spare.pop(use.node, []) if victim.job.id != job_id]
+            if left:
+                spare[use.node] = left
         for candidates in self._candidates.values():
             candidates.without(job_id)
 
@@ -322,11 +323,11 @@ class Preemption:
         """The smallest gang of any job comes before what elastic jobs have beyond their own."""
         return (SHRINKING, 0, NOBODY) if self._spare_workers() else None
 
-    def _spare_workers(self) -> list[Victim]:
-        """Workers of elastic jobs above their minimum size that were not told to shrink yet."""
+    def _spare_workers(self) -> Spare:
+        """Workers of elastic jobs above their minimum size that were not told to shrink yet, by node."""
         draft = self._draft
         if self._shrinkable is None:
-            self._shrinkable = shrinkable(draft) if draft.policy.elastic else []
+            self._shrinkable = by_node(shrinkable(draft) if draft.policy.elastic else [])
         return self._shrinkable
 
     def _stopping(self, group: JobClass, choice: Choice) -> _Key | None:
@@ -352,9 +353,6 @@ class Preemption:
         preempts = draft.setting.tiers[group.tier].preempts
         if not draft.policy.preemption or not group.may_preempt or not (preempts or self.claims[number].borrowers):
             return None
-        if preempts and not self.claims.has_roster and self._has_below(group.tier):
-            # Now, before any job is told to leave: the median cost is taken over all jobs that may be stopped.
-            self.claims.call_roll()
         return (STOPPING, group.tier, number)
 
     def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:

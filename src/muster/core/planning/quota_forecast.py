@@ -3,10 +3,10 @@
 Promises need it: a job that starts on time finds its GPUs free *and* its team below its limit.
 """
 
-from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from muster.core.cluster.gang import Demand
+from muster.core.order.limit_use import LimitUse
 from muster.core.order.quota import Ledger, LimitShare
 from muster.model.ids import GpuType, JobId, TeamPath
 
@@ -15,28 +15,26 @@ Room = dict[tuple[TeamPath, GpuType], int]
 
 
 class QuotaForecast:
-    """Usage of limited teams over time; built on first use, because most clusters have few limits that bind."""
+    """Usage of limited teams over time, as the plan adds starts and promises to what running jobs use."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        ends: list[tuple[int, JobId]],
-        shares: Mapping[JobId, tuple[LimitShare, ...]],
-    ) -> None:
+    def __init__(self, ledger: Ledger, used: LimitUse, overdue: Iterable[tuple[int, tuple[LimitShare, ...]]]) -> None:
+        """`overdue` are jobs that are late, each with when it may be gone and what it uses: `used` has them as gone."""
         self._ledger = ledger
-        self._ends = ends.copy()
-        self._shares = shares
-        """What every running job uses up of each limit."""
+        self._used = used
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
+        for end_ms, shares in overdue:
+            self._count(end_ms, shares)
         self._promised: dict[tuple[TeamPath, GpuType], dict[JobId, tuple[int, int, int]]] = {}
-        self._curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] | None = None
         self._rooms: dict[tuple[TeamPath, int], Room] = {}
         """Answers since the last change: a promise is checked and then renewed, which asks the same twice."""
 
     def add(self, end_ms: int, team: TeamPath, demand: Demand) -> None:
         """Count a job that starts now and ends at `end_ms`."""
         self._rooms.clear()
-        for key, milli in self._ledger.under_limits(team, demand):
+        self._count(end_ms, self._ledger.under_limits(team, demand))
+
+    def _count(self, end_ms: int, shares: tuple[LimitShare, ...]) -> None:
+        for key, milli in shares:
             self._added.setdefault(key, []).append((end_ms, milli))
 
     def promise(self, job_id: JobId, team: TeamPath, demand: Demand, start_ms: int, end_ms: int) -> None:
@@ -67,26 +65,8 @@ class QuotaForecast:
         return room
 
     def _still_used(self, path: TeamPath, gpu_type: GpuType, at_ms: int) -> int:
-        if self._curves is None:
-            self._curves = self._build()
-        used = sum(milli for end_ms, milli in self._added.get((path, gpu_type), ()) if end_ms > at_ms)
-        curve = self._curves.get((path, gpu_type))
-        if curve is not None:
-            times, ended = curve
-            used += ended[-1] - ended[bisect_right(times, at_ms)]
-        return used
-
-    def _build(self) -> dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]]:
-        """For every limit the ends of jobs under it, with the running sum of what they give back."""
-        curves: dict[tuple[TeamPath, GpuType], tuple[list[int], list[int]]] = {}
-        for end_ms, job_id in self._ends:
-            for key, milli in self._shares[job_id]:
-                curve = curves.get(key)
-                if curve is None:
-                    curve = curves[key] = ([], [0])
-                curve[0].append(end_ms)
-                curve[1].append(curve[1][-1] + milli)
-        return curves
+        added = sum(milli for end_ms, milli in self._added.get((path, gpu_type), ()) if end_ms > at_ms)
+        return added + self._used.still_used(path, gpu_type, at_ms)
 
 
 def fits_into(room: Room, chain: tuple[TeamPath, ...], demand: Demand) -> bool:

@@ -8,7 +8,7 @@ from muster.core.cluster.gang import Choice, Demand
 from muster.core.order.queueing import JobClass
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.victims import Claim, Roster
-from muster.model.ids import JobId, TeamPath
+from muster.model.ids import TeamPath
 
 NOBODY = 0
 """The number of the empty claim: it takes back from no job and has to spare no job."""
@@ -23,7 +23,7 @@ class ReclaimRights:
     def __init__(self, draft: PlanDraft) -> None:
         self._draft = draft
         self._ledger = draft.projected
-        self._roster: Roster | None = None
+        self.roster = Roster(draft)
         self._epoch = self._ledger.epoch
         self._headroom: dict[TeamPath, int] = {}
         self._entitled: dict[tuple[TeamPath, Demand], tuple[TeamPath, ...]] = {}
@@ -34,27 +34,6 @@ class ReclaimRights:
         self._number_of: dict[Claim, int] = {Claim(): NOBODY}
         self._claims = [Claim()]
         """Numbers outlast charges: what was found out about a claim holds for every team with the same one."""
-
-    @property
-    def has_roster(self) -> bool:
-        """True once a caller needed to know which jobs may be stopped."""
-        return self._roster is not None
-
-    def call_roll(self) -> Roster:
-        """Find out which jobs may be stopped, unless that is known."""
-        if self._roster is None:
-            self._roster = Roster(self._draft)
-        return self._roster
-
-    @property
-    def roster(self) -> Roster:
-        """All jobs that may be stopped; made when first needed."""
-        return self._roster if self._roster is not None else self.call_roll()
-
-    def strike_off(self, job_id: JobId) -> None:
-        """A job was told to leave or to shrink: it cannot be told again."""
-        if self._roster is not None:
-            self._roster.leave(job_id)
 
     def _keep_up(self) -> None:
         """Forget what was derived before the last charge."""

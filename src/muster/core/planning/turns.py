@@ -14,7 +14,7 @@ from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import is_ahead, is_settled
 from muster.core.planning.rank_preemption import Candidate
-from muster.core.planning.victims import Lent, Victim, group_of, is_preemptible, may_take_from, victim_of, was_told
+from muster.core.planning.victims import Lent, Victim, may_take_from, victim_of, was_told
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import SETTLING_MS
@@ -98,7 +98,7 @@ class Turns:
         """Those that are in none of these groups, and whose team may still lose a job within the hour."""
         running, left, found = self._draft.snapshot.running, dict[TeamPath, int](), list[Candidate]()
         for each in candidates:
-            if sheltered and group_of(self.victim(each.job)) in sheltered:
+            if sheltered and self._draft.snapshot.preemptibles.group_of(each.job) in sheltered:
                 continue
             team = running[each.job].spec.team
             if team not in left:
@@ -155,7 +155,7 @@ def takes_turns(draft: PlanDraft) -> bool:
 
 def _may_leave(draft: PlanDraft, job: RunningJob) -> bool:
     """True when neither its file nor its tier protects a job, and it was not told to leave or to shrink already."""
-    return is_preemptible(draft, job) and not was_told(draft, job)
+    return draft.setting.is_preemptible(job.spec) and not was_told(draft, job)
 
 
 def next_to_leave_ms(draft: PlanDraft, tier: int, place: ServicePlace) -> list[int]:

@@ -7,16 +7,16 @@ Afterwards victims that turn out not to be needed are pruned, the most expensive
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Capacity, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
 from muster.core.order.quota import Ledger, account_of
+from muster.core.planning.candidates import Candidates
 from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.victims import PlannedDeparture, Victim, spare_workers
 from muster.model.ids import JobId, TeamPath
 from muster.model.limits import DOMAINS_TRIED
 from muster.model.plan import Why
-from muster.model.resources import GPU_MILLI
 
 Allowance = Callable[[TeamPath], int]
 """How many jobs of a team may still be told to leave."""
@@ -25,139 +25,12 @@ Tellings = Callable[[], Sequence[PlannedDeparture]]
 """All jobs that the plan tells to leave so far, in the order in which they were told."""
 
 
-_Offer = tuple[int, int, int]
-"""What one victim would free on one node: its cost, its number, and the GPU thousandths it has there."""
-
-
 class Sacrifice(NamedTuple):
     """Which jobs leave, where the gang then sits, and what that costs."""
 
     victims: tuple[Victim, ...]
     seating: Seating
     cost: int
-
-
-class Candidates:
-    """Victims to choose from, indexed by the nodes they would free. Shared by all gangs with the same rights."""
-
-    def __init__(self, capacity: Capacity, victims: Sequence[Victim] = ()) -> None:
-        self._capacity = capacity
-        self._cursor = len(capacity.touched)
-        self.victims: dict[int, Victim] = {}
-        self._offers: dict[int, list[_Offer]] = {}
-        self._uses: dict[int, dict[int, NodeUse]] = {}
-        """Per node what each victim, by its number, would free there."""
-        self._numbers: dict[JobId, list[int]] = {}
-        self._made = 0
-        self._someone_shrinks = False
-        self._prices: dict[int, dict[int, int]] = {}
-        self.empty = capacity.fork()
-        """The capacity if every candidate were gone: a gang that does not fit here cannot be helped."""
-        for victim in victims:
-            self._list(victim)
-        for node in self._uses:
-            self._empty(node)
-
-    def with_others(self, victims: Sequence[Victim]) -> "Candidates":
-        """These candidates and some more, for gangs that may preempt both. Other gangs go on using these alone."""
-        made = Candidates(self._capacity)
-        made.empty = self.empty.fork()
-        made.victims = self.victims.copy()
-        made._uses = {node: uses.copy() for node, uses in self._uses.items()}
-        made._numbers = {job_id: numbers.copy() for job_id, numbers in self._numbers.items()}
-        made._made, made._someone_shrinks = self._made, self._someone_shrinks
-        for victim in victims:
-            made._list(victim)
-        for node in dict.fromkeys(use.node for victim in victims for use in victim.footprint):
-            made.empty.reset_node(node, self._capacity)
-            made._empty(node)
-        return made
-
-    def _list(self, victim: Victim) -> None:
-        number = self._made
-        self._made += 1
-        self.victims[number] = victim
-        self._numbers.setdefault(victim.job.id, []).append(number)
-        self._someone_shrinks = self._someone_shrinks or bool(victim.workers)
-        for use in victim.footprint:
-            uses = self._uses.get(use.node)
-            if uses is None:
-                self._uses[use.node] = {number: use}
-            else:
-                uses[number] = use
-
-    def offers(self, node: int) -> list[_Offer]:
-        """What could be freed on one node, cheapest first. Made on demand: most nodes are never searched."""
-        known = self._offers.get(node)
-        if known is None:
-            uses, victims = self._uses.get(node, {}), self.victims
-            known = self._offers[node] = [
-                (victims[number].cost, number, sum([part for _, part in uses[number].devices]))
-                for number in sorted(uses, key=lambda number: _cheapest_first(victims[number], number))
-            ]
-        return known
-
-    def add(self, victim: Victim) -> None:
-        """Add a candidate."""
-        self._list(victim)
-        for use in victim.footprint:
-            self._offers.pop(use.node, None)
-            self.empty.give((use,))
-        self.empty.forget_marks()
-
-    def _empty(self, node: int) -> None:
-        """Free one node of all candidates. A job that could leave or shrink is counted once, as gone."""
-        uses = self._uses[node]
-        if self._someone_shrinks:
-            stops = {self.victims[number].job.id: None for number in uses if self._stops(number)}
-            uses = {
-                number: use
-                for number, use in uses.items()
-                if self._stops(number) or self.victims[number].job.id not in stops
-            }
-        self.empty.give_on(node, uses.values())
-        self.empty.forget_marks()
-
-    def price(self, node: int, wanted_milli: int) -> int:
-        """What freeing this much of one node costs, taking the cheapest jobs first."""
-        prices = self._prices.setdefault(node, {})
-        known = prices.get(wanted_milli)
-        if known is not None:
-            return known
-        state = self._capacity.states.states[self._capacity.number[node]]
-        missing = wanted_milli - state.whole * GPU_MILLI
-        cost = 0
-        for offer_cost, _, milli in self.offers(node):
-            if missing <= 0:
-                break
-            cost += offer_cost
-            missing -= milli
-        prices[wanted_milli] = cost
-        return cost
-
-    def _stops(self, number: int) -> bool:
-        return not self.victims[number].workers
-
-    def without(self, job_id: JobId) -> None:
-        """Remove a job from the candidates."""
-        for number in self._numbers.pop(job_id, ()):
-            victim = self.victims.pop(number)
-            for use in victim.footprint:
-                self._prices.pop(use.node, None)
-                self._offers.pop(use.node, None)
-                del self._uses[use.node][number]
-                self.empty.reset_node(use.node, self._capacity)
-                self._empty(use.node)
-
-    def catch_up(self) -> None:
-        """Take over what was started or promised since the last call."""
-        touched = self._capacity.touched[self._cursor :]
-        self._cursor = len(self._capacity.touched)
-        for node in dict.fromkeys(touched):
-            self._prices.pop(node, None)
-            self.empty.reset_node(node, self._capacity)
-            if node in self._uses:
-                self._empty(node)
 
 
 class VictimSearch:
@@ -273,8 +146,7 @@ class VictimSearch:
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
         for node in nodes:
-            for _, number, _ in self._candidates.offers(node):
-                victim = self._candidates.victims[number]
+            for _, victim, _ in self._candidates.offers(node):
                 if not tally.admits(victim):
                     continue
                 for superseded in tally.add(victim):
@@ -299,20 +171,8 @@ class VictimSearch:
 
 def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
     """By cost, then by how many victims report checkpoints, so that no job gains by hiding them."""
-    honest = sum(_reports(victim) for victim in sacrifice.victims)
+    honest = sum(victim.reports for victim in sacrifice.victims)
     return sacrifice.cost, honest, len(sacrifice.victims)
-
-
-def _reports(victim: Victim) -> bool:
-    return victim.job.checkpointed_ms is not None
-
-
-def _cheapest_first(victim: Victim, number: int) -> tuple[int, bool, JobId, bool, int]:
-    """The order in which victims are offered: by cost, then jobs without checkpoint reports first, then by id.
-
-    At equal cost an elastic job comes before its workers, and these come in the order in which it gives them up.
-    """
-    return victim.cost, _reports(victim), victim.job.id, bool(victim.workers), number
 
 
 def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], victim: Victim) -> bool:

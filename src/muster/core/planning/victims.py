@@ -9,12 +9,12 @@ it gives back to a team inside its guarantee, in the last resort also from a hig
 preemptible.
 """
 
-from statistics import median_high, median_low
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Footprint
+from muster.core.cluster.capacity import Footprint, NodeUse
 from muster.core.cluster.footprint import demand_of_running, footprint_of, gpu_milli_of
 from muster.core.cluster.gang import Demand, running_gang
+from muster.core.order.preemptibles import Borrowing, lost_gpu_ms, saved_at_ms
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob
@@ -37,11 +37,14 @@ class Victim(NamedTuple):
     workers: Placement = ()
     """The workers that an elastic job gives up. Empty when the whole job leaves."""
 
+    @property
+    def reports(self) -> bool:
+        """True when the job has reported a checkpoint."""
+        return self.job.checkpointed_ms is not None
 
-def _lost_gpu_ms(job: RunningJob, gpu_milli: int, now_ms: int) -> int:
-    """GPU time since the job last saved itself, or since it started."""
-    saved_ms = max(job.started_ms, job.checkpointed_ms or job.started_ms)
-    return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
+    def use_on(self, node: int) -> NodeUse:
+        """What it would free on one of its nodes."""
+        return next(use for use in self.footprint if use.node == node)
 
 
 class PlannedDeparture(NamedTuple):
@@ -53,8 +56,8 @@ class PlannedDeparture(NamedTuple):
     """Set when this team may stop the job only because the job's own team borrows."""
 
 
-Lent = tuple[tuple[TeamPath, Demand], ...]
-"""Groups of jobs that borrow: their team and, as a demand of one thousandth each, the GPU types they use."""
+Lent = tuple[Borrowing, ...]
+"""Groups of jobs that borrow."""
 
 
 class Claim(NamedTuple):
@@ -68,18 +71,9 @@ class Claim(NamedTuple):
     """Groups inside their guarantee, while the team is not inside its own: its tier does not stop them."""
 
 
-def _by_id(job: RunningJob) -> JobId:
-    return job.id
-
-
 def may_be_stopped(draft: PlanDraft, job: RunningJob) -> bool:
     """True when a job is not protected by its file, tier or minimum run time, and not leaving or shrinking already."""
-    return is_preemptible(draft, job) and _has_had_its_time(draft, job)
-
-
-def is_preemptible(draft: PlanDraft, job: RunningJob) -> bool:
-    """True when neither its file nor its tier protects a job."""
-    return job.spec.preemptible and draft.setting.tier(job.spec.tier).preemptible
+    return draft.setting.is_preemptible(job.spec) and _has_had_its_time(draft, job)
 
 
 def _has_had_its_time(draft: PlanDraft, job: RunningJob) -> bool:
@@ -96,7 +90,7 @@ def victim_of(draft: PlanDraft, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
     demand = draft.snapshot.demands[job.id]
     gpu_milli = gpu_milli_of(demand)
-    lost = _lost_gpu_ms(job, gpu_milli, draft.now_ms)
+    lost = lost_gpu_ms(saved_at_ms(job), gpu_milli, draft.now_ms)
     cost = lost + draft.policy.restart_cost_ms * gpu_milli // GPU_MILLI
     return Victim(job, why, cost, lost, draft.snapshot.footprints[job.id], demand)
 
@@ -117,44 +111,33 @@ def told_to_leave(draft: PlanDraft) -> list[PlannedDeparture]:
 
 
 class Roster:
-    """All running jobs that may be stopped in this cycle, with their cost. Made once per cycle."""
+    """All running jobs that may be stopped in this cycle, each looked at when it is first needed."""
 
     def __init__(self, draft: PlanDraft) -> None:
         self._draft = draft
-        snapshot = draft.snapshot
-        self._rank = draft.setting.tier_rank
-        self.jobs: dict[JobId, Victim] = {}
-        self._by_team: dict[tuple[TeamPath, Demand], list[JobId]] | None = None
-        self._firm: dict[JobId, Victim] | None = None
-        self._firm_by_team: dict[tuple[TeamPath, Demand], list[JobId]] = {}
-        self._ceiling: int | None = None
-        movable = sorted((job for job in snapshot.running.values() if may_be_stopped(draft, job)), key=_by_id)
-        reported: list[int] = []
-        for job in movable:
-            victim = self.jobs[job.id] = victim_of(draft, job, Why.TIER)
-            if job.checkpointed_ms is not None:
-                reported.append(victim.cost)
-        if reported:
-            self._ceiling = (median_low(reported) + median_high(reported)) // 2
-            for job_id, victim in self.jobs.items():
-                self.jobs[job_id] = self._capped(victim)
+        self._struck: dict[JobId, None] = {}
+        self._victims: dict[JobId, Victim] = {}
+        self._ceiling = draft.snapshot.preemptibles.median_price(draft.policy.restart_cost_ms, draft.now_ms)
+        self._groups: list[Borrowing] | None = None
+        self._firm_groups: list[Borrowing] | None = None
 
-    def _capped(self, victim: Victim) -> Victim:
-        """The victim at no more than the median price, if it never reported a checkpoint."""
-        if self._ceiling is None or victim.job.checkpointed_ms is not None or victim.cost <= self._ceiling:
-            return victim
-        return victim._replace(cost=self._ceiling)
+    def may_ask(self, job: RunningJob) -> bool:
+        """True when a job has had its minimum run time and was not told to leave or to shrink."""
+        return job.id not in self._struck and _has_had_its_time(self._draft, job)
+
+    def victim(self, job: RunningJob) -> Victim:
+        """A job as a victim. It costs at most the median price if it never reported a checkpoint."""
+        known = self._victims.get(job.id)
+        if known is None:
+            known = victim_of(self._draft, job, Why.TIER)
+            if self._ceiling is not None and job.checkpointed_ms is None and known.cost > self._ceiling:
+                known = known._replace(cost=self._ceiling)
+            self._victims[job.id] = known
+        return known
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave: it cannot be told again."""
-        self.jobs.pop(job_id, None)
-        if self._firm is not None:
-            self._firm.pop(job_id, None)
-
-    def below(self, tier: int, sheltered: Lent = ()) -> list[Victim]:
-        """Jobs of lower tiers, without those of sheltered groups."""
-        lower = [victim for victim in self.jobs.values() if self._rank[victim.job.spec.tier] > tier]
-        return [victim for victim in lower if group_of(victim) not in sheltered] if sheltered else lower
+        self._struck[job_id] = None
 
     def claim(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Claim:
         """The claim of a team on all running jobs.
@@ -162,9 +145,11 @@ class Roster:
         `entitled` are the team and the teams above it that would stay inside their guarantee.
         """
         ledger = self._draft.projected
-        borrowers: list[tuple[TeamPath, Demand]] = []
-        sheltered: list[tuple[TeamPath, Demand]] = []
-        for group in self._groups():
+        if self._groups is None:
+            self._groups = self._with_jobs_to_ask(self._draft.snapshot.preemptibles.groups)
+        borrowers: list[Borrowing] = []
+        sheltered: list[Borrowing] = []
+        for group in self._groups:
             branches = ledger.branches(team, group[0])
             if branches is not None:
                 is_entitled, borrows = branches[0] in entitled, ledger.is_borrowing(branches[1], group[1])
@@ -177,81 +162,61 @@ class Roster:
 
     def _firm_borrowers(self, team: TeamPath, entitled: tuple[TeamPath, ...]) -> Lent:
         ledger = self._draft.projected
-        if self._firm is None:
-            self._firm = self._find_firm()
-            self._firm_by_team = _grouped(self._firm)
-        pairs = [(group, ledger.branches(team, group[0])) for group in self._firm_by_team]
+        if self._firm_groups is None:
+            self._firm_groups = self._with_jobs_to_ask(self._draft.snapshot.preemptibles.firm_groups)
+        pairs = [(group, ledger.branches(team, group[0])) for group in self._firm_groups]
         return tuple(group for group, at in pairs if at and at[0] in entitled and ledger.is_borrowing(at[1], group[1]))
 
-    def _find_firm(self) -> dict[JobId, Victim]:
-        """Jobs that have had their minimum run time and are not preemptible."""
-        draft = self._draft
-        running = sorted(draft.snapshot.running.values(), key=_by_id)
-        firm = [job for job in running if not is_preemptible(draft, job) and _has_had_its_time(draft, job)]
-        return {job.id: self._capped(victim_of(draft, job, Why.RECLAIM)) for job in firm}
+    def _with_jobs_to_ask(self, groups: dict[Borrowing, dict[JobId, None]]) -> list[Borrowing]:
+        running = self._draft.snapshot.running
+        return sorted(group for group, jobs in groups.items() if any(self.may_ask(running[job]) for job in jobs))
 
-    def _groups(self) -> dict[tuple[TeamPath, Demand], list[JobId]]:
-        """The jobs on the roster by team and the GPU types they use. These alone decide what is borrowed."""
-        if self._by_team is None:
-            self._by_team = _grouped(self.jobs)
-        return self._by_team
 
-    def others(self, tier: int, claim: Claim, lower: list[Victim], *, insists: bool) -> list[Victim]:
-        """What a claim adds to the victims of lower tiers. With `insists` also jobs that no other right could stop."""
-        known = {victim.job.id: None for victim in lower}
-        borrowers = [victim for victim in self._borrowers(tier, claim.borrowers) if victim.job.id not in known]
-        return borrowers + self._last_resort(tier, claim) if insists else borrowers
+class Asked:
+    """Which running jobs gangs with equal rights may ask to leave, and at what price."""
 
-    def _borrowers(self, tier: int, lent: Lent) -> list[Victim]:
-        """The jobs of the same or a lower tier in these groups."""
-        groups = self._groups()
-        return [
-            self.jobs[job_id]._replace(why=Why.RECLAIM)
-            for group in lent
-            for job_id in groups[group]
-            if job_id in self.jobs and self._rank[self.jobs[job_id].job.spec.tier] >= tier
-        ]
+    def __init__(self, draft: PlanDraft, roster: Roster, tier: int, claim: Claim, *, insists: bool) -> None:
+        """With `insists` also jobs that no other right could stop."""
+        self._setting = draft.setting
+        self._preemptibles = draft.snapshot.preemptibles
+        self._roster = roster
+        self._tier = tier
+        self._preempts = draft.setting.tiers[tier].preempts
+        self._insists = insists
+        self._borrowers = dict.fromkeys(claim.borrowers)
+        self._firm = dict.fromkeys(claim.firm)
+        self._sheltered = dict.fromkeys(claim.sheltered)
 
-    def _last_resort(self, tier: int, claim: Claim) -> list[Victim]:
-        """Borrowers in a higher tier, and after them borrowers that are not preemptible, each from the lowest tier up.
+    def takes(self, job: RunningJob) -> bool:
+        """True when a job may be asked."""
+        return self._roster.may_ask(job) and self._reason(job) is not None
 
-        Prices make the order: a step up adds `LAST_RESORT_COST`, more than all jobs of a cluster could lose together.
+    def victim(self, job: RunningJob) -> Victim | None:
+        """A job as a victim; None when it may not be asked."""
+        reason = self._reason(job) if self._roster.may_ask(job) else None
+        if reason is None:
+            return None
+        victim = self._roster.victim(job)
+        why, steps = reason
+        if why is Why.TIER:
+            return victim
+        return victim._replace(why=why, cost=victim.cost + (LAST_RESORT_COST**steps if steps else 0))
+
+    def _reason(self, job: RunningJob) -> tuple[Why, int] | None:
+        """Why a job may be stopped, and by how many steps it comes after jobs that have to leave by other rights.
+
+        In the last resort, borrowers in a higher tier come first and after them borrowers that are not preemptible,
+        each from the lowest tier up. Prices make the order.
         """
-        groups, firm, tiers = self._groups(), self._firm or {}, len(self._rank)
-        willing = [self.jobs[job_id] for group in claim.borrowers for job_id in groups[group] if job_id in self.jobs]
-        higher = [victim for victim in willing if self._rank[victim.job.spec.tier] < tier]
-        protected = [firm[job_id] for group in claim.firm for job_id in self._firm_by_team[group] if job_id in firm]
-        return [
-            victim._replace(why=Why.RECLAIM, cost=victim.cost + (steps + self._steps_up(victim)) * LAST_RESORT_COST)
-            for steps, victims in ((0, higher), (tiers, protected))
-            for victim in victims
-        ]
-
-    def _steps_up(self, victim: Victim) -> int:
-        return len(self._rank) - self._rank[victim.job.spec.tier]
-
-
-def group_of(victim: Victim) -> tuple[TeamPath, Demand]:
-    """What decides, together with the guarantees, whether a job counts as borrowing: its team and its GPU types."""
-    return victim.job.spec.team, tuple((gpu_type, 1) for gpu_type, milli in victim.demand if milli)
-
-
-def _grouped(victims: dict[JobId, Victim]) -> dict[tuple[TeamPath, Demand], list[JobId]]:
-    found: dict[tuple[TeamPath, Demand], list[JobId]] = {}
-    for job_id, victim in victims.items():
-        found.setdefault(group_of(victim), []).append(job_id)
-    return found
-
-
-def leavers(draft: PlanDraft) -> list[Victim]:
-    """Jobs that were told to leave, before or in this plan. What they free is taken only as far as it was promised."""
-    return [as_leaver(draft, job_id) for job_id in (*draft.snapshot.departing, *draft.leaving)]
-
-
-def as_leaver(draft: PlanDraft, job_id: JobId) -> Victim:
-    """A running job that leaves anyway, so it costs nothing as a victim."""
-    snapshot = draft.snapshot
-    return Victim(snapshot.running[job_id], Why.TIER, 0, 0, snapshot.footprints[job_id], snapshot.demands[job_id])
+        rank, tiers = self._setting.tier_rank[job.spec.tier], len(self._setting.tiers)
+        group = self._preemptibles.group_of(job.id)
+        if not self._setting.is_preemptible(job.spec):
+            return (Why.RECLAIM, 2 * tiers - rank) if self._insists and group in self._firm else None
+        if self._preempts and rank > self._tier and group not in self._sheltered:
+            return (Why.TIER, 0)
+        if group not in self._borrowers or (rank < self._tier and not self._insists):
+            return None
+        return (Why.RECLAIM, 0 if rank >= self._tier else tiers - rank)
 
 
 def shrinkable(draft: PlanDraft) -> list[Victim]:

@@ -1,0 +1,113 @@
+"""Running jobs by what decides whether they may be stopped, and at what price.
+
+The price of stopping a job is the GPU time since its last checkpoint plus a restart. It grows with time, but the order
+of jobs with equally many GPUs does not change. So the median of all prices is found without looking at every job.
+"""
+
+from bisect import bisect_left, insort
+from typing import NamedTuple
+
+from muster.core.cluster.footprint import gpu_milli_of
+from muster.core.cluster.gang import Demand
+from muster.model.ids import JobId, TeamPath
+from muster.model.job import RunningJob
+from muster.model.resources import GPU_MILLI
+
+Borrowing = tuple[TeamPath, Demand]
+"""A group of jobs: their team and, as a demand of one thousandth each, the GPU types they use. These alone decide,
+together with the guarantees, whether a job counts as borrowing."""
+
+
+class _Known(NamedTuple):
+    group: Borrowing
+    is_preemptible: bool
+    gpu_milli: int
+    saved_ms: int | None
+
+
+class Preemptibles:
+    """All running jobs that were not told to leave."""
+
+    def __init__(self) -> None:
+        self._known: dict[JobId, _Known] = {}
+        self.groups: dict[Borrowing, dict[JobId, None]] = {}
+        """Jobs that neither their file nor their tier protects."""
+        self.firm_groups: dict[Borrowing, dict[JobId, None]] = {}
+        """The others."""
+        self._saved: dict[int, list[int]] = {}
+        """Of jobs that are not protected and have reported checkpoints: when they last saved themselves, by GPUs."""
+
+    def add(self, job: RunningJob, demand: Demand, *, is_preemptible: bool) -> None:
+        """A job runs. No effect for a job that was told to leave."""
+        if job.leaving_by_ms is not None:
+            return
+        group = (job.spec.team, tuple((gpu_type, 1) for gpu_type, milli in demand if milli))
+        saved_ms = saved_at_ms(job) if is_preemptible and job.checkpointed_ms is not None else None
+        known = self._known[job.id] = _Known(group, is_preemptible, gpu_milli_of(demand), saved_ms)
+        (self.groups if is_preemptible else self.firm_groups).setdefault(group, {})[job.id] = None
+        if saved_ms is not None:
+            insort(self._saved.setdefault(known.gpu_milli, []), saved_ms)
+
+    def remove(self, job_id: JobId) -> None:
+        """A job no longer runs, or is added again with other properties."""
+        known = self._known.pop(job_id, None)
+        if known is None:
+            return
+        groups = self.groups if known.is_preemptible else self.firm_groups
+        del groups[known.group][job_id]
+        if not groups[known.group]:
+            del groups[known.group]
+        if known.saved_ms is not None:
+            saved = self._saved[known.gpu_milli]
+            del saved[bisect_left(saved, known.saved_ms)]
+
+    def group_of(self, job_id: JobId) -> Borrowing:
+        """The group of a job that was not told to leave."""
+        return self._known[job_id].group
+
+    def median_price(self, restart_ms: int, now_ms: int) -> int | None:
+        """The median price of jobs that have reported checkpoints; None when there is none."""
+        count = sum(map(len, self._saved.values()))
+        if not count:
+            return None
+        low = self._price_number((count - 1) // 2, restart_ms, now_ms)
+        return low if count % 2 else (low + self._price_number(count // 2, restart_ms, now_ms)) // 2
+
+    def _price_number(self, number: int, restart_ms: int, now_ms: int) -> int:
+        """The price that so many jobs are below."""
+        oldest = [(saved[0], gpu_milli) for gpu_milli, saved in self._saved.items() if saved]
+        low, high = 0, max(price_gpu_ms(saved_ms, gpu_milli, restart_ms, now_ms) for saved_ms, gpu_milli in oldest)
+        while low < high:
+            middle = (low + high) // 2
+            if self._count_up_to(middle, restart_ms, now_ms) > number:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _count_up_to(self, price: int, restart_ms: int, now_ms: int) -> int:
+        """How many prices are not above this one."""
+        count = 0
+        for gpu_milli, saved in self._saved.items():
+            left = price - restart_ms * gpu_milli // GPU_MILLI
+            if not gpu_milli:
+                count += len(saved)
+            elif left >= 0:
+                longest_ms = ((left + 1) * GPU_MILLI - 1) // gpu_milli
+                count += len(saved) - bisect_left(saved, now_ms - longest_ms)
+        return count
+
+
+def saved_at_ms(job: RunningJob) -> int:
+    """When a job last saved itself, or when it started."""
+    return max(job.started_ms, job.checkpointed_ms or job.started_ms)
+
+
+def lost_gpu_ms(saved_ms: int, gpu_milli: int, now_ms: int) -> int:
+    """GPU time since a job last saved itself."""
+    return max(0, now_ms - saved_ms) * gpu_milli // GPU_MILLI
+
+
+def price_gpu_ms(saved_ms: int, gpu_milli: int, restart_ms: int, now_ms: int) -> int:
+    """What stopping a job costs: the work it loses and a restart."""
+    return lost_gpu_ms(saved_ms, gpu_milli, now_ms) + restart_ms * gpu_milli // GPU_MILLI
