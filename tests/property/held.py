@@ -15,6 +15,12 @@ REMEMBERED = {
     ("Ledger", "_shares"): "what demands use up of these",
     ("Snapshot", "emptied"): "what could be free if jobs left, kept for the next plan",
     ("_Curve", "_given_back"): "running sums of what jobs give back",
+    ("TurnCandidates", "_bands"): "who may be told to leave at the time of the last question",
+    ("TurnCandidates", "_gpu_milli"): "what these occupy",
+    ("TurnCandidates", "_worst"): "the worst band that they were in",
+    ("TurnCandidates", "_next"): "when they change next",
+    ("TurnCandidates", "_now_ms"): "the time of the last question",
+    ("_Course", "passed"): "how far a job has come by then",
 }
 """What a reader may look up and keep: it follows from the rest, and makes no difference that could be seen."""
 

@@ -67,7 +67,6 @@ class Snapshot:
         """When each running job is gone at the latest, by its limit or its grace period, soonest first."""
         self.end_ms: dict[JobId, int] = {}
         """The same by job."""
-        self.service = ServiceIndex()
         self.run_times = RunTimes()
         self.turn_ms = scenario.turn_ms
         """How long a job runs before it leaves for an older job of its band; None where jobs take no turns."""
@@ -90,6 +89,7 @@ class Snapshot:
         self.setting = Setting(tree=tree, tiers=scenario.tiers, pools=scenario.pools, policy=scenario.policy)
         self.capacity = Capacity.of(tree, FreeStates(), self.setting.pools)
         self.queue = WaitingQueue(self.setting)
+        self.service = ServiceIndex(self.setting)
 
     @classmethod
     def of(cls, scenario: Scenario, entitlements: Entitlements | None = None) -> "Snapshot":
@@ -179,8 +179,8 @@ class Snapshot:
             self.queue.remove(job.id)
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
         self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
-        self._know(job)
         self._occupy(job)
+        self._know(job)
         self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
         self.ledger.charge(account_of(job), demand)
         if self.promises.pop(job.id, None) is not None:
@@ -204,7 +204,7 @@ class Snapshot:
         self.end_ms[job.id] = end_ms
         insort(self.ends, (end_ms, job.id))
         insort(self.begins, (job.started_ms, job.id))
-        self.service.add(job, end_ms)
+        self.service.add(job, end_ms, self.footprints[job.id])
         self.limit_use.add(end_ms, job.id, self.shares[job.id])
         self._price(job)
 
@@ -218,7 +218,7 @@ class Snapshot:
         self.preemptibles.remove(job.id)
         del self.ends[bisect_left(self.ends, (end_ms, job.id))]
         del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
-        self.service.remove(job, end_ms)
+        self.service.remove(job)
 
     def _occupy(self, job: RunningJob) -> None:
         footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
@@ -420,3 +420,4 @@ class Snapshot:
         for running in now.running:
             self._occupy(running)
             self.paces.follow(running, self.setting)
+            self.service.add(running, self.end_ms[running.id], self.footprints[running.id])

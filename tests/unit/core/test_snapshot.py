@@ -8,6 +8,7 @@ from muster.model.ids import JobId
 from muster.model.job import Worker
 from muster.model.node import Node
 from muster.model.policy import DAY_MS, HOUR_MS, MINUTE_MS, Policy
+from muster.model.records import evolve
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, racks, runs, waits
 
 TEAM = a_team("a").path
@@ -189,3 +190,22 @@ def test_a_suspect_node_that_recovers_is_forgotten_as_one() -> None:
     assert snapshot.capacity.states.has_suspects
     snapshot.change_node(a_node("n1"))
     assert not snapshot.capacity.states.has_suspects
+
+
+def test_who_may_be_told_to_leave_follows_when_rules_and_nodes_change() -> None:
+    job = runs("long", a_job(gpus=8, checkpoint=True), [("n2", range(8))])
+    waiting = waits("new", a_job(gpus=8, gpu_type="b"))
+    cluster = a_cluster(a_node("n2", gpu_type="b"))
+    quiet = a_scenario(cluster, policy=Policy(turns=False), turn_ms=HOUR_MS, running=[job], waiting=[waiting])
+    snapshot = Snapshot.of(quiet)
+    assert not plan(snapshot, NOW_MS).evictions
+    snapshot.change_rules(evolve(snapshot.rules, policy=Policy()), NOW_MS)
+    assert [eviction.job for eviction in plan(snapshot, NOW_MS).evictions] == ["long"]
+    snapshot.change_node(a_node("n1", gpu_type="a"))  # comes first, so that n2 gets another number
+    made = plan(snapshot, NOW_MS)
+    assert ([eviction.job for eviction in made.evictions], [each.job for each in made.promises]) == (["long"], ["new"])
+    snapshot.change_rules(quiet_rules := evolve(snapshot.rules, policy=Policy(turns=False)), NOW_MS)
+    assert snapshot.rules == quiet_rules
+    assert not plan(snapshot, NOW_MS).evictions
+    snapshot.finish(job.id)
+    assert [start.job for start in plan(snapshot, NOW_MS).starts] == ["new"]

@@ -4,7 +4,8 @@ queueing            waiting jobs by tier and class, and the order inside a tier
 tier_walk           the jobs of one tier in the order in which they are served
 quota decay         how much each team uses, what the team tree allows, and how past usage fades
 service             the place of a job in its tier: bands of the GPU time it has had, then its age
-service_index       which running jobs are in a band, and which enters it next
+service_index       when running jobs enter the bands, and which job is next
+turn_candidates     which running jobs may be told to leave for a job of their tier, by band
 entitlements        the share of the cluster that every job is due over its whole life
 fair_service        which jobs would run by now if all were served in the order of submission
 run_times pace      how long jobs run, and how fast on which GPU type

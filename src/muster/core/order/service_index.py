@@ -6,50 +6,65 @@ starts, and kept sorted: which jobs are in a band now, and which enters it next,
 
 from bisect import bisect_left, bisect_right, insort
 
+from muster.core.cluster.capacity import Footprint
+from muster.core.cluster.setting import Setting
 from muster.core.order.run_times import began_ms
-from muster.core.order.service import NEWCOMERS, enters_ms
+from muster.core.order.service import NEWCOMERS, aged_ms, enters_ms
+from muster.core.order.turn_candidates import Steps, TurnCandidate, TurnCandidates
 from muster.model.ids import JobId, TierName
 from muster.model.job import RunningJob
-from muster.model.limits import BANDS
+from muster.model.limits import BANDS, SETTLING_MS
 
 _Times = list[tuple[int, JobId]]
 
 
 class ServiceIndex:
-    """The jobs of all tiers."""
+    """The jobs of all tiers. Nothing is kept that the policy never asks for."""
 
-    def __init__(self) -> None:
+    def __init__(self, setting: Setting) -> None:
         self.by_run_time: _Times = []
-        """When each job would have begun had it never been stopped, longest ago first."""
+        """When each job would have begun had it never been stopped, longest ago first. Empty if no job ever moves."""
+        self.candidates = TurnCandidates()
+        self._setting = setting
+        self._is_asked = setting.policy.moves_jobs
+        self._takes_turns = setting.policy.takes_turns
         self._enter: dict[tuple[TierName, int], _Times] = {}
+        self._began: dict[JobId, int] = {}
+        self._entries: dict[JobId, list[tuple[int, int]]] = {}
 
-    def add(self, job: RunningJob, end_ms: int) -> None:
+    def add(self, job: RunningJob, end_ms: int, footprint: Footprint) -> None:
         """A job runs that is gone at `end_ms` at the latest. No effect for a job that cannot resume."""
-        if job.spec.can_resume:
-            insort(self.by_run_time, (began_ms(job), job.id))
-            for band, at_ms in _entries(job, end_ms):
+        if not self._is_asked or not job.spec.can_resume:
+            return
+        since_ms = self._began[job.id] = began_ms(job)
+        insort(self.by_run_time, (since_ms, job.id))
+        if self._takes_turns:
+            entries = self._entries[job.id] = _entries(job, end_ms)
+            for at_ms, band in entries:
                 insort(self._enter.setdefault((job.spec.tier, band), []), (at_ms, job.id))
+            if job.leaving_by_ms is None and self._setting.is_preemptible(job.spec):
+                self._offer(job, entries, footprint)
 
-    def remove(self, job: RunningJob, end_ms: int) -> None:
-        """The job, with the same times, no longer runs."""
-        if job.spec.can_resume:
-            _take_out(self.by_run_time, (began_ms(job), job.id))
-            for band, at_ms in _entries(job, end_ms):
+    def _offer(self, job: RunningJob, entries: Steps, footprint: Footprint) -> None:
+        """The job may be told to leave once it has settled and has run for as long as any job may."""
+        policy = self._setting.policy
+        from_ms = max(job.started_ms + SETTLING_MS, self._began[job.id] + policy.min_runtime_ms)
+        passed = bisect_right(entries, from_ms, key=lambda entry: entry[0])
+        steps = [(from_ms, entries[passed - 1][1]), *entries[passed:]]
+        gpu_milli = sum([milli for use in footprint for _, milli in use.devices])
+        candidate: TurnCandidate = (aged_ms(job, policy), job.started_ms, job.id, footprint, gpu_milli)
+        self.candidates.add(job.spec.tier, candidate, steps)
+
+    def remove(self, job: RunningJob) -> None:
+        """The job no longer runs as it was added. No effect if it was not."""
+        since_ms = self._began.pop(job.id, None)
+        if since_ms is None:
+            return
+        _take_out(self.by_run_time, (since_ms, job.id))
+        if self._takes_turns:
+            for at_ms, band in self._entries.pop(job.id):
                 _take_out(self._enter[(job.spec.tier, band)], (at_ms, job.id))
-
-    def top_band(self, tier: TierName, now_ms: int) -> int | None:
-        """The worst band that has a job; None when no job of the tier runs that can resume."""
-        for band in range(BANDS - 1, NEWCOMERS - 1, -1):
-            times = self._enter.get((tier, band))
-            if times and times[0][0] <= now_ms:
-                return band
-        return None
-
-    def in_band(self, tier: TierName, band: int, now_ms: int) -> list[JobId]:
-        """The jobs that are in a band now, in the order in which they entered it."""
-        there = self._entered(tier, band, now_ms)
-        further = {job_id: None for _, job_id in self._entered(tier, band + 1, now_ms)} if there else {}
-        return [job_id for _, job_id in there if job_id not in further]
+            self.candidates.remove(job.id)
 
     def next_entry_ms(self, tier: TierName, band: int, now_ms: int) -> int | None:
         """When the next job enters a band; None if none will."""
@@ -57,19 +72,15 @@ class ServiceIndex:
         following = bisect_right(times, now_ms, key=lambda entry: entry[0])
         return times[following][0] if following < len(times) else None
 
-    def _entered(self, tier: TierName, band: int, now_ms: int) -> _Times:
-        times = self._enter.get((tier, band), [])
-        return times[: bisect_right(times, now_ms, key=lambda entry: entry[0])]
-
 
 def _entries(job: RunningJob, end_ms: int) -> list[tuple[int, int]]:
-    """The bands that a job enters before its end, each with the time."""
-    found = [(NEWCOMERS, job.started_ms)]
+    """When a job enters each of the bands that it enters before its end."""
+    found = [(job.started_ms, NEWCOMERS)]
     for band in range(NEWCOMERS + 1, BANDS):
         at_ms = enters_ms(job, band)
         if at_ms is None or at_ms > end_ms:
             break
-        found.append((band, at_ms))
+        found.append((at_ms, band))
     return found
 
 

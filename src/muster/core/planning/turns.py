@@ -5,16 +5,15 @@ leave. Every job first runs for as long as any job may, and a job that was start
 settled. To a job of its own band it leaves only after a turn, because there both have had about the same.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from muster.core.order.queueing import JobClass
-from muster.core.order.run_times import began_ms
 from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import is_ahead, is_settled
 from muster.core.planning.rank_preemption import Candidate
-from muster.core.planning.victims import Lent, Victim, may_take_from, victim_of, was_told
+from muster.core.planning.victims import Lent, Victim, may_take_from, victim_of
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import SETTLING_MS
@@ -54,7 +53,10 @@ class Turns:
 
     def has_worse(self, tier: int, place: ServicePlace) -> bool:
         """True when some job leaves for a job with this place."""
-        return next(self._worse_by_band(tier, place), None) is not None
+        top = self._top(tier)
+        if any(self._band(tier, band) for band in range(top, place.band, -1)):
+            return True
+        return top >= place.band and bool(self._equals(tier, place))
 
     def _worse_by_band(self, tier: int, place: ServicePlace) -> Iterator[list[Candidate]]:
         for band in range(self._top(tier), place.band - 1, -1):
@@ -116,15 +118,20 @@ class Turns:
     def _top(self, tier: int) -> int:
         """The worst band that has a job; -1 where jobs of the tier take no turns."""
         draft = self._draft
-        top = draft.snapshot.service.top_band(draft.setting.tiers[tier].name, draft.now_ms)
-        return -1 if top is None or not takes_turns(draft) else top
+        if not takes_turns(draft):
+            return -1
+        return draft.snapshot.service.candidates.worst_band(draft.setting.tiers[tier].name, draft.now_ms)
 
     def _equals(self, tier: int, place: ServicePlace) -> list[Candidate]:
         """Younger jobs of the same band that have had their turn."""
-        candidates = self._band(tier, place.band)
-        younger = bisect_left(candidates, True, key=lambda candidate: candidate.rank[1] <= place.aged_ms)
         turn_began_ms = self._draft.now_ms - (self._draft.snapshot.turn_ms or 0)
-        return [each for each in candidates[:younger] if each.started_ms <= turn_began_ms]
+        found: list[Candidate] = []
+        for each in self._band(tier, place.band):
+            if each.rank[1] <= place.aged_ms:
+                break
+            if each.started_ms <= turn_began_ms:
+                found.append(each)
+        return found
 
     def _band(self, tier: int, band: int) -> list[Candidate]:
         known = self._bands.get((tier, band))
@@ -134,28 +141,21 @@ class Turns:
 
     def _find(self, tier: int, band: int) -> list[Candidate]:
         """The jobs of a band, youngest first, and among equals the one started last."""
-        draft, snapshot = self._draft, self._draft.snapshot
-        settled_ms, policy = draft.now_ms - SETTLING_MS, draft.policy
-        began_by_ms = draft.now_ms - policy.min_runtime_ms
-        found: list[Candidate] = []
-        for job_id in snapshot.service.in_band(draft.setting.tiers[tier].name, band, draft.now_ms):
-            job = snapshot.running[job_id]
-            has_run = job.started_ms <= began_by_ms or began_ms(job) <= began_by_ms
-            if has_run and job.started_ms <= settled_ms and _may_leave(draft, job):
-                rank = (band, aged_ms(job, policy), 0)
-                found.append(Candidate(rank, job.started_ms, job_id, snapshot.footprints[job_id]))
-        found.sort(reverse=True)
+        draft = self._draft
+        name = draft.setting.tiers[tier].name
+        listed = draft.snapshot.service.candidates.in_band(name, band, draft.now_ms)
+        found = [
+            Candidate((band, aged, 0), started_ms, job_id, footprint)
+            for aged, started_ms, job_id, footprint, _ in reversed(listed)
+        ]
+        if draft.evictions or draft.resizes:
+            return [each for each in found if each.job not in draft.evictions and each.job not in draft.resizes]
         return found
 
 
 def takes_turns(draft: PlanDraft) -> bool:
     """False where the policy has no turns, and where a situation does not say how long a turn is."""
     return draft.policy.takes_turns and draft.snapshot.turn_ms is not None
-
-
-def _may_leave(draft: PlanDraft, job: RunningJob) -> bool:
-    """True when neither its file nor its tier protects a job, and it was not told to leave or to shrink already."""
-    return draft.setting.is_preemptible(job.spec) and not was_told(draft, job)
 
 
 def next_to_leave_ms(draft: PlanDraft, tier: int, place: ServicePlace) -> list[int]:
