@@ -24,8 +24,8 @@ def test_a_bound_only_leaves_out_what_comes_later(scenario: Scenario) -> None:
 
 def check_bounds(scenario: Scenario) -> None:
     draft = PlanDraft(Snapshot.of(scenario), scenario.now_ms)
-    for tier, jobs in promises_by_tier(draft).items():
-        renew_promises(draft, tier, jobs)
+    for jobs in promises_by_tier(draft).values():
+        renew_promises(draft, jobs)
     queue = draft.snapshot.queue
     for job in queue.jobs.values():
         if job.id in queue.class_of and job.id not in draft.promises:

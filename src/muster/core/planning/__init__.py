@@ -14,6 +14,7 @@ What is promised:
 
 Which jobs make room:
 
+    proposals                             a place for a gang and who leaves it: carried out, and whether it pays
     preemption                            one pipeline for tiers, reclaim and turns
     victims reclaim_rights victim_search  possible victims, what teams may take back, and the cheapest set of victims
     departures                            what comes free without another eviction

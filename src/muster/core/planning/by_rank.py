@@ -20,13 +20,14 @@ from muster.core.order.ranks import Rank
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.next_cycle import first_to_come, next_to_be_movable, promised_starts, wishes_relax
 from muster.core.planning.placement import place
+from muster.core.planning.proposals import Proposal, carry_out, gone_ms
 from muster.core.planning.rank_preemption import Candidate, JobRank, Room, RoomSearch
 from muster.core.planning.reference_shapes import reference_shapes
 from muster.core.planning.victims import may_be_stopped, victim_of
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
-from muster.model.plan import Basis, Blocked, Eviction, Plan, ReasonCode, Why
+from muster.model.plan import Blocked, Plan, ReasonCode, Why
 
 
 def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
@@ -101,7 +102,7 @@ class _TierByRank:
             if all(self._draft.quota_refusal(group.account, choice, end_ms) is None for choice in group.gang.choices):
                 self._hopeless[known] = True
             return reason
-        self._make_room(group, job, room)
+        self._make_room(job, room)
         return None
 
     def _start(self, group: JobClass, job: WaitingJob, widest: int) -> tuple[ReasonCode, str] | None:
@@ -171,31 +172,19 @@ class _TierByRank:
             self._departed.forget_marks()
         return self._departed
 
-    def _make_room(self, group: JobClass, job: WaitingJob, room: Room) -> None:
+    def _make_room(self, job: WaitingJob, room: Room) -> None:
         """Tell the victims to leave, and promise the gang its seats for when all leaving jobs there are gone."""
-        draft, departed = self._draft, self._what_others_leave()
-        for victim in room.victims:
-            lost = victim_of(draft, draft.snapshot.running[victim.job], Why.TURN).lost_gpu_ms
-            draft.evict(Eviction(job=victim.job, for_job=job.id, why=Why.TURN, lost_gpu_ms=lost))
+        draft, departed, running = self._draft, self._what_others_leave(), self._draft.snapshot.running
+        victims = tuple([victim_of(draft, running[each.job], Why.TURN) for each in room.victims])
+        start_ms = gone_ms(draft, victims, room.seating.footprint)
+        carry_out(draft, Proposal(job, room.choice, room.seating, victims, start_ms))
+        for victim in victims:
             departed.give(victim.footprint)
-        if room.victims:
+        if victims:
             gone = {victim.job: None for victim in room.victims}
             self._candidates = [each for each in self._those_that_may_leave() if each.job not in gone]
         departed.take(room.seating.footprint)
         departed.forget_marks()
-        self._promise(group, job, room)
-
-    def _promise(self, group: JobClass, job: WaitingJob, room: Room) -> None:
-        """Promise the seats, or renew the earlier promise if it is the same."""
-        draft, seating = self._draft, room.seating
-        start_ms = draft.gone_ms(seating.footprint)
-        old = draft.snapshot.promises.get(job.id)
-        if old is not None and (old.workers, old.start_ms, old.basis) == (seating.workers, start_ms, Basis.DEPARTURES):
-            draft.keep(old, group.account, group.tier, group.limit_ms, room.choice, seating.footprint)
-        else:
-            draft.promise(
-                job.id, group.account, group.tier, group.limit_ms, room.choice, seating, start_ms, Basis.DEPARTURES
-            )
 
     def _fall_behind_ms(self, first: JobRank) -> list[int]:
         """When running jobs that may be stopped will get a worse rank than the first waiting job."""

@@ -6,22 +6,19 @@ moves cost by a configured factor.
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import gpu_milli_of
-from muster.core.cluster.gang import Choice, running_gang
+from muster.core.cluster.gang import running_gang
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
 from muster.core.planning.candidates import Candidates
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placement import Seating, place
+from muster.core.planning.placement import place
 from muster.core.planning.preemption import Preemption
-from muster.core.planning.victim_search import Sacrifice, VictimSearch
-from muster.core.planning.victims import Roster, Victim, may_take_from, told_to_leave
+from muster.core.planning.proposals import NewPlace, Proposal, carry_out, gone_ms, pays
+from muster.core.planning.victim_search import VictimSearch
+from muster.core.planning.victims import Roster, Victim
 from muster.model.ids import natural
 from muster.model.job import RunningJob
-from muster.model.plan import Basis, Eviction, Why
-from muster.model.resources import GPU_MILLI
-
-Moves = list[tuple[Victim, Choice, Seating]]
-"""Which jobs move, and where to."""
+from muster.model.plan import Basis, Why
 
 
 def consolidate(draft: PlanDraft, preemption: Preemption) -> None:
@@ -53,55 +50,33 @@ def _enough(capacity: Capacity, group: JobClass, promise: PlannedPromise) -> boo
 
 def _move_for(draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass) -> bool:
     """Look for moves that pay, and put them into the plan if there are any."""
-    job_id = promise.terms.job
-    draft.retract(job_id)
-    found = None
+    draft.retract(promise.terms.job)
+    proposal = None
     if _enough(draft.horizons.closed, group, promise) and preemption.quota_allows(group, promise.choice):
-        found = _cheapest_move(draft, preemption, promise, group)
-    if found is None:
+        proposal = _cheapest_move(draft, preemption, promise, group)
+    if proposal is None:
         draft.restore(promise)
         return False
-    sacrifice, moves = found
-    gone_ms = _gone_ms(draft, sacrifice)
-    for victim, _, _ in moves:
-        draft.evict(Eviction(job=victim.job.id, for_job=job_id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
-        preemption.claims.roster.leave(victim.job.id)
-    draft.promise(
-        job_id, group.account, group.tier, group.limit_ms, promise.choice, sacrifice.seating, gone_ms, Basis.DEPARTURES
-    )
-    for victim, choice, seating in moves:
-        spec = victim.job.spec
-        tier, limit_ms = draft.setting.tier_rank[spec.tier], draft.setting.limit_ms(spec)
-        draft.promise(victim.job.id, account_of(victim.job), tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
+    carry_out(draft, proposal)
     return True
-
-
-def _widest(draft: PlanDraft, promise: PlannedPromise) -> int:
-    """How far the promised gang may spread now."""
-    job = draft.snapshot.queue.jobs[promise.terms.job]
-    return draft.widest(draft.snapshot.queue.class_of[job.id].gang, job.spec, job.submitted_ms)
 
 
 def _cheapest_move(
     draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass
-) -> tuple[Sacrifice, Moves] | None:
+) -> Proposal | None:
     capacity = draft.horizons.until(draft.now_ms + group.limit_ms)
-    sacrifice = VictimSearch(
-        capacity=capacity,
-        candidates=Candidates(draft, capacity, _Movable(draft, preemption.claims.roster, group.tier), {}),
-        gang=group.gang,
-        choice=promise.choice,
-        widest=_widest(draft, promise),
-        team=group.team,
-        entitled=(),
-        ledger=draft.ledger,
-        allowance=lambda team: may_take_from(draft, team),
-        tellings=lambda: told_to_leave(draft),
-    ).cheapest()
-    if sacrifice is None or not sacrifice.victims or not _pays(draft, promise, sacrifice):
+    job, gpu_milli = draft.snapshot.queue.jobs[promise.terms.job], gpu_milli_of(promise.choice.demand)
+    candidates = Candidates(draft, capacity, _Movable(draft, preemption.claims.roster, group.tier), {})
+    proposal = VictimSearch(draft, capacity, candidates, job, group.gang, promise.choice).cheapest()
+    if proposal is None:
         return None
-    moves = _new_places(draft, sacrifice)
-    return (sacrifice, moves) if moves is not None else None
+    # What no job uses now is all that it needs besides the places of the victims: it waits for no other departure.
+    start_ms = gone_ms(draft, proposal.victims)
+    gained_ms = promise.terms.start_ms - start_ms
+    if not pays(gained_ms, gpu_milli, proposal.cost, draft.policy.consolidation_gain_milli):
+        return None
+    dearest_first = sorted(proposal.victims, key=lambda victim: (-victim.cost, victim.job.id))
+    return _with_new_places(draft, proposal._replace(victims=tuple(dearest_first), start_ms=start_ms))
 
 
 class _Movable:
@@ -128,35 +103,22 @@ class _Movable:
         return self._roster.victim(job)._replace(why=Why.CONSOLIDATION) if self.takes(job) else None
 
 
-def _pays(draft: PlanDraft, promise: PlannedPromise, sacrifice: Sacrifice) -> bool:
-    """True when what the gang gains is worth what the moves cost; a move never makes it start later."""
-    gpu_milli = gpu_milli_of(promise.choice.demand)
-    gained_ms = promise.terms.start_ms - _gone_ms(draft, sacrifice)
-    gained_gpu_ms = max(gained_ms, 0) * gpu_milli // GPU_MILLI
-    return gained_gpu_ms * GPU_MILLI > sacrifice.cost * draft.policy.consolidation_gain_milli
-
-
-def _gone_ms(draft: PlanDraft, sacrifice: Sacrifice) -> int:
-    """When all jobs that move have left."""
-    return draft.now_ms + max(draft.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims)
-
-
-def _new_places(draft: PlanDraft, sacrifice: Sacrifice) -> Moves | None:
-    """Seats for every moved job beside the gang, the most expensive job first. None when one of them finds no seats."""
+def _with_new_places(draft: PlanDraft, proposal: Proposal) -> Proposal | None:
+    """The proposal with seats for every moved job beside the gang. None when one of them finds no seats."""
     scratch = draft.horizons.closed
     mark = scratch.mark()
-    for victim in sacrifice.victims:
+    for victim in proposal.victims:
         scratch.give(victim.footprint)
-    scratch.take(sacrifice.seating.footprint)
-    moves: Moves = []
-    for victim in sorted(sacrifice.victims, key=lambda victim: (-victim.cost, victim.job.id)):
+    scratch.take(proposal.seating.footprint)
+    moves: list[NewPlace] = []
+    for victim in proposal.victims:
         gang = running_gang(victim.job, draft.setting)
         for choice in gang.choices:
             widest = draft.widest(gang, victim.job.spec, victim.job.submitted_ms)
             seating = place(scratch, gang, choice, widest)
             if seating is not None:
                 scratch.take(seating.footprint)
-                moves.append((victim, choice, seating))
+                moves.append(NewPlace(victim.job, choice, seating))
                 break
     scratch.rollback(mark)
-    return moves if len(moves) == len(sacrifice.victims) else None
+    return proposal._replace(moves=tuple(moves)) if len(moves) == len(proposal.victims) else None

@@ -37,7 +37,7 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
     for tier in range(len(draft.setting.tiers)):
         groups = snapshot.queue.of_tier(tier)
         if tier in promised:
-            broken |= renew_promises(draft, tier, promised[tier], kept.get(tier, []))
+            broken |= renew_promises(draft, promised[tier], kept.get(tier, []))
         if groups and not _TierCycle(draft, preemption, tier, broken).run(groups):
             _stop_behind(draft, tier + 1)
             break
@@ -349,17 +349,7 @@ def _promise_earliest(
     opening = earliest(draft, job, group.gang, group.limit_ms, before_ms)
     if opening is None:
         return False
-    draft.promise(
-        job.id,
-        group.account,
-        group.tier,
-        group.limit_ms,
-        opening.choice,
-        opening.seating,
-        opening.start_ms,
-        Basis.LIMITS,
-        moved_because,
-    )
+    draft.promise(job, opening.choice, opening.seating, opening.start_ms, Basis.LIMITS, moved_because)
     return True
 
 

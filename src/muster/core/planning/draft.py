@@ -19,6 +19,7 @@ from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
 from muster.model.plan import Basis, Blocked, Eviction, Promise, ReasonCode, Resize, Start, Why
+from muster.model.records import evolve
 from muster.model.spec import JobSpec
 
 
@@ -176,56 +177,53 @@ class PlanDraft:
 
     def promise(
         self,
-        job_id: JobId,
-        account: TeamPath,
-        tier: int,
-        limit_ms: int,
+        job: WaitingJob | RunningJob,
         choice: Choice,
         seating: Seating,
         start_ms: int,
         basis: Basis,
         moved_because: str = "",
     ) -> None:
-        """Promise a gang that it starts on exactly these GPUs."""
+        """Promise a gang that it starts on exactly these GPUs. A promise that stays the same keeps its date."""
         terms = Promise(
-            job=job_id,
+            job=job.id,
             start_ms=start_ms,
             workers=seating.workers,
             made_ms=self.now_ms,
             basis=basis,
             moved_because=moved_because,
         )
-        self.keep(terms, account, tier, limit_ms, choice, seating.footprint)
+        old = self.snapshot.promises.get(job.id)
+        is_same = old is not None and evolve(terms, made_ms=old.made_ms) == old
+        self.keep(old if old is not None and is_same else terms, job, choice, seating.footprint)
 
-    def keep(
-        self, terms: Promise, account: TeamPath, tier: int, limit_ms: int, choice: Choice, footprint: Footprint
-    ) -> PlannedPromise:
-        """Let a promise stand: from now on its GPUs and its quota are reserved."""
-        end_ms = max(terms.start_ms, self.now_ms) + limit_ms
-        room = self._room_after(terms.start_ms, account, choice.demand)
-        self.promised_quota.use(self.ledger.chain(account), choice.demand, terms.start_ms, end_ms)
-        self.promised_quota.promise(terms.job, terms.start_ms, room)
-        self.quota_forecast.promise(terms.job, account, choice.demand, terms.start_ms, end_ms)
-        promise = self.promises[terms.job] = PlannedPromise(
-            terms=terms,
-            tier=tier,
-            account=account,
-            footprint=footprint,
-            choice=choice,
-            end_ms=end_ms,
+    def keep(self, terms: Promise, job: WaitingJob | RunningJob, choice: Choice, footprint: Footprint) -> None:
+        """Let the promise to a job stand: from now on its GPUs and its quota are reserved."""
+        self.restore(
+            PlannedPromise(
+                terms=terms,
+                tier=self.setting.tier_rank[job.spec.tier],
+                account=account_of(job),
+                footprint=footprint,
+                choice=choice,
+                end_ms=max(terms.start_ms, self.now_ms) + self.setting.limit_ms(job.spec),
+            )
         )
-        self._decide(terms.job)
-        self.horizons.reserve(footprint, terms.start_ms)
-        for use in footprint:
-            self._promised_on.setdefault(use.node, {})[terms.job] = (promise, use)
-        if terms.basis is Basis.DEPARTURES:
-            self.projected.charge(account, choice.demand)
-        return promise
 
     def restore(self, promise: PlannedPromise) -> None:
         """Let a promise that was retracted stand again."""
-        limit_ms = promise.end_ms - max(promise.terms.start_ms, self.now_ms)
-        self.keep(promise.terms, promise.account, promise.tier, limit_ms, promise.choice, promise.footprint)
+        terms, account, demand = promise.terms, promise.account, promise.choice.demand
+        room = self._room_after(terms.start_ms, account, demand)
+        self.promised_quota.use(self.ledger.chain(account), demand, terms.start_ms, promise.end_ms)
+        self.promised_quota.promise(terms.job, terms.start_ms, room)
+        self.quota_forecast.promise(terms.job, account, demand, terms.start_ms, promise.end_ms)
+        self.promises[terms.job] = promise
+        self._decide(terms.job)
+        self.horizons.reserve(promise.footprint, terms.start_ms)
+        for use in promise.footprint:
+            self._promised_on.setdefault(use.node, {})[terms.job] = (promise, use)
+        if terms.basis is Basis.DEPARTURES:
+            self.projected.charge(account, demand)
 
     def retract(self, job_id: JobId) -> PlannedPromise:
         """Take a promise back, because its job starts or may get another one."""

@@ -8,8 +8,8 @@ from muster.core.order.pace import usual_speed_milli
 from muster.core.order.queueing import JobClass
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.preemption import Preemption
+from muster.core.planning.proposals import pays
 from muster.model.job import WaitingJob
-from muster.model.resources import GPU_MILLI
 
 
 def change_places(
@@ -31,9 +31,9 @@ def change_places(
         if fast.speed_milli <= slow.speed_milli:
             continue
         saved_ms = work // slow.speed_milli - work // fast.speed_milli
-        sacrifice = preemption.of_those_ahead(group, faster, fast, widest, before_ms=draft.now_ms + saved_ms)
-        if sacrifice is not None and saved_ms * group.gpu_milli // GPU_MILLI > sacrifice.cost:
-            preemption.carry_out(group, job, fast, sacrifice)
+        proposal = preemption.of_those_ahead(group, job, faster, widest, before_ms=draft.now_ms + saved_ms)
+        if proposal is not None and pays(saved_ms, group.gpu_milli, proposal.cost):
+            preemption.carry_out(group, proposal)
             preemption.changing[job.id] = None
             return True
     return False

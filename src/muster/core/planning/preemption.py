@@ -5,6 +5,8 @@ only by turns. So preemptions form no cycle. Elastic jobs are shrunk before any 
 stopped last.
 """
 
+from collections.abc import Iterator
+
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
 from muster.core.order.queueing import JobClass
@@ -14,22 +16,15 @@ from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import fits, place
 from muster.core.planning.promises import quota_allows
+from muster.core.planning.proposals import Proposal, carry_out, gone_ms
 from muster.core.planning.rank_preemption import RoomSearch
 from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
-from muster.core.planning.resizing import shrink
 from muster.core.planning.turns import Turns
-from muster.core.planning.victim_search import Sacrifice, VictimSearch, only_as_borrower
-from muster.core.planning.victims import (
-    Asked,
-    PlannedDeparture,
-    may_take_from,
-    shrinkable,
-    told_to_leave,
-)
-from muster.model.ids import JobId, TeamPath
+from muster.core.planning.victim_search import VictimSearch, only_as_borrower
+from muster.core.planning.victims import Asked, shrinkable
+from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
-from muster.model.plan import Basis, Eviction
 
 _Key = tuple[int, int, int]
 """Which victims a class may have: their kind, its tier, and its team's claim. The claim is a number, because this is
@@ -86,35 +81,40 @@ class Preemption:
         if draft.preemptors >= self._most:
             draft.has_more_to_do = True
             return False
-        for choice in group.gang.choices:
-            waited_for = self._without_victims(group, choice, widest)
-            if waited_for is not None and self._is_sound(group, choice, waited_for, before_ms):
-                self.carry_out(group, job, choice, waited_for)
+        return self._carry_out_first(group, self._proposals(group, job, widest, in_turn=in_turn), before_ms)
+
+    def _carry_out_first(self, group: JobClass, proposals: Iterator[Proposal], before_ms: int | None) -> bool:
+        """Carry out the first proposal that is sound. Later ones are not even looked for."""
+        for proposal in proposals:
+            if self._is_sound(group, proposal, before_ms):
+                self.carry_out(group, proposal)
                 return True
-        if any(self.ask(kind, group, job, widest, before_ms) for kind in (SHRINKING, STOPPING)):
-            return True
-        return in_turn and self._take_turn(group, job, widest, before_ms)
+        return False
+
+    def _proposals(self, group: JobClass, job: WaitingJob, widest: int, *, in_turn: bool) -> Iterator[Proposal]:
+        """Ways to make room for a gang, those that cost other jobs least first."""
+        for choice in group.gang.choices:
+            waited_for = self._without_victims(group, job, choice, widest)
+            if waited_for is not None:
+                yield waited_for
+        yield from self._of_a_kind(SHRINKING, group, job, widest)
+        yield from self._of_a_kind(STOPPING, group, job, widest)
+        place = self._turns.place(group, job)
+        if in_turn and self._turns.has_worse(group.tier, place):
+            for number in range(len(group.gang.choices)):
+                proposal = self._in_turn(group, job, number, widest, place)
+                if proposal is not None:
+                    yield proposal
 
     def ask(self, kind: int, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
         """Evict the cheapest victims of a kind that the class may have, for the first choice of its gang that works."""
-        for number, choice in enumerate(group.gang.choices):
-            sacrifice = self._cheapest(self._rights(kind, group, choice), group, number, choice, widest)
-            if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                self.carry_out(group, job, choice, sacrifice)
-                return True
-        return False
+        return self._carry_out_first(group, self._of_a_kind(kind, group, job, widest), before_ms)
 
-    def _take_turn(self, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
-        """Take the GPUs of jobs of the same tier that have a worse place."""
-        place = self._turns.place(group, job)
-        if not self._turns.has_worse(group.tier, place):
-            return False
+    def _of_a_kind(self, kind: int, group: JobClass, job: WaitingJob, widest: int) -> Iterator[Proposal]:
         for number, choice in enumerate(group.gang.choices):
-            sacrifice = self._in_turn(group, number, choice, widest, place)
-            if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms):
-                self.carry_out(group, job, choice, sacrifice)
-                return True
-        return False
+            proposal = self._cheapest(self._rights(kind, group, choice), group, job, number, widest)
+            if proposal is not None:
+                yield proposal
 
     def may_take_turn(self, group: JobClass) -> bool:
         """True when some job of its tier has a worse place than the first job of the class, and would leave for it."""
@@ -127,17 +127,18 @@ class Preemption:
         return bool(self._draft.evictions) or self._turns.has_any(group.tier)
 
     def of_those_ahead(
-        self, group: JobClass, number: int, choice: Choice, widest: int, before_ms: int
-    ) -> Sacrifice | None:
+        self, group: JobClass, job: WaitingJob, number: int, widest: int, before_ms: int
+    ) -> Proposal | None:
         """Room for a gang before a time, if jobs leave anyway or jobs leave that are ahead of their fair share."""
-        waited_for = self._in_what_comes_free(group, choice, widest)
-        sacrifice = waited_for or self._in_turn(group, number, choice, widest, None)
-        return sacrifice if sacrifice is not None and self._is_sound(group, choice, sacrifice, before_ms) else None
+        waited_for = self._in_what_comes_free(group, job, group.gang.choices[number], widest)
+        proposal = waited_for or self._in_turn(group, job, number, widest, None)
+        return proposal if proposal is not None and self._is_sound(group, proposal, before_ms) else None
 
     def _in_turn(
-        self, group: JobClass, number: int, choice: Choice, widest: int, place: ServicePlace | None
-    ) -> Sacrifice | None:
+        self, group: JobClass, job: WaitingJob, number: int, widest: int, place: ServicePlace | None
+    ) -> Proposal | None:
         """Room in place of jobs of the tier that have a worse place; without a place, of jobs that are ahead."""
+        choice = group.gang.choices[number]
         claim = self.claims.number(group, choice)
         known = (group.tier, claim, group.gang_number, number, widest)
         failed = self._no_turn.get(known)
@@ -156,25 +157,22 @@ class Preemption:
                 self._no_turn[known] = place
             return None
         victims = tuple([self._turns.victim(each.job) for each in room.victims])
-        return Sacrifice(victims, room.seating, sum(victim.cost for victim in victims))
+        start_ms = gone_ms(self._draft, victims, room.seating.footprint)
+        return Proposal(job, choice, room.seating, victims, start_ms)
 
-    def _tellings(self) -> list[PlannedDeparture]:
-        return told_to_leave(self._draft)
-
-    def _allowance(self, team: TeamPath) -> int:
-        return may_take_from(self._draft, team)
-
-    def _without_victims(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
+    def _without_victims(self, group: JobClass, job: WaitingJob, choice: Choice, widest: int) -> Proposal | None:
         """Room for a gang that may preempt, when it only waits for jobs that were told to leave already."""
         may_ask = self._has_somebody_to_ask(group, choice) or self.may_take_turn(group)
-        return self._in_what_comes_free(group, choice, widest) if may_ask else None
+        return self._in_what_comes_free(group, job, choice, widest) if may_ask else None
 
-    def _in_what_comes_free(self, group: JobClass, choice: Choice, widest: int) -> Sacrifice | None:
+    def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice, widest: int) -> Proposal | None:
         departed = self.departed()
         if not fits(departed, group.gang, choice, widest) or not self.quota_allows(group, choice):
             return None
         seating = place(departed, group.gang, choice, widest)
-        return Sacrifice((), seating, 0) if seating is not None else None
+        if seating is None:
+            return None
+        return Proposal(job, choice, seating, (), gone_ms(self._draft, (), seating.footprint))
 
     def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
         """Of classes with one feasibility key, those that have a claim and are not hopeless with it."""
@@ -269,50 +267,37 @@ class Preemption:
             candidates.without(job_id)
 
     def _cheapest(
-        self,
-        rights: _Key | None,
-        group: JobClass,
-        number: int,
-        choice: Choice,
-        widest: int,
-    ) -> Sacrifice | None:
+        self, rights: _Key | None, group: JobClass, job: WaitingJob, number: int, widest: int
+    ) -> Proposal | None:
         if rights is None:
             return None
+        choice = group.gang.choices[number]
         known = (rights, group.gang_number, number, widest)
         if known in self._hopeless:
             return None
         candidates = self._candidates_for(rights)
         if not self.quota_allows(group, choice):
             return None
-        sacrifice = VictimSearch(
-            capacity=self.departed(),
-            candidates=candidates,
-            gang=group.gang,
-            choice=choice,
-            widest=widest,
-            team=group.team,
-            entitled=self.claims.entitled(group, choice),
-            ledger=self._draft.projected,
-            allowance=self._allowance,
-            tellings=self._tellings,
-        ).cheapest()
-        if sacrifice is None:
+        entitled = self.claims.entitled(group, choice)
+        search = VictimSearch(self._draft, self.departed(), candidates, job, group.gang, choice, entitled)
+        proposal = search.cheapest()
+        if proposal is None:
             self._hopeless[known] = True
-        return sacrifice
+        return proposal
 
     def quota_allows(self, group: JobClass, choice: Choice) -> bool:
         """True when the gang, starting now, would break neither a limit nor a promise."""
         return self._draft.quota_refusal(group.account, choice, self._draft.now_ms + group.limit_ms) is None
 
-    def _is_sound(self, group: JobClass, choice: Choice, sacrifice: Sacrifice, before_ms: int | None) -> bool:
+    def _is_sound(self, group: JobClass, proposal: Proposal, before_ms: int | None) -> bool:
         """True when the gang, starting once all victims have left, breaks neither a limit nor a promise in its run.
 
         It must also start before `before_ms`: no job leaves for a gang that would have started as soon without it.
         """
-        start_ms = self._gone_ms(sacrifice)
+        start_ms = proposal.start_ms
         if before_ms is not None and start_ms >= before_ms:
             return False
-        return quota_allows(self._draft, group.account, choice, start_ms, start_ms + group.limit_ms)
+        return quota_allows(self._draft, group.account, proposal.choice, start_ms, start_ms + group.limit_ms)
 
     def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
         if kind == SHRINKING:
@@ -355,38 +340,19 @@ class Preemption:
             return None
         return (STOPPING, group.tier, number)
 
-    def carry_out(self, group: JobClass, job: WaitingJob, choice: Choice, sacrifice: Sacrifice) -> None:
-        """Tell the victims to leave or shrink, and promise the gang their GPUs for when they are gone."""
+    def carry_out(self, group: JobClass, proposal: Proposal) -> None:
+        """Carry out a proposal for a job of the class, and remember which victims had to leave as borrowers."""
         draft = self._draft
         draft.preemptors += 1
-        entitled = self.claims.entitled(group, choice)
-        for victim in sacrifice.victims:
-            if not victim.workers:
-                if only_as_borrower(draft.projected, group.team, entitled, victim):
-                    draft.borrowers[victim.job.id] = None
-                draft.evict(Eviction(job=victim.job.id, for_job=job.id, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
-        shrunk = [victim for victim in sacrifice.victims if victim.workers]
-        shrink(draft, shrunk, job.id)
-        for victim in shrunk:
-            self._departures.add(victim)
-        draft.promise(
-            job.id,
-            group.account,
-            group.tier,
-            group.limit_ms,
-            choice,
-            sacrifice.seating,
-            self._gone_ms(sacrifice),
-            Basis.DEPARTURES,
-            self.broken.get(job.id, ""),
-        )
+        entitled = self.claims.entitled(group, proposal.choice)
+        for victim in proposal.victims:
+            if not victim.workers and only_as_borrower(draft.projected, group.team, entitled, victim):
+                draft.borrowers[victim.job.id] = None
+        carry_out(draft, proposal, self.broken.get(proposal.job.id, ""))
+        for victim in proposal.victims:
+            if victim.workers:
+                self._departures.add(victim)
 
     def forget_leavers(self) -> None:
         """A job that was told to leave may stay: find out anew which jobs leave."""
         self._departures.forget()
-
-    def _gone_ms(self, sacrifice: Sacrifice) -> int:
-        """When all jobs in the way have left."""
-        draft = self._draft
-        times = [draft.now_ms + draft.setting.grace_ms(victim.job.spec) for victim in sacrifice.victims]
-        return max([draft.gone_ms(sacrifice.seating.footprint), *times])

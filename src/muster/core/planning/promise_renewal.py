@@ -9,11 +9,12 @@ from muster.core.order.quota import Ledger, account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
+from muster.core.planning.proposals import evict
 from muster.core.planning.victims import victim_of
 from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
-from muster.model.plan import Eviction, Promise, Why
+from muster.model.plan import Promise, Why
 from muster.model.records import evolve
 
 
@@ -58,7 +59,7 @@ def renew_guaranteed(
     for tier in sorted(promised) if _guarantees_count(draft) else ():
         owed = [terms for terms in promised[tier] if tier > most_urgent and _is_owed(draft, ledger, terms)]
         promised[tier] = [terms for terms in promised[tier] if terms not in owed]
-        kept[tier], lost = _keep(draft, tier, owed)
+        kept[tier], lost = _keep(draft, owed)
         broken |= lost
         # Now, so that tiers which are decided before this one see the promise as due from now on.
         _postpone_overdue(draft, kept[tier])
@@ -83,20 +84,18 @@ def _is_owed(draft: PlanDraft, ledger: Ledger, terms: Promise) -> bool:
     return is_owed
 
 
-def renew_promises(
-    draft: PlanDraft, tier: int, promised: list[Promise], kept: Sequence[Renewed] = ()
-) -> dict[JobId, str]:
+def renew_promises(draft: PlanDraft, promised: list[Promise], kept: Sequence[Renewed] = ()) -> dict[JobId, str]:
     """Renew the promises of a tier where possible, and start what can start of these and of `kept`.
 
     Returns the promises that cannot be renewed, with the reason that their jobs are told.
     """
-    standing, broken = _keep(draft, tier, promised)
+    standing, broken = _keep(draft, promised)
     _start_promised(draft, [*kept, *standing])
     _postpone_overdue(draft, [*kept, *standing])
     return broken
 
 
-def _keep(draft: PlanDraft, tier: int, promised: list[Promise]) -> tuple[list[Renewed], dict[JobId, str]]:
+def _keep(draft: PlanDraft, promised: list[Promise]) -> tuple[list[Renewed], dict[JobId, str]]:
     broken: dict[JobId, str] = {}
     kept: list[Renewed] = []
     for terms in promised:
@@ -110,8 +109,7 @@ def _keep(draft: PlanDraft, tier: int, promised: list[Promise]) -> tuple[list[Re
             broken[terms.job] = _why_broken(draft, terms)
             continue
         kept.append(lasting)
-        limit_ms = draft.setting.limit_ms(entry.job.spec)
-        draft.keep(lasting.terms, account_of(entry.job), tier, limit_ms, lasting.choice, lasting.footprint)
+        draft.keep(lasting.terms, entry.job, lasting.choice, lasting.footprint)
     return kept, broken
 
 
@@ -183,8 +181,7 @@ def _send_away_overdue(draft: PlanDraft, entry: Renewed) -> None:
                 continue
             job = draft.snapshot.running[job_id]
             if job.leaving_by_ms is None and job_id not in draft.evictions and _is_overdue(draft, job):
-                lost = victim_of(draft, job, Why.PROMISE).lost_gpu_ms
-                draft.evict(Eviction(job=job_id, for_job=entry.terms.job, why=Why.PROMISE, lost_gpu_ms=lost))
+                evict(draft, victim_of(draft, job, Why.PROMISE), entry.terms.job)
 
 
 def _why_broken(draft: PlanDraft, terms: Promise) -> str:
@@ -261,5 +258,4 @@ def _postpone_overdue(draft: PlanDraft, kept: list[Renewed]) -> None:
         if promise is not None and promise.terms.start_ms < draft.now_ms:
             draft.retract(entry.terms.job)
             terms = evolve(promise.terms, start_ms=draft.now_ms, moved_because="it could not start at its time")
-            limit_ms = draft.setting.limit_ms(entry.job.spec)
-            draft.keep(terms, promise.account, promise.tier, limit_ms, promise.choice, promise.footprint)
+            draft.keep(terms, entry.job, promise.choice, promise.footprint)

@@ -18,10 +18,11 @@ from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import lateness_milli
 from muster.core.planning.placement import Seating, place
 from muster.core.planning.promises import quota_allows
+from muster.core.planning.proposals import Proposal, carry_out, gone_ms, pays
 from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
 from muster.model.job import RunningJob
 from muster.model.limits import NEXT_CYCLE_MS, UPGRADES_PER_CYCLE
-from muster.model.plan import Basis, Eviction, Why
+from muster.model.plan import Why
 from muster.model.resources import GPU_MILLI
 
 
@@ -73,19 +74,17 @@ def _slow(draft: PlanDraft) -> list[tuple[RunningJob, Pace]]:
 
 def _move(draft: PlanDraft, job: RunningJob, pace: Pace) -> bool:
     """Evict the job for itself and promise it its new place; false when there is none, or none that pays."""
-    spec, setting = job.spec, draft.setting
+    spec = job.spec
     if may_take_from(draft, spec.team) <= 0 or draft.ledger.is_over_limit(account_of(job)):
         return False
-    limit_ms, gone_ms = setting.limit_ms(spec), draft.now_ms + setting.grace_ms(spec)
     victim = victim_of(draft, job, Why.CONSOLIDATION)
+    start_ms = gone_ms(draft, (victim,))
     for choice in pace.faster:
         seating = _seats(draft, victim, pace, choice)
-        if seating is None or not quota_allows(draft, account_of(job), choice, gone_ms, gone_ms + limit_ms):
-            continue
-        draft.evict(Eviction(job=job.id, for_job=job.id, why=Why.CONSOLIDATION, lost_gpu_ms=victim.lost_gpu_ms))
-        tier = setting.tier_rank[spec.tier]
-        draft.promise(job.id, account_of(job), tier, limit_ms, choice, seating, gone_ms, Basis.DEPARTURES)
-        return True
+        end_ms = start_ms + draft.setting.limit_ms(spec)
+        if seating is not None and quota_allows(draft, account_of(job), choice, start_ms, end_ms):
+            carry_out(draft, Proposal(job, choice, seating, (victim,), start_ms))
+            return True
     return False
 
 
@@ -94,8 +93,7 @@ def _seats(draft: PlanDraft, victim: Victim, pace: Pace, choice: Choice) -> Seat
     job = victim.job
     ahead_ms = min(draft.now_ms - began_ms(job), draft.end_ms(job) - draft.now_ms)
     saved_ms = ahead_ms * (choice.speed_milli - pace.speed_milli) // choice.speed_milli
-    saved_gpu_ms = saved_ms * gpu_milli_of(victim.demand) // GPU_MILLI
-    if saved_gpu_ms * GPU_MILLI <= victim.cost * draft.policy.consolidation_gain_milli:
+    if not pays(saved_ms, gpu_milli_of(victim.demand), victim.cost, draft.policy.consolidation_gain_milli):
         return None
     return place(draft.horizons.closed, pace.gang, choice, draft.widest(pace.gang, job.spec, job.submitted_ms))
 

@@ -181,17 +181,8 @@ def _could_sit(
 
 
 def _promise_again(draft: PlanDraft, promise: PlannedPromise, choice: Choice, seating: Seating) -> None:
-    draft.promise(
-        promise.terms.job,
-        promise.account,
-        promise.tier,
-        promise.end_ms - promise.terms.start_ms,
-        choice,
-        seating,
-        draft.gone_ms(seating.footprint),
-        Basis.DEPARTURES,
-        promise.terms.moved_because,
-    )
+    job, start_ms = draft.snapshot.queue.jobs[promise.terms.job], draft.gone_ms(seating.footprint)
+    draft.promise(job, choice, seating, start_ms, Basis.DEPARTURES, promise.terms.moved_because)
 
 
 def _seat_beside(

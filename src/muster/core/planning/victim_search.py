@@ -4,33 +4,19 @@ Domains are compared by an estimate first, and only the most promising ones are 
 Afterwards victims that turn out not to be needed are pruned, the most expensive first: no victim is superfluous.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
-
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
 from muster.core.order.quota import Ledger, account_of
 from muster.core.planning.candidates import Candidates
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.victims import PlannedDeparture, Victim, spare_workers
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.placement import fits, place
+from muster.core.planning.proposals import Proposal, gone_ms
+from muster.core.planning.victims import PlannedDeparture, Victim, may_take_from, spare_workers, told_to_leave
 from muster.model.ids import JobId, TeamPath
+from muster.model.job import WaitingJob
 from muster.model.limits import DOMAINS_TRIED
 from muster.model.plan import Why
-
-Allowance = Callable[[TeamPath], int]
-"""How many jobs of a team may still be told to leave."""
-
-Tellings = Callable[[], Sequence[PlannedDeparture]]
-"""All jobs that the plan tells to leave so far, in the order in which they were told."""
-
-
-class Sacrifice(NamedTuple):
-    """Which jobs leave, where the gang then sits, and what that costs."""
-
-    victims: tuple[Victim, ...]
-    seating: Seating
-    cost: int
 
 
 class VictimSearch:
@@ -38,38 +24,32 @@ class VictimSearch:
 
     def __init__(
         self,
-        *,
+        draft: PlanDraft,
         capacity: Capacity,
         candidates: Candidates,
+        job: WaitingJob,
         gang: Gang,
         choice: Choice,
-        widest: int,
-        team: TeamPath,
-        entitled: tuple[TeamPath, ...],
-        ledger: Ledger,
-        allowance: Allowance,
-        tellings: Tellings,
+        entitled: tuple[TeamPath, ...] = (),
     ) -> None:
+        self._draft = draft
         self._scratch = capacity
         self._candidates = candidates
+        self._job = job
         self._gang = gang
         self._choice = choice
-        self._widest = widest
-        self._team = team
+        self._widest = draft.widest(gang, job.spec, job.submitted_ms)
         self._entitled = entitled
-        self._ledger = ledger
-        self._allowance = allowance
-        self._tellings = tellings
 
-    def cheapest(self) -> Sacrifice | None:
+    def cheapest(self) -> Proposal | None:
         """The cheapest way to make room in the domains tried, at the smallest level where that is possible."""
         if not fits(self._candidates.empty, self._gang, self._choice, self._widest):
             return None
         for level in range(self._scratch.tree.node_level, self._widest - 1, -1):
             found = [
-                sacrifice
+                proposal
                 for _, domain in sorted(self._estimates(level))[:DOMAINS_TRIED]
-                if (sacrifice := self._in_domain(level, domain)) is not None
+                if (proposal := self._in_domain(level, domain)) is not None
             ]
             if found:
                 return min(found, key=_least_harm)
@@ -124,24 +104,25 @@ class VictimSearch:
         priced.sort(key=lambda entry: (entry[0] // entry[1], entry[2]))
         return priced
 
-    def _in_domain(self, level: int, domain: int) -> Sacrifice | None:
+    def _in_domain(self, level: int, domain: int) -> Proposal | None:
         """Work out one domain exactly. Leaves the scratch capacity as it was."""
         scratch = self._scratch
         mark = scratch.mark()
         chosen = self._choose(level, domain)
-        sacrifice = None
+        proposal = None
         if chosen is not None:
             chosen = self._spare(chosen)
             seating = place(scratch, self._gang, self._choice, self._widest)
             if seating is not None and chosen:
-                sacrifice = Sacrifice(tuple(chosen), seating, sum(victim.cost for victim in chosen))
+                start_ms = gone_ms(self._draft, chosen, seating.footprint)
+                proposal = Proposal(self._job, self._choice, seating, tuple(chosen), start_ms)
         scratch.rollback(mark)
-        return sacrifice
+        return proposal
 
     def _choose(self, level: int, domain: int) -> list[Victim] | None:
         """Free nodes of the domain one after another, cheapest first, until the gang fits."""
         start, end = self._scratch.tree.span(level, domain)
-        tally = _Tally(self._ledger.fork(), self._team, self._entitled, self._allowance, self._tellings)
+        tally = _Tally(self._draft, self._job.spec.team, self._entitled)
         nodes = dict.fromkeys(
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
@@ -169,10 +150,10 @@ class VictimSearch:
         return needed
 
 
-def _least_harm(sacrifice: Sacrifice) -> tuple[int, int, int]:
+def _least_harm(proposal: Proposal) -> tuple[int, int, int]:
     """By cost, then by how many victims report checkpoints, so that no job gains by hiding them."""
-    honest = sum(victim.reports for victim in sacrifice.victims)
-    return sacrifice.cost, honest, len(sacrifice.victims)
+    honest = sum(victim.reports for victim in proposal.victims)
+    return proposal.cost, honest, len(proposal.victims)
 
 
 def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], victim: Victim) -> bool:
@@ -190,14 +171,11 @@ def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, .
 class _Tally:
     """Keeps a choice of victims within the rules: rate limits, what is borrowed, what an elastic job can spare."""
 
-    def __init__(
-        self, ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], allowance: Allowance, tellings: Tellings
-    ) -> None:
-        self._ledger = ledger
+    def __init__(self, draft: PlanDraft, team: TeamPath, entitled: tuple[TeamPath, ...]) -> None:
+        self._draft = draft
+        self._ledger = draft.projected.fork()
         self._team = team
         self._entitled = entitled
-        self._allowance = allowance
-        self._tellings = tellings
         self._told: dict[TeamPath, int] = {}
         self.chosen: dict[tuple[JobId, int], Victim] = {}
         """By job and first rank given up; -1 for a job that leaves as a whole."""
@@ -210,7 +188,7 @@ class _Tally:
         if victim.workers:
             given_up = sum(len(other.workers) for other in self._given_up(victim))
             return given_up + len(victim.workers) <= spare_workers(job) and self._others_still_borrow(victim)
-        if self._told.get(job.spec.team, 0) >= self._allowance(job.spec.team):
+        if self._told.get(job.spec.team, 0) >= may_take_from(self._draft, job.spec.team):
             return False
         if only_as_borrower(self._ledger, self._team, self._entitled, victim):
             branches = self._ledger.branches(self._team, job.spec.team)
@@ -238,7 +216,8 @@ class _Tally:
 
         Shrinking comes before stopping: a team that gives up enough by shrinking keeps its other jobs.
         """
-        told = [*self._tellings(), *(self._as_told(victim) for victim in self.chosen.values() if not victim.workers)]
+        told = told_to_leave(self._draft)
+        told += [self._as_told(victim) for victim in self.chosen.values() if not victim.workers]
         if not any(each.reclaimed_for for each in told):
             return True
         before = self._ledger.fork()

@@ -26,8 +26,8 @@ def opening_ms(limit_ms: int, before_ms: int) -> int | None:
         promises=[a_promise("big", [("n1", range(8))], in_hours=3)],
     )
     draft = PlanDraft(Snapshot.of(scenario), NOW_MS)
-    for tier, jobs in promises_by_tier(draft).items():
-        renew_promises(draft, tier, jobs)
+    for jobs in promises_by_tier(draft).values():
+        renew_promises(draft, jobs)
     assert list(draft.promises) == ["big"]
     job = draft.snapshot.queue.jobs[JobId("w")]
     group = draft.snapshot.queue.class_of[job.id]
