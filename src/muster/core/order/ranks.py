@@ -4,19 +4,18 @@ While a job waits, its rank does not change. While it runs, its rank follows fro
 from how long it has run since. All of that time counts, including restarts and lost work, which are not known here.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Protocol
 
+from muster.core.order.service import BAND_ENDS_GPU_MS, band_of, enters_ms, had_gpu_ms
 from muster.model.job import RunningJob, WaitingJob
-from muster.model.policy import HOUR_MS
 from muster.model.resources import GPU_MILLI
 
 RankKey = tuple[int, int]
 
-BANDS_GPU_MS = (HOUR_MS, 10 * HOUR_MS, 100 * HOUR_MS)
+ENDS_GPU_MS = BAND_ENDS_GPU_MS[:3]
 """Where the bands of attained service end: at 1, 10 and 100 GPU hours. Tiresias uses two or more bands and leaves the
-bounds to the operator. Powers of ten suit jobs whose sizes differ by orders of magnitude."""
+bounds to the operator."""
 
 
 class Rank(Protocol):
@@ -67,22 +66,19 @@ class AttainedBands:
     each other. A job moves to a worse band at most as many times as there are bounds.
     """
 
-    def __init__(self, bounds_gpu_ms: Sequence[int] = BANDS_GPU_MS) -> None:
-        self._bounds_gpu_ms = tuple(bounds_gpu_ms)
+    def __init__(self, ends_gpu_ms: Sequence[int] = ENDS_GPU_MS) -> None:
+        self._ends_gpu_ms = tuple(ends_gpu_ms)
 
     def waiting(self, job: WaitingJob) -> RankKey:
         """Its band, then its time of submission."""
-        return (bisect_right(self._bounds_gpu_ms, job.attained_gpu_ms), job.submitted_ms)
+        return (band_of(job.attained_gpu_ms, self._ends_gpu_ms), job.submitted_ms)
 
     def running(self, job: RunningJob, now_ms: int) -> RankKey:
         """Its band, then its time of submission."""
-        received_ms = (now_ms - job.started_ms) * job.spec.gang_gpu_milli // GPU_MILLI
-        return (bisect_right(self._bounds_gpu_ms, job.attained_gpu_ms + received_ms), job.submitted_ms)
+        return (band_of(had_gpu_ms(job, now_ms), self._ends_gpu_ms), job.submitted_ms)
 
     def worsens(self, job: RunningJob, key: RankKey) -> tuple[int, RankKey] | None:
         """When its GPU time will reach the upper bound of its band."""
-        band, gpu_milli = key[0], job.spec.gang_gpu_milli
-        if band == len(self._bounds_gpu_ms) or not gpu_milli:
-            return None
-        missing = (self._bounds_gpu_ms[band] - job.attained_gpu_ms) * GPU_MILLI
-        return (job.started_ms - (-missing // gpu_milli), (band + 1, job.submitted_ms))
+        worse = key[0] + 1
+        at_ms = enters_ms(job, worse, self._ends_gpu_ms) if worse <= len(self._ends_gpu_ms) else None
+        return None if at_ms is None else (at_ms, (worse, job.submitted_ms))

@@ -8,6 +8,8 @@ A job that waits may take the GPUs of a running job that has a worse place. GPU 
 on taking each other's GPUs: the one that ran last is sooner or later in the worse band.
 """
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from muster.model.job import RunningJob, WaitingJob
@@ -18,6 +20,9 @@ from muster.model.resources import GPU_MILLI
 NEWCOMERS = 0
 """The first band. Its jobs have had less than `FIRST_BAND_GPU_MS`; most of them have never run."""
 
+BAND_ENDS_GPU_MS = tuple([FIRST_BAND_GPU_MS * BAND_FACTOR**band for band in range(BANDS - 1)])
+"""The GPU time at which each band ends. The last band has no end."""
+
 
 class ServicePlace(NamedTuple):
     """The lowest comes first."""
@@ -27,12 +32,15 @@ class ServicePlace(NamedTuple):
     """When the job was submitted. A point of priority makes it older."""
 
 
-def band_of(gpu_ms: int, *, starved: bool) -> int:
+def band_of(gpu_ms: int, ends_gpu_ms: Sequence[int] = BAND_ENDS_GPU_MS, *, starved: bool = False) -> int:
     """The band of a job that has had this much GPU time."""
-    band, end_gpu_ms = NEWCOMERS, FIRST_BAND_GPU_MS
-    while gpu_ms >= end_gpu_ms and band < BANDS - 1:
-        band, end_gpu_ms = band + 1, end_gpu_ms * BAND_FACTOR
+    band = bisect_right(ends_gpu_ms, gpu_ms)
     return min(band, STARVED_BAND) if starved else band
+
+
+def had_gpu_ms(job: RunningJob, now_ms: int) -> int:
+    """The GPU time that a running job has had, in this attempt and before."""
+    return job.attained_gpu_ms + (now_ms - job.started_ms) * job.spec.gang_gpu_milli // GPU_MILLI
 
 
 def aged_ms(job: WaitingJob | RunningJob, policy: Policy) -> int:
@@ -42,13 +50,12 @@ def aged_ms(job: WaitingJob | RunningJob, policy: Policy) -> int:
 
 def running_place(job: RunningJob, policy: Policy, now_ms: int) -> ServicePlace:
     """The place that a running job would have if it had to wait from now on."""
-    gpu_ms = job.attained_gpu_ms + (now_ms - job.started_ms) * job.spec.gang_gpu_milli // GPU_MILLI
-    return ServicePlace(band_of(gpu_ms, starved=job.starved), aged_ms(job, policy))
+    return ServicePlace(band_of(had_gpu_ms(job, now_ms), starved=job.starved), aged_ms(job, policy))
 
 
-def enters_ms(job: RunningJob, band: int) -> int | None:
+def enters_ms(job: RunningJob, band: int, ends_gpu_ms: Sequence[int] = BAND_ENDS_GPU_MS) -> int | None:
     """When a running job will have had enough GPU time for a band; None if it never will."""
     if not job.spec.gang_gpu_milli or (job.starved and band > STARVED_BAND):
         return None
-    missing = (FIRST_BAND_GPU_MS * BAND_FACTOR ** (band - 1) if band else 0) - job.attained_gpu_ms
+    missing = (ends_gpu_ms[band - 1] if band else 0) - job.attained_gpu_ms
     return job.started_ms - (-missing * GPU_MILLI // job.spec.gang_gpu_milli)
