@@ -21,6 +21,7 @@ from muster.core.planning import (
     placement,
     preemption,
     promise_renewal,
+    room_search,
     victim_search,
     victims,
 )
@@ -179,7 +180,10 @@ def promises_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def victims_are_not_pruned(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(victim_search.VictimSearch, "_spare", lambda _, chosen: chosen)
+    honest = room_search.RoomSearch._without_superfluous
+    patch.setattr(
+        room_search.RoomSearch, "_without_superfluous", lambda self, victims, _: honest(self, victims, in_order=())
+    )
 
 
 def victims_may_preempt(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ Which jobs make room:
 
     proposals                             a place for a gang and who leaves it: carried out, and whether it pays
     preemption                            one pipeline for tiers, reclaim and turns
-    victims reclaim_rights victim_search  possible victims, what teams may take back, and the cheapest set of victims
+    victims reclaim_rights                possible victims, and what teams may take back
+    room_search victim_search             room in the place of others: the worst leave first, or the cheapest
     departures                            what comes free without another eviction
     turns fair_position                   which jobs leave for others of their tier, and which are ahead of their share
     last_resort                           a guarantee taken back when nothing else is enough
@@ -27,7 +28,7 @@ What else a plan does:
     consolidation upgrading gpu_swaps     jobs that can resume move
     resizing                              elastic jobs shrink and grow
     next_cycle                            when to plan again although nothing happens
-    by_rank rank_preemption               plans of policies that preempt inside a tier
+    by_rank                               plans of policies that preempt inside a tier
 """
 
 from muster.core.planning.cycle import plan

@@ -14,20 +14,20 @@ left.
 from bisect import bisect_left
 from collections.abc import Callable
 
-from muster.core.cluster.capacity import Capacity
 from muster.core.order.queueing import JobClass
 from muster.core.order.ranks import Rank
+from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.next_cycle import first_to_come, next_to_be_movable, promised_starts, wishes_relax
 from muster.core.planning.placement import place
-from muster.core.planning.proposals import Proposal, carry_out, gone_ms
-from muster.core.planning.rank_preemption import Candidate, JobRank, Room, RoomSearch
+from muster.core.planning.proposals import Proposal, carry_out
 from muster.core.planning.reference_shapes import reference_shapes
-from muster.core.planning.victims import may_be_stopped, victim_of
+from muster.core.planning.room_search import Candidate, JobRank, RoomSearch
+from muster.core.planning.victims import may_be_stopped
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
-from muster.model.plan import Blocked, Plan, ReasonCode, Why
+from muster.model.plan import Blocked, Plan, ReasonCode
 
 
 def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
@@ -41,15 +41,7 @@ def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
             groups = snapshot.queue.of_tier(tier)
             if groups:
                 wakes_ms += _TierByRank(draft, rank, tier).run(groups)
-        return Plan(
-            version=snapshot.version,
-            now_ms=now_ms,
-            starts=draft.starts(),
-            evictions=tuple(draft.evictions.values()),
-            promises=tuple(promise.terms for promise in draft.promises.values()),
-            blocked=tuple(draft.blocked),
-            wake_ms=first_to_come(draft, (*wakes_ms, *_wakes_ms(draft))),
-        )
+        return draft.plan(first_to_come(draft, (*wakes_ms, *_wakes_ms(draft))))
 
     return plan
 
@@ -64,7 +56,7 @@ class _TierByRank:
         self._hopeless: dict[tuple[int, int, int], bool] = {}
         """Gangs that could neither start nor make room although quota refused none of their choices. The next equal
         gang has a worse rank: it may stop fewer jobs, and the GPUs of all victims were open to the first gang too."""
-        self._departed: Capacity | None = None
+        self._departures = Departures(draft, lambda _: None)
         self._candidates: list[Candidate] | None = None
 
     def run(self, groups: list[JobClass]) -> list[int]:
@@ -89,20 +81,22 @@ class _TierByRank:
 
     def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
         """Start a job or make room for it. Otherwise return what stopped it."""
-        widest = self._draft.widest(group.gang, job.spec, job.submitted_ms)
+        widest = self._draft.widest(group.gang, job)
         known = (group.gang_number, group.limit_ms, widest)
         if known in self._hopeless:
             return ReasonCode.CAPACITY, ""
         reason = self._start(group, job, widest)
         if reason is None or reason[0] is not ReasonCode.CAPACITY:
             return reason
-        room = self._room_for(group, widest, where)
-        if room is None:
+        proposal = self._room_for(group, job, where)
+        if proposal is None:
             end_ms = self._draft.now_ms + group.limit_ms
             if all(self._draft.quota_refusal(group.account, choice, end_ms) is None for choice in group.gang.choices):
                 self._hopeless[known] = True
             return reason
-        self._make_room(job, room)
+        carry_out(self._draft, proposal)
+        leaving = self._draft.leaving
+        self._candidates = [each for each in self._those_that_may_leave() if each.job not in leaving]
         return None
 
     def _start(self, group: JobClass, job: WaitingJob, widest: int) -> tuple[ReasonCode, str] | None:
@@ -119,8 +113,6 @@ class _TierByRank:
             seating = place(draft.horizons.until(end_ms), group.gang, choice, widest, first)
             if seating is not None:
                 draft.begin(job, group.gang, choice, seating)
-                if self._departed is not None:
-                    self._departed.take(seating.footprint)
                 return None
             reasons[ReasonCode.CAPACITY] = ""
         if not reasons:
@@ -128,7 +120,7 @@ class _TierByRank:
         code = min(reasons, key=lambda code: (code is not ReasonCode.CAPACITY, code is ReasonCode.HELD_BY_OTHERS))
         return code, reasons[code]
 
-    def _room_for(self, group: JobClass, widest: int, where: JobRank) -> Room | None:
+    def _room_for(self, group: JobClass, job: WaitingJob, where: JobRank) -> Proposal | None:
         """Room for the first choice of the gang for which enough jobs leave anyway or have a worse rank."""
         draft = self._draft
         end_ms = draft.now_ms + group.limit_ms
@@ -140,9 +132,10 @@ class _TierByRank:
             return None
         for choice in group.gang.choices:
             if draft.quota_refusal(group.account, choice, end_ms) is None:
-                room = RoomSearch(self._what_others_leave(), group.gang, choice, widest).room(worse)
-                if room is not None:
-                    return room
+                search = RoomSearch(draft, self._departures.capacity(), job, group.gang, choice)
+                proposal = search.worst_first(worse)
+                if proposal is not None:
+                    return proposal
         return None
 
     def _those_that_may_leave(self) -> list[Candidate]:
@@ -159,32 +152,6 @@ class _TierByRank:
             ]
             self._candidates.sort(reverse=True)
         return self._candidates
-
-    def _what_others_leave(self) -> Capacity:
-        """What is neither promised nor used by a job that stays."""
-        if self._departed is None:
-            draft = self._draft
-            self._departed = draft.free.fork()
-            for promise in draft.promises.values():
-                self._departed.take(promise.footprint)
-            for job_id in (*draft.snapshot.departing, *draft.leaving):
-                self._departed.give(draft.snapshot.footprints[job_id])
-            self._departed.forget_marks()
-        return self._departed
-
-    def _make_room(self, job: WaitingJob, room: Room) -> None:
-        """Tell the victims to leave, and promise the gang its seats for when all leaving jobs there are gone."""
-        draft, departed, running = self._draft, self._what_others_leave(), self._draft.snapshot.running
-        victims = tuple([victim_of(draft, running[each.job], Why.TURN) for each in room.victims])
-        start_ms = gone_ms(draft, victims, room.seating.footprint)
-        carry_out(draft, Proposal(job, room.choice, room.seating, victims, start_ms))
-        for victim in victims:
-            departed.give(victim.footprint)
-        if victims:
-            gone = {victim.job: None for victim in room.victims}
-            self._candidates = [each for each in self._those_that_may_leave() if each.job not in gone]
-        departed.take(room.seating.footprint)
-        departed.forget_marks()
 
     def _fall_behind_ms(self, first: JobRank) -> list[int]:
         """When running jobs that may be stopped will get a worse rank than the first waiting job."""

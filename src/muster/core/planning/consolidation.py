@@ -114,7 +114,7 @@ def _with_new_places(draft: PlanDraft, proposal: Proposal) -> Proposal | None:
     for victim in proposal.victims:
         gang = running_gang(victim.job, draft.setting)
         for choice in gang.choices:
-            widest = draft.widest(gang, victim.job.spec, victim.job.submitted_ms)
+            widest = draft.widest(gang, victim.job)
             seating = place(scratch, gang, choice, widest)
             if seating is not None:
                 scratch.take(seating.footprint)

@@ -51,16 +51,7 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
     upgrade(draft)
     if draft.policy.elastic:
         grow(draft)
-    return Plan(
-        version=snapshot.version,
-        now_ms=now_ms,
-        starts=draft.starts(),
-        evictions=tuple(draft.evictions.values()),
-        resizes=tuple(draft.resizes.values()),
-        promises=tuple([promise.terms for promise in draft.promises.values()]),
-        blocked=tuple(draft.blocked),
-        wake_ms=wake_ms(draft),
-    )
+    return draft.plan(wake_ms(draft))
 
 
 class _TierCycle:
@@ -231,7 +222,7 @@ class _TierCycle:
         """Start the gang if it fits, or swap it with a job on faster GPUs. Otherwise return what stopped it."""
         draft = self._draft
         end_ms = draft.now_ms + group.limit_ms
-        widest = draft.widest(group.gang, job.spec, job.submitted_ms)
+        widest = draft.widest(group.gang, job)
         code, detail = ReasonCode.CAPACITY, ""
         if not group.gang.choices:
             code = ReasonCode.NEVER_FITS
@@ -254,7 +245,7 @@ class _TierCycle:
                 continue
             seating = place(draft.horizons.until(end_ms), group.gang, choice, widest, first)
             if seating is not None:
-                if not change_places(draft, self._preemption, group, job, number, widest):
+                if not change_places(draft, self._preemption, group, job, number):
                     draft.begin(job, group.gang, choice, seating)
                 return None, ""
             code, detail = ReasonCode.CAPACITY, ""
@@ -270,9 +261,8 @@ class _TierCycle:
         """Make other jobs leave. That does not help a job that only quota stops."""
         if code is not ReasonCode.CAPACITY:
             return False
-        draft, widest = self._draft, self._draft.widest(group.gang, job.spec, job.submitted_ms)
-        made_room = self._preemption.make_room(group, job, widest)
-        return made_room or take_back(draft, self._preemption, group, job, widest)
+        made_room = self._preemption.make_room(group, job)
+        return made_room or take_back(self._draft, self._preemption, group, job)
 
     def _better(self, group: JobClass, job_id: JobId) -> None:
         """Give a promised job an earlier start by preempting others, or leave its promise as it is.
@@ -287,15 +277,14 @@ class _TierCycle:
             return
         next_turns_ms = _next_turns_ms(draft)
         job = draft.snapshot.queue.jobs[job_id]
-        widest = draft.widest(group.gang, job.spec, job.submitted_ms)
         in_turn = next_turns_ms is not None and start_ms > next_turns_ms
         if not in_turn and not self._preemption.may_ask(group):
             return
         if promise.terms.moved_because:
             self._broken[job_id] = promise.terms.moved_because
         draft.retract(job_id)
-        made_room = self._preemption.make_room(group, job, widest, before_ms=start_ms, in_turn=in_turn)
-        if not made_room and not take_back(draft, self._preemption, group, job, widest, start_ms):
+        made_room = self._preemption.make_room(group, job, before_ms=start_ms, in_turn=in_turn)
+        if not made_room and not take_back(draft, self._preemption, group, job, start_ms):
             draft.restore(promise)
 
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:

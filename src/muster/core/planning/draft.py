@@ -18,9 +18,8 @@ from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
-from muster.model.plan import Basis, Blocked, Eviction, Promise, ReasonCode, Resize, Start, Why
+from muster.model.plan import Basis, Blocked, Eviction, Plan, Promise, ReasonCode, Resize, Start, Why
 from muster.model.records import evolve
-from muster.model.spec import JobSpec
 
 
 class PlannedPromise:
@@ -108,9 +107,9 @@ class PlanDraft:
         end_ms = job.started_ms + self.setting.limit_ms(job.spec)
         return end_ms if end_ms > self.now_ms else self.now_ms + OVERDUE_MARGIN_MS
 
-    def widest(self, gang: Gang, spec: JobSpec, submitted_ms: int) -> int:
+    def widest(self, gang: Gang, job: WaitingJob | RunningJob) -> int:
         """How far a gang may spread now: a soft topology preference holds until it relaxes."""
-        return gang.level_at(self.now_ms, spec.topology.relaxes_ms(submitted_ms))
+        return gang.level_at(self.now_ms, job.spec.topology.relaxes_ms(job.submitted_ms))
 
     def surviving_nodes(self, job: WaitingJob) -> tuple[int, ...]:
         """Where the job's surviving workers ran, as node numbers."""
@@ -326,6 +325,15 @@ class PlanDraft:
         if group is not None:
             self._decided_in[group.order] = None
 
-    def starts(self) -> tuple[Start, ...]:
-        """The gangs that start, in the order in which they were decided."""
-        return tuple([Start(job=job_id, workers=begun.seating.workers) for job_id, begun in self.begun.items()])
+    def plan(self, wake_ms: int | None) -> Plan:
+        """The finished plan, to be made again at `wake_ms` at the latest. All lists are in the order of decisions."""
+        return Plan(
+            version=self.snapshot.version,
+            now_ms=self.now_ms,
+            starts=tuple([Start(job=job_id, workers=begun.seating.workers) for job_id, begun in self.begun.items()]),
+            evictions=tuple(self.evictions.values()),
+            resizes=tuple(self.resizes.values()),
+            promises=tuple([promise.terms for promise in self.promises.values()]),
+            blocked=tuple(self.blocked),
+            wake_ms=wake_ms,
+        )

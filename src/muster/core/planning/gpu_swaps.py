@@ -12,9 +12,7 @@ from muster.core.planning.proposals import pays
 from muster.model.job import WaitingJob
 
 
-def change_places(
-    draft: PlanDraft, preemption: Preemption, group: JobClass, job: WaitingJob, number: int, widest: int
-) -> bool:
+def change_places(draft: PlanDraft, preemption: Preemption, group: JobClass, job: WaitingJob, number: int) -> bool:
     """Find faster GPUs for a gang that could begin with choice `number`; true when it was promised some.
 
     The gang must gain more time than it waits for them, and save more GPU time than stopping the victims costs.
@@ -31,7 +29,7 @@ def change_places(
         if fast.speed_milli <= slow.speed_milli:
             continue
         saved_ms = work // slow.speed_milli - work // fast.speed_milli
-        proposal = preemption.of_those_ahead(group, job, faster, widest, before_ms=draft.now_ms + saved_ms)
+        proposal = preemption.of_those_ahead(group, job, faster, before_ms=draft.now_ms + saved_ms)
         if proposal is not None and pays(saved_ms, group.gpu_milli, proposal.cost):
             preemption.carry_out(group, proposal)
             preemption.changing[job.id] = None

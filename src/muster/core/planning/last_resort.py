@@ -22,18 +22,17 @@ def take_back(
     preemption: Preemption,
     group: JobClass,
     job: WaitingJob,
-    widest: int,
     before_ms: int | None = None,
 ) -> bool:
     """Make room for a gang inside its team's guarantee; true when it was promised the GPUs of borrowers."""
     if not preemption.may_insist(group):
         return False
-    if preemption.ask(LAST_RESORT, group, job, widest, before_ms):
+    if preemption.ask(LAST_RESORT, group, job, before_ms):
         return True
     aside = [draft.retract(promise.terms.job) for promise in _promised_to_borrowers(draft, preemption.claims, group)]
     if not aside:
         return False
-    made_room = preemption.ask(PROMISES_ASIDE, group, job, widest, before_ms)
+    made_room = preemption.ask(PROMISES_ASIDE, group, job, before_ms)
     for promise in aside:
         if not made_room or _still_holds(draft, promise):
             draft.restore(promise)

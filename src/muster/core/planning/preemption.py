@@ -14,11 +14,11 @@ from muster.core.order.service import NEWCOMERS, ServicePlace
 from muster.core.planning.candidates import Candidates, Spare, by_node
 from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import fits, place
+from muster.core.planning.placement import fits
 from muster.core.planning.promises import quota_allows
-from muster.core.planning.proposals import Proposal, carry_out, gone_ms
-from muster.core.planning.rank_preemption import RoomSearch
+from muster.core.planning.proposals import Proposal, carry_out
 from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
+from muster.core.planning.room_search import RoomSearch
 from muster.core.planning.turns import Turns
 from muster.core.planning.victim_search import VictimSearch, only_as_borrower
 from muster.core.planning.victims import Asked, shrinkable
@@ -69,7 +69,7 @@ class Preemption:
         return self._draft.preemptors < self._most and any(self._insisting(group, way) for way in group.gang.choices)
 
     def make_room(
-        self, group: JobClass, job: WaitingJob, widest: int, *, before_ms: int | None = None, in_turn: bool = True
+        self, group: JobClass, job: WaitingJob, *, before_ms: int | None = None, in_turn: bool = True
     ) -> bool:
         """Find room for a blocked gang; true when it was promised the GPUs of jobs that leave or shrink.
 
@@ -81,7 +81,7 @@ class Preemption:
         if draft.preemptors >= self._most:
             draft.has_more_to_do = True
             return False
-        return self._carry_out_first(group, self._proposals(group, job, widest, in_turn=in_turn), before_ms)
+        return self._carry_out_first(group, self._proposals(group, job, in_turn=in_turn), before_ms)
 
     def _carry_out_first(self, group: JobClass, proposals: Iterator[Proposal], before_ms: int | None) -> bool:
         """Carry out the first proposal that is sound. Later ones are not even looked for."""
@@ -91,28 +91,28 @@ class Preemption:
                 return True
         return False
 
-    def _proposals(self, group: JobClass, job: WaitingJob, widest: int, *, in_turn: bool) -> Iterator[Proposal]:
+    def _proposals(self, group: JobClass, job: WaitingJob, *, in_turn: bool) -> Iterator[Proposal]:
         """Ways to make room for a gang, those that cost other jobs least first."""
         for choice in group.gang.choices:
-            waited_for = self._without_victims(group, job, choice, widest)
+            waited_for = self._without_victims(group, job, choice)
             if waited_for is not None:
                 yield waited_for
-        yield from self._of_a_kind(SHRINKING, group, job, widest)
-        yield from self._of_a_kind(STOPPING, group, job, widest)
+        yield from self._of_a_kind(SHRINKING, group, job)
+        yield from self._of_a_kind(STOPPING, group, job)
         place = self._turns.place(group, job)
         if in_turn and self._turns.has_worse(group.tier, place):
             for number in range(len(group.gang.choices)):
-                proposal = self._in_turn(group, job, number, widest, place)
+                proposal = self._in_turn(group, job, number, place)
                 if proposal is not None:
                     yield proposal
 
-    def ask(self, kind: int, group: JobClass, job: WaitingJob, widest: int, before_ms: int | None) -> bool:
+    def ask(self, kind: int, group: JobClass, job: WaitingJob, before_ms: int | None) -> bool:
         """Evict the cheapest victims of a kind that the class may have, for the first choice of its gang that works."""
-        return self._carry_out_first(group, self._of_a_kind(kind, group, job, widest), before_ms)
+        return self._carry_out_first(group, self._of_a_kind(kind, group, job), before_ms)
 
-    def _of_a_kind(self, kind: int, group: JobClass, job: WaitingJob, widest: int) -> Iterator[Proposal]:
+    def _of_a_kind(self, kind: int, group: JobClass, job: WaitingJob) -> Iterator[Proposal]:
         for number, choice in enumerate(group.gang.choices):
-            proposal = self._cheapest(self._rights(kind, group, choice), group, job, number, widest)
+            proposal = self._cheapest(self._rights(kind, group, choice), group, job, number)
             if proposal is not None:
                 yield proposal
 
@@ -126,53 +126,42 @@ class Preemption:
             return False
         return bool(self._draft.evictions) or self._turns.has_any(group.tier)
 
-    def of_those_ahead(
-        self, group: JobClass, job: WaitingJob, number: int, widest: int, before_ms: int
-    ) -> Proposal | None:
+    def of_those_ahead(self, group: JobClass, job: WaitingJob, number: int, before_ms: int) -> Proposal | None:
         """Room for a gang before a time, if jobs leave anyway or jobs leave that are ahead of their fair share."""
-        waited_for = self._in_what_comes_free(group, job, group.gang.choices[number], widest)
-        proposal = waited_for or self._in_turn(group, job, number, widest, None)
+        waited_for = self._in_what_comes_free(group, job, group.gang.choices[number])
+        proposal = waited_for or self._in_turn(group, job, number, None)
         return proposal if proposal is not None and self._is_sound(group, proposal, before_ms) else None
 
-    def _in_turn(
-        self, group: JobClass, job: WaitingJob, number: int, widest: int, place: ServicePlace | None
-    ) -> Proposal | None:
+    def _in_turn(self, group: JobClass, job: WaitingJob, number: int, place: ServicePlace | None) -> Proposal | None:
         """Room in place of jobs of the tier that have a worse place; without a place, of jobs that are ahead."""
         choice = group.gang.choices[number]
         claim = self.claims.number(group, choice)
-        known = (group.tier, claim, group.gang_number, number, widest)
+        known = (group.tier, claim, group.gang_number, number, self._draft.widest(group.gang, job))
         failed = self._no_turn.get(known)
         if (place and failed and failed <= place) or not self.quota_allows(group, choice):
             return None
         # First, because it strikes off the jobs that were told to leave since.
         departed = self.departed()
-        search = RoomSearch(departed, group.gang, choice, widest)
+        search = RoomSearch(self._draft, departed, job, group.gang, choice)
         turns, tier = self._turns, group.tier
         willing = [turns.ahead(tier)] if place is None else turns.worse_than(tier, place, group.gpu_milli)
         sheltered = self.claims[claim].sheltered
-        rooms = (search.room(self._turns.unsheltered(candidates, sheltered)) for candidates in willing)
-        room = next((room for room in rooms if room is not None), None)
-        if room is None:
-            if place is not None:
-                self._no_turn[known] = place
-            return None
-        victims = tuple([self._turns.victim(each.job) for each in room.victims])
-        start_ms = gone_ms(self._draft, victims, room.seating.footprint)
-        return Proposal(job, choice, room.seating, victims, start_ms)
+        for candidates in willing:
+            proposal = search.worst_first(turns.unsheltered(candidates, sheltered))
+            if proposal is not None:
+                return proposal
+        if place is not None:
+            self._no_turn[known] = place
+        return None
 
-    def _without_victims(self, group: JobClass, job: WaitingJob, choice: Choice, widest: int) -> Proposal | None:
+    def _without_victims(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
         """Room for a gang that may preempt, when it only waits for jobs that were told to leave already."""
         may_ask = self._has_somebody_to_ask(group, choice) or self.may_take_turn(group)
-        return self._in_what_comes_free(group, job, choice, widest) if may_ask else None
+        return self._in_what_comes_free(group, job, choice) if may_ask else None
 
-    def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice, widest: int) -> Proposal | None:
-        departed = self.departed()
-        if not fits(departed, group.gang, choice, widest) or not self.quota_allows(group, choice):
-            return None
-        seating = place(departed, group.gang, choice, widest)
-        if seating is None:
-            return None
-        return Proposal(job, choice, seating, (), gone_ms(self._draft, (), seating.footprint))
+    def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
+        search = RoomSearch(self._draft, self.departed(), job, group.gang, choice)
+        return search.without_victims() if self.quota_allows(group, choice) else None
 
     def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
         """Of classes with one feasibility key, those that have a claim and are not hopeless with it."""
@@ -266,13 +255,11 @@ class Preemption:
         for candidates in self._candidates.values():
             candidates.without(job_id)
 
-    def _cheapest(
-        self, rights: _Key | None, group: JobClass, job: WaitingJob, number: int, widest: int
-    ) -> Proposal | None:
+    def _cheapest(self, rights: _Key | None, group: JobClass, job: WaitingJob, number: int) -> Proposal | None:
         if rights is None:
             return None
         choice = group.gang.choices[number]
-        known = (rights, group.gang_number, number, widest)
+        known = (rights, group.gang_number, number, self._draft.widest(group.gang, job))
         if known in self._hopeless:
             return None
         candidates = self._candidates_for(rights)

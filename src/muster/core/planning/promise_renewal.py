@@ -218,7 +218,7 @@ def _start_promised(draft: PlanDraft, kept: list[Renewed]) -> None:
 def _start_if_possible(draft: PlanDraft, entry: Renewed, job: WaitingJob) -> None:
     """Start a promised gang unless it gets in the way of another promise. Its own promise does not count."""
     end_ms = draft.now_ms + draft.setting.limit_ms(job.spec)
-    widest = draft.widest(entry.gang, job.spec, job.submitted_ms)
+    widest = draft.widest(entry.gang, job)
     found: tuple[Choice, Seating] | None
     if (
         draft.free.holds(entry.footprint)

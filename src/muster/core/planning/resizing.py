@@ -105,7 +105,7 @@ def _begun(draft: PlanDraft) -> list[_Growing]:
         role = begun.job.spec.elastic_role
         if role is not None:
             nodes = tuple(use.node for use in begun.seating.footprint)
-            widest = draft.widest(begun.gang, begun.job.spec, begun.job.submitted_ms)
+            widest = draft.widest(begun.gang, begun.job)
             gang = begun.gang._replace(widest=widest)
             found.append(_entry(begun.job, role, gang, begun.choice, begun.end_ms, nodes))
     return found
@@ -127,7 +127,7 @@ def _running(draft: PlanDraft) -> list[_Growing]:
         ):
             continue
         gang = running_gang(job, draft.setting)
-        gang = gang._replace(widest=draft.widest(gang, job.spec, job.submitted_ms))
+        gang = gang._replace(widest=draft.widest(gang, job))
         choices = gang.choices_on(job.workers, draft.setting.tree)
         if choices:
             # The last choice has the widest pools: a job grows on the GPU type it has, in every pool that admits it.

@@ -1,14 +1,20 @@
-"""Which jobs must leave so that a gang fits, when running jobs are ranked: the worst first, no more than needed."""
+"""Room for one gang in the place of running jobs: the worst leave first, and no more of them than needed."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.gang import Choice, Gang
+from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import Seating, fits, place
+from muster.core.planning.proposals import Proposal, gone_ms
+from muster.core.planning.victims import Victim, victim_of
 from muster.model.ids import JobId
+from muster.model.job import WaitingJob
+from muster.model.plan import Why
 
-JobRank = tuple[int, int, int]
+JobRank = tuple[int, ...]
 """How jobs of a tier compare. The smallest comes first."""
 
 
@@ -21,34 +27,46 @@ class Candidate(NamedTuple):
     footprint: Footprint
 
 
-class Room(NamedTuple):
-    """How a gang can be seated once the victims have left."""
-
-    choice: Choice
-    seating: Seating
-    victims: list[Candidate]
-
-
 class RoomSearch:
-    """Finds the jobs that must leave so that one gang fits. Leaves the capacity as it was."""
+    """Finds the jobs that must leave so that one gang fits. Leaves the capacity as it was.
 
-    def __init__(self, capacity: Capacity, gang: Gang, choice: Choice, widest: int) -> None:
+    Searches differ in the order in which jobs leave until the gang fits. Then the jobs that it does not need after all
+    stay, in an order that each search chooses too. So no victim is superfluous.
+    """
+
+    def __init__(self, draft: PlanDraft, capacity: Capacity, job: WaitingJob, gang: Gang, choice: Choice) -> None:
+        self._draft = draft
         self._capacity = capacity
+        self._job = job
         self._gang = gang
         self._choice = choice
-        self._widest = widest
+        self._widest = draft.widest(gang, job)
 
-    def room(self, candidates: list[Candidate]) -> Room | None:
-        """Seats for the gang and the victims for it: none of better rank than necessary, and no more than needed."""
+    def without_victims(self) -> Proposal | None:
+        """Room in what is free once all jobs have gone that leave anyway."""
+        return self._without_superfluous((), ()) if self._fits() else None
+
+    def worst_first(self, candidates: Sequence[Candidate]) -> Proposal | None:
+        """Room in the place of the first candidates. Of these, the last may stay first."""
         told = self._fewest(candidates)
         if told is None:
             return None
-        mark = self._capacity.mark()
-        room = self._seated(candidates[:told], mark)
-        self._capacity.rollback(mark)
-        return room
+        capacity, running = self._capacity, self._draft.snapshot.running
+        mark = capacity.mark()
+        self._leave(candidates[:told])
+        seating = self._place()
+        capacity.rollback(mark)
+        if seating is None:
+            return None
+        nodes = {use.node: None for use in seating.footprint}
+        near = [each for each in candidates[:told] if any(use.node in nodes for use in each.footprint)]
+        victims = [victim_of(self._draft, running[each.job], Why.TURN) for each in near]
+        self._leave(near)
+        proposal = self._without_superfluous(victims, victims[::-1])
+        capacity.rollback(mark)
+        return proposal
 
-    def _fewest(self, candidates: list[Candidate]) -> int | None:
+    def _fewest(self, candidates: Sequence[Candidate]) -> int | None:
         """How many of the first candidates must leave so that the gang fits; None when all are not enough."""
         fewest = self._fewest_by_count(candidates)
         if fewest is None or self._is_enough(candidates[:fewest]):
@@ -58,21 +76,18 @@ class RoomSearch:
         counts = range(len(candidates) + 1)
         return bisect_left(counts, True, fewest + 1, key=lambda count: self._is_enough(candidates[:count]))
 
-    def _is_enough(self, victims: list[Candidate]) -> bool:
+    def _is_enough(self, leaving: Sequence[Candidate]) -> bool:
         mark = self._capacity.mark()
-        self._leave(victims)
+        self._leave(leaving)
         is_enough = self._fits()
         self._capacity.rollback(mark)
         return is_enough
 
-    def _leave(self, victims: list[Candidate]) -> None:
-        for victim in victims:
-            self._capacity.give(victim.footprint)
+    def _leave(self, leaving: Sequence[Candidate]) -> None:
+        for each in leaving:
+            self._capacity.give(each.footprint)
 
-    def _fits(self) -> bool:
-        return fits(self._capacity, self._gang, self._choice, self._widest)
-
-    def _fewest_by_count(self, candidates: list[Candidate]) -> int | None:
+    def _fewest_by_count(self, candidates: Sequence[Candidate]) -> int | None:
         """A cheap lower bound on how many of the first candidates must leave: it counts only GPUs by node."""
         capacity, parts, asks = self._capacity, self._gang.parts, self._choice.asks
         needed = sum(part.workers * ask.gpu_milli for part, ask in zip(parts, asks, strict=True))
@@ -89,24 +104,24 @@ class RoomSearch:
                     missing -= after // unit - free // unit
         return len(candidates) if missing <= 0 else None
 
-    def _seated(self, victims: list[Candidate], mark: int) -> Room | None:
-        """Seat the gang and prune victims that it does not need, those of better rank first."""
-        self._leave(victims)
+    def _without_superfluous(self, victims: Sequence[Victim], in_order: Sequence[Victim]) -> Proposal | None:
+        """The gang in the place of these victims, which have left. Those that it does not need come back, in order."""
+        stay: list[Victim] = []
+        for victim in in_order:
+            self._capacity.take(victim.footprint)
+            if self._fits():
+                stay.append(victim)
+            else:
+                self._capacity.give(victim.footprint)
         seating = self._place()
-        self._capacity.rollback(mark)
         if seating is None:
             return None
-        nodes = {use.node: None for use in seating.footprint}
-        victims = [each for each in victims if any(use.node in nodes for use in each.footprint)]
-        self._leave(victims)
-        needed = []
-        for victim in reversed(victims):
-            self._capacity.take(victim.footprint)
-            if not self._fits():
-                self._capacity.give(victim.footprint)
-                needed.append(victim)
-        seating = self._place()
-        return None if seating is None else Room(self._choice, seating, needed[::-1])
+        needed = tuple([victim for victim in victims if not any(victim is other for other in stay)])
+        start_ms = gone_ms(self._draft, needed, seating.footprint)
+        return Proposal(self._job, self._choice, seating, needed, start_ms)
+
+    def _fits(self) -> bool:
+        return fits(self._capacity, self._gang, self._choice, self._widest)
 
     def _place(self) -> Seating | None:
         return place(self._capacity, self._gang, self._choice, self._widest)

@@ -12,12 +12,11 @@ from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import is_ahead, is_settled
-from muster.core.planning.rank_preemption import Candidate
-from muster.core.planning.victims import Lent, Victim, may_take_from, victim_of
+from muster.core.planning.room_search import Candidate
+from muster.core.planning.victims import Lent, may_take_from
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import SETTLING_MS
-from muster.model.plan import Why
 from muster.model.policy import Order
 
 LARGE_FACTOR = 16
@@ -92,17 +91,14 @@ class Turns:
         """The place of the first job of a class."""
         return self.place(group, self._draft.snapshot.queue.jobs[group.head[-1]])
 
-    def victim(self, job_id: JobId) -> Victim:
-        """A candidate as a victim."""
-        return victim_of(self._draft, self._draft.snapshot.running[job_id], Why.TURN)
-
     def unsheltered(self, candidates: list[Candidate], sheltered: Lent) -> list[Candidate]:
         """Those that are in none of these groups, and whose team may still lose a job within the hour."""
         running, left, found = self._draft.snapshot.running, dict[TeamPath, int](), list[Candidate]()
         for each in candidates:
+            job = running[each.job]
             if sheltered and self._draft.snapshot.preemptibles.group_of(each.job) in sheltered:
                 continue
-            team = running[each.job].spec.team
+            team = job.spec.team
             if team not in left:
                 left[team] = may_take_from(self._draft, team)
             if left[team] > 0:
@@ -145,7 +141,7 @@ class Turns:
         name = draft.setting.tiers[tier].name
         listed = draft.snapshot.service.candidates.in_band(name, band, draft.now_ms)
         found = [
-            Candidate((band, aged, 0), started_ms, job_id, footprint)
+            Candidate(ServicePlace(band, aged), started_ms, job_id, footprint)
             for aged, started_ms, job_id, footprint, _ in reversed(listed)
         ]
         if draft.evictions or draft.resizes:

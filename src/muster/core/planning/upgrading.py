@@ -95,7 +95,7 @@ def _seats(draft: PlanDraft, victim: Victim, pace: Pace, choice: Choice) -> Seat
     saved_ms = ahead_ms * (choice.speed_milli - pace.speed_milli) // choice.speed_milli
     if not pays(saved_ms, gpu_milli_of(victim.demand), victim.cost, draft.policy.consolidation_gain_milli):
         return None
-    return place(draft.horizons.closed, pace.gang, choice, draft.widest(pace.gang, job.spec, job.submitted_ms))
+    return place(draft.horizons.closed, pace.gang, choice, draft.widest(pace.gang, job))
 
 
 def next_upgrades(draft: PlanDraft) -> list[int]:

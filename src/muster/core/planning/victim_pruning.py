@@ -214,7 +214,7 @@ def _seat_somehow(
     """Seats with the choice that was promised, or with another."""
     job_id = promise.terms.job
     group, job = draft.snapshot.queue.class_of[job_id], draft.snapshot.queue.jobs[job_id]
-    widest = draft.widest(group.gang, job.spec, job.submitted_ms)
+    widest = draft.widest(group.gang, job)
     owed = bool(draft.projected.guaranteed_above(group.team))
     reclaims = any(
         entry.for_job == job_id and (owed or entry.why is Why.RECLAIM) and entry.job != asked.job

@@ -10,8 +10,9 @@ from muster.core.cluster.slots import SlotView
 from muster.core.order.quota import Ledger, account_of
 from muster.core.planning.candidates import Candidates
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import fits, place
-from muster.core.planning.proposals import Proposal, gone_ms
+from muster.core.planning.placement import fits
+from muster.core.planning.proposals import Proposal
+from muster.core.planning.room_search import RoomSearch
 from muster.core.planning.victims import PlannedDeparture, Victim, may_take_from, spare_workers, told_to_leave
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
@@ -19,8 +20,8 @@ from muster.model.limits import DOMAINS_TRIED
 from muster.model.plan import Why
 
 
-class VictimSearch:
-    """One gang looking for room among candidates."""
+class VictimSearch(RoomSearch):
+    """Finds the cheapest room for a gang among candidates."""
 
     def __init__(
         self,
@@ -32,20 +33,15 @@ class VictimSearch:
         choice: Choice,
         entitled: tuple[TeamPath, ...] = (),
     ) -> None:
-        self._draft = draft
-        self._scratch = capacity
+        super().__init__(draft, capacity, job, gang, choice)
         self._candidates = candidates
-        self._job = job
-        self._gang = gang
-        self._choice = choice
-        self._widest = draft.widest(gang, job.spec, job.submitted_ms)
         self._entitled = entitled
 
     def cheapest(self) -> Proposal | None:
         """The cheapest way to make room in the domains tried, at the smallest level where that is possible."""
         if not fits(self._candidates.empty, self._gang, self._choice, self._widest):
             return None
-        for level in range(self._scratch.tree.node_level, self._widest - 1, -1):
+        for level in range(self._capacity.tree.node_level, self._widest - 1, -1):
             found = [
                 proposal
                 for _, domain in sorted(self._estimates(level))[:DOMAINS_TRIED]
@@ -70,7 +66,7 @@ class VictimSearch:
         for view, wanted in zip(views[1:], needed[1:], strict=True):
             counts = view.counts(level)
             domains = [domain for domain in domains if counts[domain] >= wanted]
-        if level == self._scratch.tree.node_level:
+        if level == self._capacity.tree.node_level:
             wanted_milli = sum(
                 part.workers * ask.gpu_milli for part, ask in zip(self._gang.parts, self._choice.asks, strict=True)
             )
@@ -79,7 +75,7 @@ class VictimSearch:
 
     def _rough_cost(self, level: int, domain: int) -> int:
         """What freeing enough GPUs would cost if a victim could give up just the part that is needed."""
-        start, end = self._scratch.tree.span(level, domain)
+        start, end = self._capacity.tree.span(level, domain)
         cost = 0
         for index, part in enumerate(self._gang.parts):
             left = part.workers
@@ -94,7 +90,7 @@ class VictimSearch:
         """(price, slots, node) of the nodes in a range for one role, cheapest slot first."""
         part, ask = self._gang.parts[index], self._choice.asks[index]
         view = self._candidates.empty.view(ask, part.group)
-        per_slot = view.group if view.group_level == self._scratch.tree.node_level else 1
+        per_slot = view.group if view.group_level == self._capacity.tree.node_level else 1
         price = self._candidates.price
         priced = [
             (price(node, slots * ask.gpu_milli), slots, node)
@@ -106,22 +102,18 @@ class VictimSearch:
 
     def _in_domain(self, level: int, domain: int) -> Proposal | None:
         """Work out one domain exactly. Leaves the scratch capacity as it was."""
-        scratch = self._scratch
-        mark = scratch.mark()
+        mark = self._capacity.mark()
         chosen = self._choose(level, domain)
         proposal = None
         if chosen is not None:
-            chosen = self._spare(chosen)
-            seating = place(scratch, self._gang, self._choice, self._widest)
-            if seating is not None and chosen:
-                start_ms = gone_ms(self._draft, chosen, seating.footprint)
-                proposal = Proposal(self._job, self._choice, seating, tuple(chosen), start_ms)
-        scratch.rollback(mark)
-        return proposal
+            dearest_first = sorted(chosen, key=lambda victim: (-victim.cost, victim.job.id))
+            proposal = self._without_superfluous(chosen, dearest_first)
+        self._capacity.rollback(mark)
+        return proposal if proposal is not None and proposal.victims else None
 
     def _choose(self, level: int, domain: int) -> list[Victim] | None:
         """Free nodes of the domain one after another, cheapest first, until the gang fits."""
-        start, end = self._scratch.tree.span(level, domain)
+        start, end = self._capacity.tree.span(level, domain)
         tally = _Tally(self._draft, self._job.spec.team, self._entitled)
         nodes = dict.fromkeys(
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
@@ -131,23 +123,11 @@ class VictimSearch:
                 if not tally.admits(victim):
                     continue
                 for superseded in tally.add(victim):
-                    self._scratch.take(superseded.footprint)
-                self._scratch.give(victim.footprint)
-                if fits(self._scratch, self._gang, self._choice, self._widest):
+                    self._capacity.take(superseded.footprint)
+                self._capacity.give(victim.footprint)
+                if self._fits():
                     return list(tally.chosen.values())
         return None
-
-    def _spare(self, chosen: list[Victim]) -> list[Victim]:
-        """Prune every victim that the gang does not need, the most expensive first."""
-        needed = list(chosen)
-        for victim in sorted(chosen, key=lambda victim: (-victim.cost, victim.job.id)):
-            mark = self._scratch.mark()
-            self._scratch.take(victim.footprint)
-            if fits(self._scratch, self._gang, self._choice, self._widest):
-                needed.remove(victim)
-            else:
-                self._scratch.rollback(mark)
-        return needed
 
 
 def _least_harm(proposal: Proposal) -> tuple[int, int, int]:
