@@ -4,7 +4,6 @@ Only the engine edits it, by folding events. Every edit increments the version. 
 Every edit updates the indexes, so that planning again after one event costs only as much as that event changed.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import ItemsView
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
@@ -15,15 +14,15 @@ from muster.core.cluster.gang import Demand
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree, same_place
 from muster.core.order.entitlements import Entitlements
-from muster.core.order.limit_use import LimitUse
 from muster.core.order.pace import Paces, has_slots
 from muster.core.order.preemptibles import Preemptibles
 from muster.core.order.queueing import JobClass, WaitingQueue
-from muster.core.order.quota import Ledger, LimitShare, account_of
+from muster.core.order.quota import Ledger, account_of
 from muster.core.order.recent_preemptions import RecentPreemptions
 from muster.core.order.run_times import RunTimes, run_ms
 from muster.core.order.service import NEWCOMERS
 from muster.core.order.service_index import ServiceIndex
+from muster.core.order.timetable import Timetable
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
@@ -50,9 +49,7 @@ class Snapshot:
         self.running: dict[JobId, RunningJob] = {}
         self.footprints: dict[JobId, Footprint] = {}
         self.demands: dict[JobId, Demand] = {}
-        self.shares: dict[JobId, tuple[LimitShare, ...]] = {}
-        """What every running job uses up of each limit above its team."""
-        self.limit_use = LimitUse()
+        self.timetable = Timetable()
         self.preemptibles = Preemptibles()
         self.emptied = EmptiedCapacities()
         """What could be free if jobs left. Plans keep it for the next plan."""
@@ -63,15 +60,9 @@ class Snapshot:
         """How many jobs of each tier run."""
         self.departing: dict[JobId, None] = {}
         """Running jobs that were told to leave."""
-        self.ends: list[tuple[int, JobId]] = []
-        """When each running job is gone at the latest, by its limit or its grace period, soonest first."""
-        self.end_ms: dict[JobId, int] = {}
-        """The same by job."""
         self.run_times = RunTimes()
         self.turn_ms = scenario.turn_ms
         """How long a job runs before it leaves for an older job of its band; None where jobs take no turns."""
-        self.begins: list[tuple[int, JobId]] = []
-        """When each running job began, longest ago first."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
         self.promises: dict[JobId, Promise] = {}
         self._promised_footprints: dict[JobId, tuple[Promise, Footprint | None]] = {}
@@ -178,7 +169,6 @@ class Snapshot:
         if job.id in self.queue.jobs:
             self.queue.remove(job.id)
         demand = self.demands[job.id] = demand_of_running(job.spec, job.workers, self.setting.tree)
-        self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
         self._occupy(job)
         self._know(job)
         self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
@@ -188,7 +178,7 @@ class Snapshot:
 
     def _know(self, job: RunningJob) -> None:
         if job.id in self.running:
-            self._forget_times(self.running[job.id])
+            self._forget(self.running[job.id])
             self.emptied.changed.append(job.id)
         self.running[job.id] = job
         if job.spec.elastic_role is not None and job.can_resize:
@@ -201,24 +191,14 @@ class Snapshot:
             end_ms = job.leaving_by_ms
         else:
             end_ms = job.started_ms + self.setting.limit_ms(job.spec)
-        self.end_ms[job.id] = end_ms
-        insort(self.ends, (end_ms, job.id))
-        insort(self.begins, (job.started_ms, job.id))
+        self.timetable.add(job, end_ms, self.ledger.under_limits(account_of(job), self.demands[job.id]))
         self.service.add(job, end_ms, self.footprints[job.id])
-        self.limit_use.add(end_ms, job.id, self.shares[job.id])
-        self._price(job)
+        self.preemptibles.know(job, self.demands[job.id], is_preemptible=self.setting.is_preemptible(job.spec))
 
-    def _price(self, job: RunningJob) -> None:
-        self.preemptibles.remove(job.id)
-        self.preemptibles.add(job, self.demands[job.id], is_preemptible=self.setting.is_preemptible(job.spec))
-
-    def _forget_times(self, job: RunningJob) -> None:
-        end_ms = self.end_ms.pop(job.id)
-        self.limit_use.remove(end_ms, job.id, self.shares[job.id])
-        self.preemptibles.remove(job.id)
-        del self.ends[bisect_left(self.ends, (end_ms, job.id))]
-        del self.begins[bisect_left(self.begins, (job.started_ms, job.id))]
+    def _forget(self, job: RunningJob) -> None:
+        self.timetable.remove(job)
         self.service.remove(job)
+        self.preemptibles.remove(job.id)
 
     def _occupy(self, job: RunningJob) -> None:
         footprint = self.footprints[job.id] = footprint_of(job.spec, job.workers, self.setting.tree)
@@ -243,14 +223,13 @@ class Snapshot:
         self.elastic.pop(job_id, None)
         self.paces.forget(job_id)
         self.departing.pop(job_id, None)
-        self._forget_times(job)
+        self._forget(job)
         footprint = self.footprints.pop(job_id)
         for use in footprint:
             del self._on_node[use.node][job_id]
         self.capacity.give(footprint)
         self.capacity.settle()
         self.ledger.charge(account_of(job), self.demands.pop(job_id), sign=-1)
-        del self.shares[job_id]
         if len(self.capacity.states.states) > FREE_STATES:
             self._rebuild(self.setting.tree.nodes[0])
         if not self._is_still_blocked():
@@ -308,7 +287,7 @@ class Snapshot:
         """A running job has saved itself completely."""
         self.version += 1
         job = self.running[job_id] = evolve(self.running[job_id], checkpointed_ms=at_ms)
-        self._price(job)
+        self.preemptibles.know(job, self.demands[job_id], is_preemptible=self.setting.is_preemptible(job.spec))
         if job_id in self.elastic:
             self.elastic[job_id] = job
         pace = self.paces.slow.get(job_id)
@@ -388,12 +367,8 @@ class Snapshot:
         self.running_in = [0] * len(rules.tiers)
         for job in self.running.values():
             self.running_in[self.setting.tier_rank[job.spec.tier]] += 1
-            demand, end_ms = self.demands[job.id], self.end_ms[job.id]
-            self.ledger.charge(account_of(job), demand)
-            self.limit_use.remove(end_ms, job.id, self.shares[job.id])
-            self.shares[job.id] = self.ledger.under_limits(account_of(job), demand)
-            self.limit_use.add(end_ms, job.id, self.shares[job.id])
-            self._know(job)  # a tier's limit may have changed, and with it when the job is gone
+            self.ledger.charge(account_of(job), self.demands[job.id])
+            self._know(job)  # a limit may have changed, and with it when the job is gone
 
     def entitle_anew(self, now_ms: int) -> None:
         """Forget what all jobs were due, and count from now on."""
@@ -420,4 +395,4 @@ class Snapshot:
         for running in now.running:
             self._occupy(running)
             self.paces.follow(running, self.setting)
-            self.service.add(running, self.end_ms[running.id], self.footprints[running.id])
+            self.service.add(running, self.timetable.end_ms[running.id], self.footprints[running.id])

@@ -4,13 +4,15 @@
     setting      tiers, pools and GPU types, looked up fast
     free_states  what a node has left, interned
     capacity     what is free, node by node, with forks and roll-backs
+    emptied      what would be free if some jobs were gone, kept from plan to plan
     slots        how many workers of one ask fit into each node and domain
     gang         a gang as placement sees it
     footprint    from workers to what they occupy
 
-Three ideas make it fast in plain Python:
+Four ideas make it fast in plain Python:
 
 - Nodes are numbered along the topology tree, so a domain is a range of numbers and ranks follow the network.
 - Nodes with equal free capacity share one *free state*. What fits is computed once per state, not per node.
 - Changes go through a journal, so that a view of one ask catches up with the changes instead of counting again.
+- Every change of a node has a number. Two capacities that have the same number on a node are equal there.
 """

@@ -37,8 +37,9 @@ class Preemptibles:
         self._saved: dict[int, list[int]] = {}
         """Of jobs that are not protected and have reported checkpoints: when they last saved themselves, by GPUs."""
 
-    def add(self, job: RunningJob, demand: Demand, *, is_preemptible: bool) -> None:
-        """A job runs. No effect for a job that was told to leave."""
+    def know(self, job: RunningJob, demand: Demand, *, is_preemptible: bool) -> None:
+        """A job runs, or has other properties than before. A job that was told to leave is none of these any more."""
+        self.remove(job.id)
         if job.leaving_by_ms is not None:
             return
         group = (job.spec.team, tuple((gpu_type, 1) for gpu_type, milli in demand if milli))
@@ -49,7 +50,7 @@ class Preemptibles:
             insort(self._saved.setdefault(known.gpu_milli, []), saved_ms)
 
     def remove(self, job_id: JobId) -> None:
-        """A job no longer runs, or is added again with other properties."""
+        """A job no longer runs. No effect for a job that is none of these."""
         known = self._known.pop(job_id, None)
         if known is None:
             return

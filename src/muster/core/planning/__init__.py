@@ -17,6 +17,7 @@ Which jobs make room:
     proposals                             a place for a gang and who leaves it: carried out, and whether it pays
     preemption                            one pipeline for tiers, reclaim and turns
     victims reclaim_rights                possible victims, and what teams may take back
+    candidates                            the victims of a gang by node, and what would be free without them
     room_search victim_search             room in the place of others: the worst leave first, or the cheapest
     departures                            what comes free without another eviction
     turns fair_position                   which jobs leave for others of their tier, and which are ahead of their share

@@ -4,7 +4,6 @@ A victim is looked at when a search comes to one of its nodes: most nodes of a c
 free if all candidates left is kept from plan to plan (`core.cluster.emptied`).
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -74,9 +73,7 @@ class Candidates:
     def _outdated(self, kept: KeptEmptied, started_by_ms: int) -> dict[int, None]:
         """Nodes on which something changed since the last plan, or where time alone made a job a candidate."""
         snapshot = self._snapshot
-        first = bisect_right(snapshot.begins, kept.started_by_ms, key=_start_ms)
-        last = bisect_right(snapshot.begins, started_by_ms, key=_start_ms)
-        changed = [job_id for _, job_id in snapshot.begins[first:last]]
+        changed = snapshot.timetable.began_between(kept.started_by_ms, started_by_ms)
         changed += [job_id for job_id in snapshot.emptied.changed[kept.changed :] if job_id in snapshot.running]
         nodes = dict.fromkeys(kept.emptied.follow(self._capacity))
         nodes.update(kept.struck)
@@ -150,10 +147,6 @@ def by_node(victims: Iterable[Victim]) -> Spare:
         for use in victim.footprint:
             found.setdefault(use.node, []).append(victim)
     return found
-
-
-def _start_ms(entry: tuple[int, JobId]) -> int:
-    return entry[0]
 
 
 def _cheapest_first(victim: Victim) -> tuple[int, bool, JobId, int]:

@@ -74,13 +74,13 @@ class PlanDraft:
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
         self.blocked: list[Blocked] = []
-        overdue = self._overdue()
-        self.ends = sorted(overdue + snapshot.ends[len(overdue) :]) if overdue else snapshot.ends.copy()
+        overdue, timetable = self._overdue(), snapshot.timetable
+        self.ends = sorted(overdue + timetable.ends[len(overdue) :]) if overdue else timetable.ends.copy()
         """When each running job is gone at the latest, soonest first. Overdue jobs get a margin."""
         for job_id in snapshot.departing:
             self.projected.charge(account_of(snapshot.running[job_id]), snapshot.demands[job_id], sign=-1)
-        late = [(end_ms, snapshot.shares[job_id]) for end_ms, job_id in overdue]
-        self.quota_forecast = QuotaForecast(self.ledger, snapshot.limit_use, late)
+        late = [(end_ms, timetable.shares[job_id]) for end_ms, job_id in overdue]
+        self.quota_forecast = QuotaForecast(self.ledger, timetable, late)
         self.preemptors = 0
         self.has_more_to_do = False
         """True when a bound on the effort of one cycle left something undone."""
@@ -90,7 +90,7 @@ class PlanDraft:
 
     def _overdue(self) -> list[tuple[int, JobId]]:
         """Running jobs that should be gone by now, and when they may be gone."""
-        known, running = self.snapshot.ends, self.snapshot.running
+        known, running = self.snapshot.timetable.ends, self.snapshot.running
         late = known[: bisect_left(known, (self.now_ms + 1, ""))]
         return [(self.end_ms(running[job_id]), job_id) for _, job_id in late]
 
@@ -274,7 +274,7 @@ class PlanDraft:
 
     def uses_on(self, node: int, after_ms: int) -> Iterator[NodeUse]:
         """What is still used on a node at a later time, by running jobs and by jobs that this plan starts."""
-        running, ends_ms = self.snapshot.running, self.snapshot.end_ms
+        running, ends_ms = self.snapshot.running, self.snapshot.timetable.end_ms
         for job_id, use in self.snapshot.uses_on(node):
             end_ms = ends_ms[job_id]
             if end_ms <= self.now_ms or job_id in self.leaving:

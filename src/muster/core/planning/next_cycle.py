@@ -63,7 +63,7 @@ def _next_to_be_asked(draft: PlanDraft) -> list[int]:
 
 def next_to_be_movable(draft: PlanDraft) -> list[int]:
     """When the next running job will have had its minimum run time."""
-    min_runtime_ms, begins = draft.policy.min_runtime_ms, draft.snapshot.begins
+    min_runtime_ms, begins = draft.policy.min_runtime_ms, draft.snapshot.timetable.begins
     following = bisect_left(begins, (draft.now_ms - min_runtime_ms + 1, ""))
     return [started_ms + min_runtime_ms for started_ms, _ in begins[following : following + 1]]
 

@@ -6,8 +6,8 @@ Promises need it: a job that starts on time finds its GPUs free *and* its team b
 from collections.abc import Iterable
 
 from muster.core.cluster.gang import Demand
-from muster.core.order.limit_use import LimitUse
 from muster.core.order.quota import Ledger, LimitShare
+from muster.core.order.timetable import Timetable
 from muster.model.ids import GpuType, JobId, TeamPath
 
 Room = dict[tuple[TeamPath, GpuType], int]
@@ -17,10 +17,12 @@ Room = dict[tuple[TeamPath, GpuType], int]
 class QuotaForecast:
     """Usage of limited teams over time, as the plan adds starts and promises to what running jobs use."""
 
-    def __init__(self, ledger: Ledger, used: LimitUse, overdue: Iterable[tuple[int, tuple[LimitShare, ...]]]) -> None:
-        """`overdue` are jobs that are late, each with when it may be gone and what it uses: `used` has them as gone."""
+    def __init__(
+        self, ledger: Ledger, timetable: Timetable, overdue: Iterable[tuple[int, tuple[LimitShare, ...]]]
+    ) -> None:
+        """`overdue` are jobs that are late, each with when it may be gone and what it uses. The timetable has them as gone."""
         self._ledger = ledger
-        self._used = used
+        self._timetable = timetable
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
         for end_ms, shares in overdue:
             self._count(end_ms, shares)
@@ -66,7 +68,7 @@ class QuotaForecast:
 
     def _still_used(self, path: TeamPath, gpu_type: GpuType, at_ms: int) -> int:
         added = sum(milli for end_ms, milli in self._added.get((path, gpu_type), ()) if end_ms > at_ms)
-        return added + self._used.still_used(path, gpu_type, at_ms)
+        return added + self._timetable.still_used_milli(path, gpu_type, at_ms)
 
 
 def fits_into(room: Room, chain: tuple[TeamPath, ...], demand: Demand) -> bool:

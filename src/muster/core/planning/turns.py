@@ -168,7 +168,7 @@ def next_to_leave_ms(draft: PlanDraft, tier: int, place: ServicePlace) -> list[i
         is_equal = theirs.band == place.band and at_ms - job.started_ms >= (snapshot.turn_ms or 0)
         return job.spec.tier == name and (theirs.band > place.band or (is_equal and theirs > place))
 
-    waits = ((snapshot.begins, SETTLING_MS), (snapshot.begins, snapshot.turn_ms or 0))
+    waits = ((snapshot.timetable.begins, SETTLING_MS), (snapshot.timetable.begins, snapshot.turn_ms or 0))
     times = [_next_after(draft, times, wait_ms, has_to) for times, wait_ms in waits]
     times.append(_next_after(draft, snapshot.service.by_run_time, policy.min_runtime_ms, has_to))
     times.append(snapshot.service.next_entry_ms(name, place.band + 1, now_ms))
