@@ -20,7 +20,7 @@ class QuotaForecast:
     def __init__(
         self, ledger: Ledger, timetable: Timetable, overdue: Iterable[tuple[int, tuple[LimitShare, ...]]]
     ) -> None:
-        """`overdue` are jobs that are late, each with when it may be gone and what it uses. The timetable has them as gone."""
+        """`overdue` are late jobs, each with when it may be gone and what it uses. The timetable has them as gone."""
         self._ledger = ledger
         self._timetable = timetable
         self._added: dict[tuple[TeamPath, GpuType], list[tuple[int, int]]] = {}
