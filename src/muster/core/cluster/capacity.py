@@ -7,6 +7,7 @@ with named fields: every decision reads this structure, and profiling showed tha
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from itertools import accumulate
 
 from muster.core.cluster.free_states import Ask, FreeStates, Hardware
 from muster.core.cluster.slots import SlotView
@@ -115,8 +116,9 @@ class Capacity:
         self.shelves = {}
         for index, number in enumerate(self.number):
             self.shelves.setdefault(number, []).append(index)
-        free = [self._free_of(number) for number in self.number]
-        self.free_milli = [[sum(free[start:end]) for start, end in ranges] for ranges in self.tree.ranges]
+        free_of = {number: self._free_of(number) for number in self.shelves}
+        free = list(accumulate([free_of[number] for number in self.number], initial=0))
+        self.free_milli = [[free[end] - free[start] for start, end in ranges] for ranges in self.tree.ranges]
 
     def fork(self, *, shelved: bool = True) -> "Capacity":
         """An independent copy. Views are not copied; they are made again when needed.
