@@ -7,6 +7,7 @@ from muster.core.admission import Admitted, Gate, Rejected
 from muster.core.cluster.setting import Setting
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
+from muster.core.planning.standstill import Rest, rest
 from muster.core.snapshot import Snapshot
 from muster.model.plan import Plan
 from muster.model.spec import JobSpec
@@ -37,3 +38,7 @@ class Decisions:
     admit: Admission = field(default_factory=Gatekeeper)
     plan: Planner = plan
     lint: Linter = lint
+
+    def rest(self, snapshot: Snapshot, now_ms: int) -> Rest | None:
+        """What is known without a plan if it would change nothing; None for planners other than that of the core."""
+        return rest(snapshot, now_ms) if self.plan is plan else None

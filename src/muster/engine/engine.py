@@ -226,7 +226,7 @@ class Engine:
             with self.batch():
                 self._fire_timers(now_ms)
         self._note_starved(now_ms)
-        if not self._has_something_to_plan(now_ms):
+        if not self._has_something_to_plan(now_ms) or self._rests(now_ms):
             return None
         report = run_cycle(self._controller, self._backend, self._decisions, now_ms)
         self._remember_cycle(report, now_ms)
@@ -338,6 +338,14 @@ class Engine:
     def _has_something_to_plan(self, now_ms: int) -> bool:
         is_woken = self._wake_ms is not None and self._wake_ms <= now_ms
         return is_woken or self._has_news
+
+    def _rests(self, now_ms: int) -> bool:
+        """True when a quick look shows that a plan would change nothing. Then it counts as made."""
+        rest = self._decisions.rest(self.state.snapshot, now_ms)
+        if rest is None:
+            return False
+        self._planned_news, self._wake_ms = self.state.snapshot.news, rest.wake_ms
+        return True
 
     @property
     def _has_news(self) -> bool:

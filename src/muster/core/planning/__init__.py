@@ -28,7 +28,7 @@ What else a plan does:
 
     consolidation upgrading gpu_swaps     jobs that can resume move
     resizing                              elastic jobs shrink and grow
-    next_cycle                            when to plan again although nothing happens
+    next_cycle standstill                 when to plan again although nothing happens, and when a plan is not needed
     by_rank                               plans of policies that preempt inside a tier
 """
 

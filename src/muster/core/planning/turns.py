@@ -5,8 +5,8 @@ leave. Every job first runs for as long as any job may, and a job that was start
 settled. To a job of its own band it leaves only after a turn, because there both have had about the same.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
@@ -14,7 +14,8 @@ from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import is_ahead, is_settled
 from muster.core.planning.room_search import Candidate
 from muster.core.planning.victims import Lent, may_take_from
-from muster.model.ids import JobId, TeamPath
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import SETTLING_MS
 from muster.model.policy import Order
@@ -83,13 +84,11 @@ class Turns:
 
     def place(self, group: JobClass, job: WaitingJob) -> ServicePlace:
         """The place of a waiting job. Where its policy does not go by age, it is the youngest of its band."""
-        policy = self._draft.policy
-        by_age = policy.order in (Order.FAIR, Order.FIFO)
-        return ServicePlace(group.band, aged_ms(job, policy) if by_age else self._draft.now_ms)
+        return _place(self._draft.snapshot, group, job, self._draft.now_ms)
 
     def first_place(self, group: JobClass) -> ServicePlace:
         """The place of the first job of a class."""
-        return self.place(group, self._draft.snapshot.queue.jobs[group.head[-1]])
+        return first_place(self._draft.snapshot, group, self._draft.now_ms)
 
     def unsheltered(self, candidates: list[Candidate], sheltered: Lent) -> list[Candidate]:
         """Those that are in none of these groups, and whose team may still lose a job within the hour."""
@@ -114,7 +113,7 @@ class Turns:
     def _top(self, tier: int) -> int:
         """The worst band that has a job; -1 where jobs of the tier take no turns."""
         draft = self._draft
-        if not takes_turns(draft):
+        if not takes_turns(draft.snapshot):
             return -1
         return draft.snapshot.service.candidates.worst_band(draft.setting.tiers[tier].name, draft.now_ms)
 
@@ -149,42 +148,93 @@ class Turns:
         return found
 
 
-def takes_turns(draft: PlanDraft) -> bool:
+def takes_turns(snapshot: Snapshot) -> bool:
     """False where the policy has no turns, and where a situation does not say how long a turn is."""
-    return draft.policy.takes_turns and draft.snapshot.turn_ms is not None
+    return snapshot.setting.policy.takes_turns and snapshot.turn_ms is not None
 
 
-def next_to_leave_ms(draft: PlanDraft, tier: int, place: ServicePlace) -> list[int]:
-    """When running jobs of a tier will next have to leave for a waiting job with this place.
+def first_place(snapshot: Snapshot, group: JobClass, now_ms: int) -> ServicePlace:
+    """The place of the first job of a class."""
+    return _place(snapshot, group, snapshot.queue.jobs[group.head[-1]], now_ms)
+
+
+def _place(snapshot: Snapshot, group: JobClass, job: WaitingJob, now_ms: int) -> ServicePlace:
+    policy = snapshot.setting.policy
+    by_age = policy.order in (Order.FAIR, Order.FIFO)
+    return ServicePlace(group.band, aged_ms(job, policy) if by_age else now_ms)
+
+
+def next_turn_ms(snapshot: Snapshot, now_ms: int, before_ms: int | None) -> int | None:
+    """When the next running job will have to leave for the first waiting job of a band.
+
+    If that is not before the given time, or if jobs take no turns, the given time.
+    """
+    if not takes_turns(snapshot):
+        return before_ms
+    first: dict[tuple[int, int], ServicePlace] = {}
+    for group in snapshot.queue.classes():
+        place = ServicePlace(group.band, aged_ms(snapshot.queue.jobs[group.head[-1]], snapshot.setting.policy))
+        known = first.get((group.tier, group.band))
+        if known is None or place < known:
+            first[(group.tier, group.band)] = place
+    for (tier, _), place in first.items():
+        before_ms = _next_to_leave_ms(snapshot, now_ms, tier, place, before_ms)
+    return before_ms
+
+
+def _next_to_leave_ms(
+    snapshot: Snapshot, now_ms: int, tier: int, place: ServicePlace, before_ms: int | None
+) -> int | None:
+    """When running jobs of a tier will next have to leave for a waiting job with this place, or the given time.
 
     A job has to because it enters a worse band, or because its turn is over. Before that it must have settled, and have
     run for as long as any job may.
     """
-    snapshot, policy, now_ms = draft.snapshot, draft.policy, draft.now_ms
-    name = draft.setting.tiers[tier].name
-
-    def has_to(job: RunningJob, at_ms: int) -> bool:
-        theirs = running_place(job, policy, at_ms)
-        is_equal = theirs.band == place.band and at_ms - job.started_ms >= (snapshot.turn_ms or 0)
-        return job.spec.tier == name and (theirs.band > place.band or (is_equal and theirs > place))
-
-    waits = ((snapshot.timetable.begins, SETTLING_MS), (snapshot.timetable.begins, snapshot.turn_ms or 0))
-    times = [_next_after(draft, times, wait_ms, has_to) for times, wait_ms in waits]
-    times.append(_next_after(draft, snapshot.service.by_run_time, policy.min_runtime_ms, has_to))
-    times.append(snapshot.service.next_entry_ms(name, place.band + 1, now_ms))
-    return [at_ms for at_ms in times if at_ms is not None]
+    policy, name = snapshot.setting.policy, snapshot.setting.tiers[tier].name
+    enters_ms = snapshot.service.next_entry_ms(name, place.band + 1, now_ms)
+    if enters_ms is not None and (before_ms is None or enters_ms < before_ms):
+        before_ms = enters_ms
+    for times, wait_ms in (
+        (snapshot.timetable.begins, SETTLING_MS),
+        (snapshot.timetable.begins, snapshot.turn_ms or 0),
+        (snapshot.service.by_run_time, policy.min_runtime_ms),
+    ):
+        before_ms = _next_after(snapshot, now_ms, times, wait_ms, name, place, before_ms)
+    return before_ms
 
 
 def _next_after(
-    draft: PlanDraft, times: list[tuple[int, JobId]], wait_ms: int, has_to: Callable[[RunningJob, int], bool]
+    snapshot: Snapshot,
+    now_ms: int,
+    times: list[tuple[int, JobId]],
+    wait_ms: int,
+    tier: TierName,
+    place: ServicePlace,
+    before_ms: int | None,
 ) -> int | None:
-    """When a job that then has to leave has waited this long since its time. After a few others, when any has."""
-    first = bisect_right(times, draft.now_ms - wait_ms, key=lambda entry: entry[0])
-    following = times[first : first + LOOKED_AT]
-    for since_ms, job_id in following:
-        if has_to(draft.snapshot.running[job_id], since_ms + wait_ms):
-            return since_ms + wait_ms
-    return following[-1][0] + wait_ms if len(following) == LOOKED_AT else None
+    """When a job that then has to leave has waited this long since its time. After a few others, when any has.
+
+    If that is not before the given time, the given time.
+    """
+    first = bisect_left(times, (now_ms - wait_ms + 1, ""))
+    for number in range(first, min(first + LOOKED_AT, len(times))):
+        since_ms, job_id = times[number]
+        at_ms = since_ms + wait_ms
+        if before_ms is not None and at_ms >= before_ms:
+            return before_ms
+        if number == first + LOOKED_AT - 1 or _has_to_leave(snapshot, snapshot.running[job_id], tier, place, at_ms):
+            return at_ms
+    return before_ms
+
+
+def _has_to_leave(snapshot: Snapshot, job: RunningJob, tier: TierName, place: ServicePlace, at_ms: int) -> bool:
+    """True when a job of this tier will have a worse place than this one, and in the same band has had its turn."""
+    if job.spec.tier != tier:
+        return False
+    theirs = running_place(job, snapshot.setting.policy, at_ms)
+    if theirs.band != place.band:
+        return theirs.band > place.band
+    return theirs > place and at_ms - job.started_ms >= (snapshot.turn_ms or 0)
 
 
 def _can_step_down(draft: PlanDraft, job: RunningJob) -> bool:

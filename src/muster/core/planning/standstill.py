@@ -1,0 +1,97 @@
+"""Whether a plan made now would change anything, found out by counting GPUs instead of making it.
+
+On a full cluster most events and most moments change nothing: what came free is too little for every waiting job, even
+together with all jobs that would have to leave for it. Only what is certain counts. Where anything else could happen
+(promises stand, jobs leave, grow or move, a tier or a guarantee gives a right to preempt), a plan is made.
+"""
+
+from typing import NamedTuple
+
+from muster.core.order.pace import has_slots
+from muster.core.order.queueing import JobClass
+from muster.core.order.service import NEWCOMERS
+from muster.core.planning.next_cycle import wake_at_rest_ms
+from muster.core.planning.turns import first_place, takes_turns
+from muster.core.snapshot import Snapshot
+
+
+class Rest(NamedTuple):
+    """A plan made now would change nothing."""
+
+    wake_ms: int | None
+    """When it says that the next plan must be made."""
+
+
+def rest(snapshot: Snapshot, now_ms: int) -> Rest | None:
+    """What a plan made now would come to if nothing can be decided; None when it has to be made to find out."""
+    if not takes_turns(snapshot) or not snapshot.queue.class_of or _is_moving(snapshot):
+        return None
+    count = _Count(snapshot, now_ms)
+    if any(count.may_move(group) for group in snapshot.queue.classes()):
+        return None
+    return Rest(wake_at_rest_ms(snapshot, now_ms))
+
+
+def _is_moving(snapshot: Snapshot) -> bool:
+    """True when a plan may do more than make room in turn, start jobs and promise starts within a turn."""
+    if snapshot.promises or snapshot.departing or snapshot.elastic or snapshot.paces.slow:
+        return True
+    # While no running job can resume, a start may be promised at any time.
+    return bool(snapshot.queue.relaxing) or not snapshot.service.by_run_time
+
+
+class _Count:
+    """How many GPUs waiting jobs could get at most, in thousandths."""
+
+    def __init__(self, snapshot: Snapshot, now_ms: int) -> None:
+        self._snapshot = snapshot
+        self._now_ms = now_ms
+        self._turn_ms = snapshot.turn_ms or 0
+        self._free_milli = snapshot.capacity.free_milli[0][0]
+        self._ending_milli: int | None = None
+
+    def may_move(self, group: JobClass) -> bool:
+        """False when no job of a class can start, make room or be promised a start."""
+        snapshot, need_milli = self._snapshot, group.gpu_milli
+        if group.stuck_at < 0:
+            return True  # no plan has said yet why its jobs wait
+        if group.may_preempt and (
+            any(snapshot.running_in[group.tier + 1 :]) or snapshot.ledger.guaranteed_above(group.team)
+        ):
+            return True
+        worse_milli = self._worse_milli(group)
+        if worse_milli is not None and need_milli <= self._free_milli + worse_milli:
+            return True
+        if group.band == NEWCOMERS and need_milli <= self._free_milli + self._ending():
+            return True
+        left_milli = self._free_milli - snapshot.setting.turn_reserve_milli
+        if group.band > NEWCOMERS and worse_milli is None and need_milli > left_milli:
+            return False
+        return any(has_slots(snapshot.capacity, group.gang, choice) for choice in group.gang.choices)
+
+    def _worse_milli(self, group: JobClass) -> int | None:
+        """What running jobs occupy that have a worse place than the first job of a class; None if there are none."""
+        snapshot, now_ms = self._snapshot, self._now_ms
+        tier, candidates = snapshot.setting.tiers[group.tier].name, snapshot.service.candidates
+        worst, found = candidates.worst_band(tier, now_ms), list[int]()
+        for band in range(group.band + 1, worst + 1):
+            if candidates.in_band(tier, band, now_ms):
+                found.append(candidates.gpu_milli(tier, band, now_ms))
+        if worst >= group.band:
+            place = first_place(snapshot, group, now_ms)
+            for aged, started_ms, _, _, gpu_milli in reversed(candidates.in_band(tier, group.band, now_ms)):
+                if aged <= place.aged_ms:
+                    break
+                if started_ms <= now_ms - self._turn_ms:
+                    found.append(gpu_milli)
+        return sum(found) if found else None
+
+    def _ending(self) -> int:
+        """What running jobs occupy that are gone within a turn at the latest. No start is promised later than that."""
+        if self._ending_milli is None:
+            self._ending_milli = 0
+            for end_ms, job_id in self._snapshot.timetable.ends:
+                if end_ms >= self._now_ms + self._turn_ms:
+                    break
+                self._ending_milli += sum(milli for _, milli in self._snapshot.demands[job_id])
+        return self._ending_milli
