@@ -50,7 +50,7 @@ def _enough(capacity: Capacity, group: JobClass, promise: PlannedPromise) -> boo
 
 def _move_for(draft: PlanDraft, preemption: Preemption, promise: PlannedPromise, group: JobClass) -> bool:
     """Look for moves that pay, and put them into the plan if there are any."""
-    draft.retract(promise.terms.job)
+    draft.put_aside(promise)
     proposal = None
     if _enough(draft.horizons.closed, group, promise) and preemption.quota_allows(group, promise.choice):
         proposal = _cheapest_move(draft, preemption, promise, group)

@@ -6,7 +6,7 @@ from muster.core.order.queueing import FeasibilityKey, JobClass
 from muster.core.order.service import NEWCOMERS
 from muster.core.order.tier_walk import TierWalk
 from muster.core.planning.consolidation import consolidate
-from muster.core.planning.draft import PlanDraft
+from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.gpu_swaps import change_places
 from muster.core.planning.last_resort import take_back
 from muster.core.planning.next_cycle import wake_ms
@@ -146,14 +146,16 @@ class _TierCycle:
         False when no job behind it may pass it.
         """
         draft = self._draft
-        if job_id in draft.promises or job_id in draft.begun or job_id in self._passed_by:
-            if job_id in draft.promises:
-                self._better(group, job_id)
+        job, promise = draft.snapshot.queue.jobs[job_id], draft.promises.get(job_id)
+        if promise is not None or job_id in draft.begun or job_id in self._passed_by:
+            if promise is not None and self._may_be_earlier(group, promise):
+                self._make_room(group, job, promise)
             walk.advance()
             return True
-        job = draft.snapshot.queue.jobs[job_id]
         code, detail = self._start(group, job)
-        if code is None or self._make_room(group, job, code) or self._promise(group, job, code):
+        # Other jobs that leave do not help a job that only quota stops.
+        has_room = code is ReasonCode.CAPACITY and self._make_room(group, job)
+        if code is None or has_room or self._promise(group, job, code):
             walk.advance()
         elif group.relaxes or group.order in self._must_see:
             self._passed_by[job_id] = True
@@ -257,35 +259,25 @@ class _TierCycle:
         draft = self._draft
         return draft.free.free_milli[0][0] - draft.setting.turn_reserve_milli
 
-    def _make_room(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
-        """Make other jobs leave. That does not help a job that only quota stops."""
-        if code is not ReasonCode.CAPACITY:
-            return False
-        made_room = self._preemption.make_room(group, job)
-        return made_room or take_back(self._draft, self._preemption, group, job)
+    def _make_room(self, group: JobClass, job: WaitingJob, promise: PlannedPromise | None = None) -> bool:
+        """Promise a job the earliest start by departures, if that is before the start by limits that it was promised.
 
-    def _better(self, group: JobClass, job_id: JobId) -> None:
-        """Give a promised job an earlier start by preempting others, or leave its promise as it is.
-
-        When the promise was made, perhaps no job had run long enough to be preempted. Jobs whose turn is over are
-        preempted only for a job that would otherwise wait longer than a turn.
+        Where it has a promise, jobs whose turn is over leave only if it would otherwise wait longer than a turn.
         """
-        draft = self._draft
-        promise = draft.promises[job_id]
-        start_ms = promise.terms.start_ms
-        if promise.terms.basis is not Basis.LIMITS or start_ms <= draft.now_ms:
-            return
-        next_turns_ms = _next_turns_ms(draft)
-        job = draft.snapshot.queue.jobs[job_id]
-        in_turn = next_turns_ms is not None and start_ms > next_turns_ms
-        if not in_turn and not self._preemption.may_ask(group):
-            return
-        if promise.terms.moved_because:
-            self._broken[job_id] = promise.terms.moved_because
-        draft.retract(job_id)
-        made_room = self._preemption.make_room(group, job, before_ms=start_ms, in_turn=in_turn)
-        if not made_room and not take_back(draft, self._preemption, group, job, start_ms):
+        draft, before_ms, in_turn = self._draft, None, True
+        if promise is not None:
+            before_ms, in_turn = promise.terms.start_ms, _is_beyond_turns(draft, promise)
+            draft.put_aside(promise)
+        made_room = self._preemption.make_room(group, job, before_ms=before_ms, in_turn=in_turn)
+        made_room = made_room or take_back(draft, self._preemption, group, job, before_ms)
+        if promise is not None and not made_room:
             draft.restore(promise)
+        return made_room
+
+    def _may_be_earlier(self, group: JobClass, promise: PlannedPromise) -> bool:
+        """True when jobs may be asked to leave now. When the promise was made, perhaps none had run long enough."""
+        rests_on_limits = promise.terms.basis is Basis.LIMITS and promise.terms.start_ms > self._draft.now_ms
+        return rests_on_limits and (_is_beyond_turns(self._draft, promise) or self._preemption.may_ask(group))
 
     def _promise(self, group: JobClass, job: WaitingJob, code: ReasonCode) -> bool:
         """Promise a start to the first blocked jobs of the tier, and to every job whose promise was broken."""
@@ -312,6 +304,12 @@ def _stop_behind(draft: PlanDraft, first: int) -> None:
     for tier in range(first, len(draft.setting.tiers)):
         groups = draft.snapshot.queue.of_tier(tier)
         draft.block([(group, group.ids) for group in groups], ReasonCode.HELD_BY_OTHERS)
+
+
+def _is_beyond_turns(draft: PlanDraft, promise: PlannedPromise) -> bool:
+    """True for a start that is promised after every running job that can resume will have had its turn."""
+    next_turns_ms = _next_turns_ms(draft)
+    return next_turns_ms is not None and promise.terms.start_ms > next_turns_ms
 
 
 def _next_turns_ms(draft: PlanDraft) -> int | None:

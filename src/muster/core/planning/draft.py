@@ -183,7 +183,10 @@ class PlanDraft:
         basis: Basis,
         moved_because: str = "",
     ) -> None:
-        """Promise a gang that it starts on exactly these GPUs. A promise that stays the same keeps its date."""
+        """Promise a gang that it starts on exactly these GPUs, in place of a promise that was put aside.
+
+        A promise that says the same as before keeps its date.
+        """
         terms = Promise(
             job=job.id,
             start_ms=start_ms,
@@ -192,6 +195,7 @@ class PlanDraft:
             basis=basis,
             moved_because=moved_because,
         )
+        self.promises.pop(job.id, None)
         old = self.snapshot.promises.get(job.id)
         is_same = old is not None and evolve(terms, made_ms=old.made_ms) == old
         self.keep(old if old is not None and is_same else terms, job, choice, seating.footprint)
@@ -210,7 +214,7 @@ class PlanDraft:
         )
 
     def restore(self, promise: PlannedPromise) -> None:
-        """Let a promise that was retracted stand again."""
+        """Let a promise stand that is new, or was retracted or put aside."""
         terms, account, demand = promise.terms, promise.account, promise.choice.demand
         room = self._room_after(terms.start_ms, account, demand)
         self.promised_quota.use(self.ledger.chain(account), demand, terms.start_ms, promise.end_ms)
@@ -226,7 +230,13 @@ class PlanDraft:
 
     def retract(self, job_id: JobId) -> PlannedPromise:
         """Take a promise back, because its job starts or may get another one."""
-        promise = self.promises.pop(job_id)
+        promise = self.promises[job_id]
+        self.put_aside(promise)
+        return self.promises.pop(job_id)
+
+    def put_aside(self, promise: PlannedPromise) -> None:
+        """Reserve nothing for a promise while something better is looked for. It keeps its place among the others."""
+        job_id = promise.terms.job
         self.promised_quota.retract(job_id)
         self.promised_quota.use(
             self.ledger.chain(promise.account),
@@ -241,7 +251,6 @@ class PlanDraft:
             del self._promised_on[use.node][job_id]
         if promise.terms.basis is Basis.DEPARTURES:
             self.projected.charge(promise.account, promise.choice.demand, sign=-1)
-        return promise
 
     def _room_after(self, start_ms: int, account: TeamPath, demand: Demand) -> Room:
         """What the limits above an account leave at a promised start once the promised job runs."""

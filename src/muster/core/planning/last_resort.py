@@ -29,15 +29,17 @@ def take_back(
         return False
     if preemption.ask(LAST_RESORT, group, job, before_ms):
         return True
-    aside = [draft.retract(promise.terms.job) for promise in _promised_to_borrowers(draft, preemption.claims, group)]
+    aside = _promised_to_borrowers(draft, preemption.claims, group)
     if not aside:
         return False
+    for promise in aside:
+        draft.put_aside(promise)
     made_room = preemption.ask(PROMISES_ASIDE, group, job, before_ms)
     for promise in aside:
         if not made_room or _still_holds(draft, promise):
             draft.restore(promise)
         else:
-            _moves(preemption, promise.terms.job)
+            _moves(draft, preemption, promise.terms.job)
     return made_room
 
 
@@ -57,6 +59,7 @@ def _still_holds(draft: PlanDraft, promise: PlannedPromise) -> bool:
     return still_holds(draft, promise.terms, promise.footprint, promise.choice, promise.account, promise.end_ms)
 
 
-def _moves(preemption: Preemption, job_id: JobId) -> None:
+def _moves(draft: PlanDraft, preemption: Preemption, job_id: JobId) -> None:
+    del draft.promises[job_id]
     preemption.broken[job_id] = MOVED
     preemption.unpromised.append(job_id)

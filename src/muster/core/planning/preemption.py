@@ -335,7 +335,9 @@ class Preemption:
         for victim in proposal.victims:
             if not victim.workers and only_as_borrower(draft.projected, group.team, entitled, victim):
                 draft.borrowers[victim.job.id] = None
-        carry_out(draft, proposal, self.broken.get(proposal.job.id, ""))
+        aside = draft.promises.get(proposal.job.id)
+        moved_because = self.broken.get(proposal.job.id, "") if aside is None else aside.terms.moved_because
+        carry_out(draft, proposal, moved_because)
         for victim in proposal.victims:
             if victim.workers:
                 self._departures.add(victim)

@@ -160,3 +160,22 @@ def test_a_job_that_gets_victims_for_a_lost_promise_is_told_why_it_moved() -> No
     )
     (promise,) = planned(scenario).promises
     assert promise.moved_because == "node n1 no longer takes work"
+
+
+def test_promises_stay_in_order_when_others_are_asked_to_leave_in_vain() -> None:
+    """Even all jobs of lower tiers leave `first` too little room, and `second` may not ask. So nothing changes."""
+    promises = [
+        a_promise("first", [("n1", range(8))], in_hours=9),
+        a_promise("second", [("n2", range(8))], in_hours=11),
+    ]
+    scenario = a_scenario(
+        flat(2),
+        running=[
+            runs("firm", a_job(gpus=7, hours=10, preemptible=False), [("n1", range(7))]),
+            runs("low", a_job(hours=10, tier="exploratory"), [("n1", [7])]),
+            runs("firmer", a_job(gpus=8, hours=12, preemptible=False), [("n2", range(8))]),
+        ],
+        waiting=[waits("first", a_job(gpus=8)), waits("second", a_job(gpus=8), requeued=True)],
+        promises=promises,
+    )
+    assert planned(scenario).promises == tuple(promises)
