@@ -56,6 +56,13 @@ def waits_lines(waits: Sequence[WaitFigures]) -> Iterator[str]:
             f"{each.case:30} {each.policy:>7} {each.jobs:6} {each.p99_wait_s:8.0f} {each.max_wait_s:8.0f} "
             f"{each.p99_beyond_s:8.0f} {each.max_beyond_s:8.0f} {each.promised_s:8.0f} {each.longer:6}  {each.note}"
         )
+    for each in waits:
+        if each.below is not None:
+            yield (
+                f"{each.case:30} {each.policy:>7} below its guarantee up to {each.below.max_s:.0f} s "
+                f"({each.below.longer} of {each.below.spells} times longer than promised), "
+                f"for jobs that wait again {each.below.again_max_s:.0f} s ({each.below.again_longer} times)"
+            )
 
 
 def _row(figures: Figures) -> str:

@@ -5,7 +5,8 @@ grace period for that. So the lower tier may cost a production job no more than 
 wait without any lower tier is measured by replaying them alone.
 
 With quotas, a team that asks for no more than its guarantee gets it after the same time. So this is measured for every
-job during whose wait all jobs of its team together stayed inside the guarantee.
+job during whose wait all jobs of its team together stayed inside the guarantee. A team that asks for more must have its
+guarantee as well: how long it was below it while a job waited that would have been inside (`below_guarantee`).
 
 Fifo promises neither and is measured for comparison: it shows that these waits do not come out short by themselves.
 """
@@ -13,6 +14,7 @@ Fifo promises neither and is measured for comparison: it shows that these waits 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from benchmarks.below_guarantee import Spell, spells
 from benchmarks.policy_cases import NODE_GPUS, Case
 from benchmarks.policy_figures import HABITS
 from muster.model.ids import TeamPath
@@ -34,6 +36,7 @@ WITH_QUOTAS = ("ph_w2_0.9", "ph_w3_1.5", "ph_w4_1.1")
 POLICIES = ("fifo", "muster")
 SEED = 1
 PRODUCTION = DEFAULT_TIERS[0].name
+TIERS = tuple(tier.name for tier in DEFAULT_TIERS)
 ENDED, SUBMITTED, STARTED = range(3)
 """In the order in which they count at one moment."""
 GRACE_MS = CheckpointSpec(path="").grace_ms
@@ -59,6 +62,21 @@ class WaitFigures:
     longer: int
     """Jobs that waited longer than promised."""
     note: str = ""
+    below: "BelowFigures | None" = None
+    """Only with quotas."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BelowFigures:
+    """How long teams were below their guarantee while a job waited that would have been inside it."""
+
+    spells: int
+    max_s: float
+    longer: int
+    """How many lasted longer than promised."""
+    again_max_s: float
+    """The longest for a job that waits again, which may not preempt."""
+    again_longer: int
 
 
 def names() -> tuple[str, ...]:
@@ -90,14 +108,16 @@ def quota_waits(case: Case, policy: str) -> WaitFigures:
     teams = shared_out(case)
     outcomes = _outcomes(case, case.trace, policy, teams)
     waits: list[tuple[int, int]] = []
+    below: list[Spell] = []
     always_inside = 0
     for team in teams:
         own = [outcome for outcome in outcomes if outcome.job.team == team.path]
         inside = _inside(own, dict(team.guaranteed)[ANY_TYPE])
         always_inside += len(inside) == len(own)
         waits += [(_wait_ms(outcome), 0) for outcome in inside]
+        below += spells(own, dict(team.guaranteed)[ANY_TYPE])
     note = f"of {len(outcomes)} jobs; {always_inside} of {len(teams)} teams always inside"
-    return _figures(f"quotas_{case.name}", policy, waits, note)
+    return replace(_figures(f"quotas_{case.name}", policy, waits, note), below=_below_figures(below))
 
 
 def two_tiers(trace: Trace) -> Trace:
@@ -114,7 +134,8 @@ def shared_out(case: Case) -> tuple[Team, ...]:
     """The teams with guarantees in proportion to their weights, which together are the whole cluster.
 
     The team with the lowest peak is guaranteed this peak, so that it need never borrow. The others share the rest
-    equally. They ask for more than that at times, so they borrow from one another.
+    equally. They ask for more than that at times, so they borrow from one another. Their tiers are bound, as they are
+    on every server with teams.
     """
     by_team: dict[TeamPath, list[TraceJob]] = {}
     for job in case.trace.jobs:
@@ -124,7 +145,7 @@ def shared_out(case: Case) -> tuple[Team, ...]:
     rest = (case.nodes * NODE_GPUS - peaks[modest]) // max(len(peaks) - 1, 1)
     gpus = {team: peaks[modest] if team == modest else rest for team in sorted(peaks)}
     return tuple(
-        Team(path=team, weight=share * GPU_MILLI, guaranteed=((ANY_TYPE, share * GPU_MILLI),))
+        Team(path=team, weight=share * GPU_MILLI, guaranteed=((ANY_TYPE, share * GPU_MILLI),), tiers=TIERS)
         for team, share in gpus.items()
     )
 
@@ -191,4 +212,16 @@ def _figures(name: str, policy: str, waits: Sequence[tuple[int, int]], note: str
         promised_s=PROMISED_MS / 1000,
         longer=sum(each > PROMISED_MS for each in beyond),
         note=note,
+    )
+
+
+def _below_figures(below: Sequence[Spell]) -> BelowFigures:
+    first = [spell.length_ms for spell in below if spell.is_first]
+    again = [spell.length_ms for spell in below if not spell.is_first]
+    return BelowFigures(
+        spells=len(below),
+        max_s=max(first, default=0) / 1000,
+        longer=sum(length_ms > PROMISED_MS for length_ms in first),
+        again_max_s=max(again, default=0) / 1000,
+        again_longer=sum(length_ms > PROMISED_MS for length_ms in again),
     )

@@ -6,12 +6,15 @@ from random import Random
 
 import pytest
 
-from benchmarks import heterogeneous, packing, policy_figures, promised_waits, training_time
+from benchmarks import below_guarantee, heterogeneous, packing, policy_figures, promised_waits, training_time
 from benchmarks.policy_cases import LOADS, MIXED, MOSTLY_SINGLE, Case, Cut, Recipe, cases_of, made_up
 from muster.model.ids import GpuType, JobId, NodeName
+from muster.model.job import JobState
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import HOUR_MS
+from muster.model.resources import GPU_MILLI
 from muster.model.trace import Trace, TraceJob
+from muster.sim.outcome import JobOutcome, Stint
 from muster.sim.submissions import TraceSubmissions
 from muster.sim.variation import scaled_arrivals
 
@@ -155,3 +158,43 @@ def test_promised_waits_are_kept_and_in_order_of_submission_they_would_not_be() 
     for measured in (promised_waits.production_waits, promised_waits.quota_waits):
         assert measured(case, "muster").longer == 0
         assert measured(case, "fifo").longer > 0
+
+
+def test_a_team_is_below_its_guarantee_from_when_a_waiting_job_would_be_inside_until_it_starts() -> None:
+    def an_outcome(name: str, submit_s: int, *stints: tuple[int, int], gpus: int = 4) -> JobOutcome:
+        milli = gpus * GPU_MILLI
+        return JobOutcome(
+            job=TraceJob(id=JobId(name), submit_ms=submit_s * 1000, run_ms=1, gpu_milli=milli),
+            state=JobState.SUCCEEDED,
+            first_start_ms=stints[0][0] * 1000,
+            end_ms=stints[-1][1] * 1000,
+            stints=tuple(
+                Stint(start_ms=start_s * 1000, end_ms=end_s * 1000, gpu_milli=milli, nodes=())
+                for start_s, end_s in stints
+            ),
+        )
+
+    team = [
+        an_outcome("first", 0, (0, 100), (200, 300)),
+        an_outcome("second", 10, (160, 250)),
+        an_outcome("at once", 400, (400, 500)),
+    ]
+    # Eight are guaranteed: the second is inside all the time, and the first when it waits again.
+    found = [
+        (each.since_ms // 1000, each.until_ms // 1000, each.is_first) for each in below_guarantee.spells(team, 8000)
+    ]
+    assert found == [(10, 160, True), (100, 200, False)]
+    # Four are guaranteed: both would be inside once the first has left, until the second has started.
+    found = [
+        (each.since_ms // 1000, each.until_ms // 1000, each.is_first) for each in below_guarantee.spells(team, 4000)
+    ]
+    assert found == [(100, 160, True), (100, 160, False)]
+
+
+def test_teams_are_below_their_guarantee_for_no_longer_than_promised_and_in_order_of_submission_they_would_be() -> None:
+    case = a_case("exponential", MIXED, 1.5)
+    below = {policy: promised_waits.quota_waits(case, policy).below for policy in ("fifo", "muster")}
+    assert below["muster"] is not None
+    assert below["muster"].longer == 0
+    assert below["fifo"] is not None
+    assert below["fifo"].longer > 0
