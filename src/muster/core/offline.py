@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from muster.core.admission import Gate, Rejected
 from muster.core.explaining.explain import Explanation, explain_all
+from muster.core.explaining.place_in_tier import PlacesInTier, ServiceHistory, places_in_tier
 from muster.core.order.entitlements import Entitlements
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
@@ -31,9 +32,13 @@ class Decision:
     plan: Plan
     explanations: tuple[Explanation, ...]
     rejected: tuple[Rejection, ...]
+    places: PlacesInTier | None = None
+    """What each waiting job can be told about its place; None where jobs take no turns."""
 
 
-def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Decision:
+def decide(
+    scenario: Scenario, entitlements: Entitlements | None = None, history: ServiceHistory | None = None
+) -> Decision:
     """Plan one cycle and explain the result.
 
     Without `entitlements` it is not known what jobs were due in the past. Turns then go by GPU time alone.
@@ -43,10 +48,12 @@ def decide(scenario: Scenario, entitlements: Entitlements | None = None) -> Deci
     violations = lint(made, snapshot)
     if violations:
         raise InvariantViolated("the plan is not sound: " + "; ".join(violations))
-    return Decision(plan=made, explanations=explain_all(snapshot, made, scenario.now_ms), rejected=rejected)
+    return _explained(snapshot, made, rejected, history)
 
 
-def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Plan) -> Decision:
+def explain_decided(
+    scenario: Scenario, entitlements: Entitlements, decided: Plan, history: ServiceHistory | None = None
+) -> Decision:
     """Explain why jobs wait, using a plan that was carried out instead of planning again.
 
     The situation may be newer than the plan. The jobs that the plan started run by now. A promise of the plan counts
@@ -55,7 +62,18 @@ def explain_decided(scenario: Scenario, entitlements: Entitlements, decided: Pla
     snapshot, rejected = _admitted(scenario, entitlements)
     promises = tuple(promise for promise in decided.promises if promise.job in snapshot.queue.jobs)
     left = Plan(version=snapshot.version, now_ms=scenario.now_ms, promises=promises, blocked=decided.blocked)
-    return Decision(plan=left, explanations=explain_all(snapshot, left, scenario.now_ms), rejected=rejected)
+    return _explained(snapshot, left, rejected, history)
+
+
+def _explained(
+    snapshot: Snapshot, made: Plan, rejected: tuple[Rejection, ...], history: ServiceHistory | None
+) -> Decision:
+    return Decision(
+        plan=made,
+        explanations=explain_all(snapshot, made, made.now_ms),
+        rejected=rejected,
+        places=places_in_tier(snapshot, made, history),
+    )
 
 
 def _admitted(scenario: Scenario, entitlements: Entitlements | None) -> tuple[Snapshot, tuple[Rejection, ...]]:

@@ -108,6 +108,10 @@ class StarvationWatch:
         part_milli = capacity_milli * min(capacity_milli, wanted_milli) // (STARVED_PART * max(wanted_milli, 1))
         return self._starved_milli + gpu_milli <= part_milli
 
+    def starves_ms(self, job: Job, at_ms: int) -> int | None:
+        """When a job will have waited too long if it goes on waiting; None if it is not watched or has starved."""
+        return self._spent_ms(job, at_ms)
+
     def watch(self, job: Job, at_ms: int) -> None:
         """Set a timer for when a job that ran before and waits again will have waited too long, at present shares."""
         spent_ms = self._spent_ms(job, at_ms)

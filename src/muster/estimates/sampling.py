@@ -32,6 +32,8 @@ class Arrival:
 
     submitted_ms: int
     spec: JobSpec
+    gpu_ms: int = 0
+    """GPU time that it has had since."""
 
 
 class FutureSample:

@@ -35,6 +35,8 @@ def test_waiting_counts_from_when_the_job_was_due_and_running_does_not() -> None
     assert starvation.follow(running, back, 4 * HOUR_MS) == []
     spent_ms = STARVATION_MS + 4 * HOUR_MS
     assert starvation.timers.next_ms == spent_ms
+    assert starvation.starves_ms(back, 5 * HOUR_MS) == spent_ms
+    assert starvation.starves_ms(running, 5 * HOUR_MS) is None
     assert not starvation.has_starved(back, spent_ms - 1)
     assert starvation.has_starved(back, spent_ms)
     assert not starvation.has_starved(evolve(back, starved=True), spent_ms)

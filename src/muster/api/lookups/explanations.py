@@ -6,20 +6,22 @@ writer nor other requests wait for them. One answer serves all callers until it 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
 from muster.api.lookups.estimate_history import EstimateHistory
 from muster.api.lookups.records import Records
-from muster.core.explaining.explain import Explanation
+from muster.core.explaining.explain import Explanation, with_place
+from muster.core.explaining.place_in_tier import PlacesInTier, RecentJob, ServiceHistory
 from muster.core.lifecycle.arrays import tasks_of
 from muster.core.offline import Decision, Rejection, decide, explain_decided
 from muster.core.order.entitlements import Entitlements
 from muster.core.order.run_times import RunTimes
+from muster.core.order.service import band_of
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.engine.engine import Engine
@@ -40,6 +42,7 @@ from muster.model.limits import (
     EXPLAINED_FRESH_MS,
     EXPLAINED_MS,
     QUESTIONS,
+    STARVED_BAND,
 )
 from muster.model.plan import Plan, Reason
 from muster.model.policy import HOUR_MS
@@ -72,7 +75,15 @@ class Situation:
     """A copy, since entitlements change with every job that arrives or ends."""
     decided: Plan | None = None
     """The plan of the last cycle; None before the first."""
+    starves_ms: Mapping[JobId, int] = field(default_factory=dict)
+    """When waiting jobs will count as starved."""
     recent: tuple[Arrival, ...] = ()
+
+    @property
+    def history(self) -> ServiceHistory:
+        """What explanations need besides the scenario."""
+        recent = tuple([RecentJob(each.submitted_ms, each.spec, each.gpu_ms) for each in self.recent])
+        return ServiceHistory(self.starves_ms, recent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,10 @@ class Explanations:
         self._waiting = 0
         self._explaining = asyncio.Lock()
         self._explained: dict[JobId, Explanation] = {}
+        self._places: PlacesInTier | None = None
+        """Of the jobs whose explanation does not tell about their place yet."""
+        self._placed: dict[JobId, Explanation] = {}
+        """Explanations that do."""
         self._explained_at: tuple[int, int] | None = None
         """The version and the time of the last explanation."""
         self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
@@ -118,9 +133,13 @@ class Explanations:
                 decision = await self._worked_out(lambda: _explained(situation))
                 self._explained = {each.job: each for each in decision.explanations}
                 self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
+                self._places, self._placed = decision.places, {}
                 self._explained_at = (situation.version, now_ms)
                 self._estimates = {job: made for job, made in self._estimates.items() if job in self._explained}
-        return self._explained.get(job)
+            explained, places = self._explained.get(job), self._places
+            if explained is not None and job not in self._placed:
+                self._placed[job] = await self._worked_out(lambda: with_place(explained, places))
+        return self._placed.get(job)
 
     async def estimate(self, job: JobId, now_ms: int) -> StartEstimate | None:
         """When a waiting job starts; None when no future could be simulated in time."""
@@ -209,13 +228,27 @@ def _handed_over(state: State, now_ms: int) -> Situation:
         scenario=snapshot.scenario(now_ms),
         run_times=snapshot.run_times,
         entitlements=snapshot.entitlements.copy(),
+        starves_ms=_starves_ms(state, now_ms),
     )
+
+
+def _starves_ms(state: State, now_ms: int) -> dict[JobId, int]:
+    """When waiting jobs count as starved, for those to which it makes a difference."""
+    if state.starvation is None:
+        return {}
+    late = [
+        job.id
+        for job in state.snapshot.queue.jobs.values()
+        if band_of(job.attained_gpu_ms, starved=False) > STARVED_BAND
+    ]
+    times = {job: state.starvation.starves_ms(state.jobs[job], now_ms) for job in late}
+    return {job: at_ms for job, at_ms in times.items() if at_ms is not None}
 
 
 def _arrivals(record: JobRecord) -> list[Arrival]:
     """A job, or each task of an array."""
     if not isinstance(record, ArrayRecord):
-        return [Arrival(submitted_ms=record.submitted_ms, spec=record.spec)]
+        return [Arrival(submitted_ms=record.submitted_ms, spec=record.spec, gpu_ms=record.attained_gpu_ms)]
     single = evolve(record.spec, array=None)
     return [Arrival(submitted_ms=record.submitted_ms, spec=single)] * len(tasks_of(record))
 
@@ -223,14 +256,17 @@ def _arrivals(record: JobRecord) -> list[Arrival]:
 def _explained(situation: Situation) -> Decision:
     """Why jobs wait, according to the plan of the last cycle."""
     if situation.decided is None:
-        return decide(situation.scenario, situation.entitlements)
-    return explain_decided(situation.scenario, situation.entitlements, situation.decided)
+        return decide(situation.scenario, situation.entitlements, situation.history)
+    return explain_decided(situation.scenario, situation.entitlements, situation.decided, situation.history)
 
 
 def _tried_job(situation: Situation) -> TriedJob:
-    decision = decide(situation.scenario, situation.entitlements)
-    is_waiting = any(each.job == CANDIDATE for each in decision.explanations)
-    return TriedJob(decision=decision, estimate=_estimate(situation, CANDIDATE) if is_waiting else None)
+    decision = decide(situation.scenario, situation.entitlements, situation.history)
+    told = tuple([with_place(each, decision.places) for each in decision.explanations if each.job == CANDIDATE])
+    return TriedJob(
+        decision=replace(decision, explanations=told),
+        estimate=_estimate(situation, CANDIDATE) if told else None,
+    )
 
 
 def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:

@@ -5,10 +5,11 @@ away. Jobs that are alike share the answer, so ten thousand jobs cost no more to
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.core.explaining.forecast import StartForecast
 from muster.core.explaining.not_considered import not_considered
+from muster.core.explaining.place_in_tier import PlacesInTier
 from muster.core.explaining.post_plan import PostPlan
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import Breach
@@ -55,6 +56,19 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
 def explain(job_id: JobId, snapshot: Snapshot, plan: Plan, now_ms: int) -> Explanation | None:
     """Explain one waiting job; None when the plan starts it or the job is unknown."""
     return next((each for each in explain_all(snapshot, plan, now_ms) if each.job == job_id), None)
+
+
+def with_place(explained: Explanation, places: PlacesInTier | None) -> Explanation:
+    """The same with what a job is told about its place. Only for a job that a user asks about, because it takes longer.
+
+    Without `places`, for a job with a promise, and for one that a better place would not help, nothing is added.
+    """
+    is_placed = places is not None and not any(reason.code in _NOT_BY_PLACE for reason in explained.reasons)
+    reason = places.reason(explained.job) if is_placed and places is not None else None
+    return explained if reason is None else replace(explained, reasons=(*explained.reasons, reason))
+
+
+_NOT_BY_PLACE = (ReasonCode.QUOTA_LIMIT, ReasonCode.NEVER_FITS, ReasonCode.HELD, ReasonCode.DEPENDENCY)
 
 
 def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClass, JobId]]:

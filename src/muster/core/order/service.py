@@ -38,6 +38,16 @@ def band_of(gpu_ms: int, ends_gpu_ms: Sequence[int] = BAND_ENDS_GPU_MS, *, starv
     return min(band, STARVED_BAND) if starved else band
 
 
+def band_begins_gpu_ms(band: int) -> int:
+    """The GPU time at which a band begins."""
+    return BAND_ENDS_GPU_MS[band - 1] if band else 0
+
+
+def band_ends_gpu_ms(band: int) -> int | None:
+    """The GPU time at which a band ends; None for the last, which has no end."""
+    return BAND_ENDS_GPU_MS[band] if band < len(BAND_ENDS_GPU_MS) else None
+
+
 def had_gpu_ms(job: RunningJob, now_ms: int) -> int:
     """The GPU time that a running job has had, in this attempt and before."""
     return job.attained_gpu_ms + (now_ms - job.started_ms) * job.spec.gang_gpu_milli // GPU_MILLI
