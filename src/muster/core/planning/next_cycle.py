@@ -4,10 +4,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.turns import next_turn_ms
+from muster.core.planning.turns import next_turn_ms, takes_turns
 from muster.core.planning.upgrading import next_upgrades
 from muster.core.snapshot import Snapshot
-from muster.model.limits import NEXT_CYCLE_MS
+from muster.model.limits import NEXT_CYCLE_MS, SETTLING_MS
 
 
 def wake_ms(draft: PlanDraft) -> int | None:
@@ -27,6 +27,9 @@ def wake_ms(draft: PlanDraft) -> int | None:
         times.append(draft.now_ms + NEXT_CYCLE_MS)
     if draft.blocked:
         times += _next_to_starve(draft.snapshot, draft.now_ms)
+        if draft.begun and takes_turns(draft.snapshot):
+            # The first time at which a job that starts now could have to leave: then it is one of those that run.
+            times.append(draft.now_ms + SETTLING_MS)
     if someone_waits and _may_ask(draft):
         return _next_to_be_asked_ms(draft.snapshot, draft.now_ms, first_to_come(draft, times))
     return first_to_come(draft, times)

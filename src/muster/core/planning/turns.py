@@ -187,13 +187,14 @@ def _next_to_leave_ms(
 ) -> int | None:
     """When running jobs of a tier will next have to leave for a waiting job with this place, or the given time.
 
-    A job has to because it enters a worse band, or because its turn is over. Before that it must have settled, and have
-    run for as long as any job may.
+    A job has to because it enters a worse band, or because its turn is over once it is in the same band. Before that it
+    must have settled, and have run for as long as any job may.
     """
     policy, name = snapshot.setting.policy, snapshot.setting.tiers[tier].name
-    enters_ms = snapshot.service.next_entry_ms(name, place.band + 1, now_ms)
-    if enters_ms is not None and (before_ms is None or enters_ms < before_ms):
-        before_ms = enters_ms
+    for band in (place.band, place.band + 1):
+        enters_ms = snapshot.service.next_entry_ms(name, band, now_ms)
+        if enters_ms is not None and (before_ms is None or enters_ms < before_ms):
+            before_ms = enters_ms
     for times, wait_ms in (
         (snapshot.timetable.begins, SETTLING_MS),
         (snapshot.timetable.begins, snapshot.turn_ms or 0),

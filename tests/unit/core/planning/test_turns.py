@@ -8,7 +8,7 @@ from muster.checker import violations
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.model.job import RunningJob, WaitingJob
-from muster.model.limits import BAND_FACTOR, FIRST_BAND_GPU_MS
+from muster.model.limits import BAND_FACTOR, FIRST_BAND_GPU_MS, SETTLING_MS
 from muster.model.plan import Basis, Plan, Why
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
@@ -226,8 +226,18 @@ def test_no_promise_is_made_that_comes_due_after_every_job_had_its_turn() -> Non
             waits("new", a_job(gpus=8), hours_ago=9, attained_gpu_ms=50 * HOUR_MS),
             0.5,
         ),
+        (
+            long_runner("r", "n1", range(4), hours_ago=2.4),
+            waits("new", a_job(gpus=8), hours_ago=9, attained_gpu_ms=50 * HOUR_MS),
+            0.1,
+        ),
     ],
-    ids=["it enters the next band", "it has run for as long as any job may", "its turn is over"],
+    ids=[
+        "it enters the next band",
+        "it has run for as long as any job may",
+        "its turn is over",
+        "its turn is over and it enters the band",
+    ],
 )
 def test_the_plan_comes_back_when_a_job_will_have_to_leave(
     running: RunningJob, waiting: WaitingJob, in_hours: float
@@ -238,6 +248,16 @@ def test_the_plan_comes_back_when_a_job_will_have_to_leave(
         scenario, cycles = evolve(scenario, now_ms=made.wake_ms), cycles + 1
     assert scenario.now_ms - NOW_MS == pytest.approx(in_hours * HOUR_MS, abs=2)
     assert 1 <= cycles <= 3
+
+
+def test_the_plan_comes_back_when_a_job_that_it_starts_could_have_to_leave() -> None:
+    """The first job starts because the second does not fit beside what stays. Then that ends."""
+    stays = runs("stays", a_job(gpus=4, hours=0.4), [("n1", range(4, 8))])
+    starts = waits("starts", a_job(gpus=4, checkpoint=True), hours_ago=1)
+    gang = waits("gang", a_job(gpus=8, checkpoint=True), hours_ago=9)
+    made = planned(full(stays, waiting=[starts, gang], policy=Policy(hold_depth=0)))
+    assert [start.job for start in made.starts] == ["starts"]
+    assert made.wake_ms == NOW_MS + SETTLING_MS
 
 
 def test_no_distant_start_is_promised_where_jobs_that_can_resume_have_only_just_started() -> None:
