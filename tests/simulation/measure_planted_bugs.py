@@ -8,12 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from muster.sim.campaign import check_schedule
+from muster.sim.campaign import check_crowd, check_schedule
 from tests.simulation.planted_bugs import PLANTED
 from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
+from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
 
 SCHEDULES = 1_000
-PLANTS = {plant.__name__: plant for plant in (*PLANTED, *PLANTED_ON_NODES)}
+PLANTS = {plant.__name__: plant for plant in (*PLANTED, *PLANTED_ON_NODES, *PLANTED_IN_CROWDS)}
 
 
 def plants() -> list[str]:
@@ -23,11 +24,12 @@ def plants() -> list[str]:
 
 def first_found(name: str) -> tuple[str, int | None, str]:
     """The bug, the first schedule that finds it, and what it says."""
+    check = check_crowd if PLANTS[name] in PLANTED_IN_CROWDS else check_schedule
     for seed in range(SCHEDULES):
         with pytest.MonkeyPatch.context() as patch:
             PLANTS[name](patch)
-            found = check_schedule(seed)
-        if found and not check_schedule(seed):
+            found = check(seed)
+        if found and not check(seed):
             return name, seed, found.problems[0]
     return name, None, ""
 

@@ -1,13 +1,17 @@
-"""Three hundred random fault schedules, every invariant after every event; and proof that they can fail."""
+"""Three hundred random fault schedules and a hundred crowds, every invariant after every event; all of it can fail."""
+
+from functools import partial
 
 import pytest
 
-from muster.sim.campaign import check_schedule
+from muster.sim.campaign import check_crowd, check_schedule
 from muster.sim.campaign.__main__ import main, seeds
 from tests.simulation.planted_bugs import PLANTED, Plant
 from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
+from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
 
 SCHEDULES = 300
+CROWDS = 100
 AT_ONCE = 10
 BUGS = PLANTED | PLANTED_ON_NODES
 FURTHER = 100
@@ -21,6 +25,13 @@ def test_nothing_is_wrong_whatever_goes_wrong(first: int) -> None:
         assert not found, str(found)
 
 
+@pytest.mark.parametrize("first", range(0, CROWDS, AT_ONCE))
+def test_no_job_waits_longer_than_it_may_in_a_crowd(first: int) -> None:
+    for seed in range(first, first + AT_ONCE):
+        found = check_crowd(seed)
+        assert not found, str(found)
+
+
 @pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,13 +40,22 @@ def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -
     assert any(check_schedule(seed) for seed in range(known, known + FURTHER))
 
 
+@pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
+@pytest.mark.parametrize("plant", PLANTED_IN_CROWDS, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_that_makes_jobs_wait_is_found_in_a_crowd(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    known = PLANTED_IN_CROWDS[plant]
+    found = (check_crowd(seed) for seed in range(known, known + FURTHER))
+    assert any("has waited" in each.problems[0] for each in found if each)
+
+
 def test_there_are_enough_planted_bugs() -> None:
     assert len(BUGS) >= 50
 
 
 def test_a_number_names_one_schedule_for_ever() -> None:
-    for seed in range(8):
-        first, second = check_schedule(seed), check_schedule(seed)
+    for check in (*(partial(check_schedule, seed) for seed in range(8)), partial(check_crowd, 0)):
+        first, second = check(), check()
         assert (first.log_hash, first.events) == (second.log_hash, second.events)
         assert first.events > 0
 
@@ -54,4 +74,6 @@ def test_schedules_can_be_run_from_the_command_line(capsys: pytest.CaptureFixtur
     assert list(seeds("3..6")) == [3, 4, 5]
     assert list(seeds("7")) == [7]
     assert main(["0..3", "--processes", "1"]) == 0
-    assert "3 of 3 schedules, 0 broken" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "3 of 3 schedules, 0 broken" in told
+    assert "1 crowds" in told

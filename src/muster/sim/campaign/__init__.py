@@ -1,8 +1,9 @@
 """The fault campaign: the production engine in small worlds full of faults, checked after every event.
 
-    campaign __main__             `check_schedule(seed)`, and the command line for one or many seeds
+    campaign __main__             `check_schedule(seed)`, `check_crowd(seed)`, and the command line for many seeds
     random_cluster workload       a small random cluster with its rules, and random jobs
     schedule                      everything that comes from outside, drawn from one seed
+    crowd                         the same for schedules in which many jobs wait for few GPUs
     trial                         one schedule under way
     fault_actions                 what is done to jobs, nodes, the log and the engine
     backends                      backends under test, which know the truth
@@ -11,13 +12,14 @@
     faulty_log                    the log, which refuses writes, loses its answer or is moved away
     state_invariants              what must be true at each moment
     transition_invariants         what must be true from one moment to the next
+    wait_invariants               how long a job may wait in a crowd
     partial_gangs                 how long a part of a gang may outlive the rest
     violations                    what was found wrong
 
 `python -m muster.sim.campaign 0..300` runs schedules and prints what was found.
 """
 
-from muster.sim.campaign.campaign import check_schedule
+from muster.sim.campaign.campaign import check_crowd, check_schedule
 from muster.sim.campaign.violations import Violations
 
-__all__ = ["Violations", "check_schedule"]
+__all__ = ["Violations", "check_crowd", "check_schedule"]

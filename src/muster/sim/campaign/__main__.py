@@ -1,15 +1,21 @@
-"""`python -m muster.sim.campaign [FIRST..LAST] [--processes N]`: run schedules, show progress, print what was found."""
+"""`python -m muster.sim.campaign [FIRST..LAST] [--processes N]`: run schedules, show progress, print what was found.
+
+Every number stands for a schedule of faults, and every fifth also for a crowd, which takes longer.
+"""
 
 import argparse
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 
-from muster.sim.campaign.campaign import check_schedule
+from muster.model.policy import HOUR_MS
+from muster.sim.campaign.campaign import check_crowd, check_schedule
 from muster.sim.campaign.violations import Violations
 
 SCHEDULES = 10_000
+CROWD_EVERY = 5
 AT_ONCE = 25
 """Schedules handed to a process at a time."""
 SHOWN = 5
@@ -26,16 +32,20 @@ class Tally:
     events: int = 0
     partial_gangs: int = 0
     partial_ms: int = 0
-    broken: list[int] = field(default_factory=list)
+    crowds: int = 0
+    longest_wait_ms: int = 0
+    broken: list[str] = field(default_factory=list)
 
     def take(self, found: Violations) -> None:
         """Count one schedule, and print its story if it is among the first broken ones."""
-        self.schedules += 1
+        self.schedules += not found.is_crowd
+        self.crowds += found.is_crowd
+        self.longest_wait_ms = max(self.longest_wait_ms, found.longest_wait_ms)
         self.events += found.events
         self.partial_gangs += found.partial_gangs
         self.partial_ms = max(self.partial_ms, found.partial_ms)
         if found:
-            self.broken.append(found.seed)
+            self.broken.append(f"{found.seed}{' (crowd)' if found.is_crowd else ''}")
             if len(self.broken) <= SHOWN:
                 sys.stdout.write(f"{_over()}{found}\n")
 
@@ -46,12 +56,13 @@ class Tally:
 
     def summary(self) -> str:
         """What is printed at the end."""
-        verdict = f"broken: {' '.join(map(str, self.broken))}" if self.broken else "nothing is wrong"
+        verdict = f"broken: {' '.join(self.broken)}" if self.broken else "nothing is wrong"
         partial = (
             f"{self.partial_gangs} gangs were partly gone, within reach for {self.partial_ms / 1000:.1f} s at most"
         )
+        waits = f"{self.crowds} crowds, in which no job waited for more than {self.longest_wait_ms / HOUR_MS:.1f} h"
         return (
-            f"{_over()}{self.progress()}\n{partial}\n"
+            f"{_over()}{self.progress()}\n{partial}\n{waits}\n"
             f"{self.events} events, all invariants checked after each; {verdict}\n"
         )
 
@@ -67,6 +78,11 @@ def seeds(text: str) -> range:
     return range(int(first), int(last) if dots else int(first) + 1)
 
 
+def check(number: int) -> list[Violations]:
+    """Run the schedule that a number stands for, and the crowd if there is one."""
+    return [check_schedule(number), *([] if number % CROWD_EVERY else [check_crowd(number)])]
+
+
 def main(arguments: list[str]) -> int:
     """Run the schedules. Returns 1 if any of them is broken."""
     parser = argparse.ArgumentParser(prog="python -m muster.sim.campaign", description="Run random fault schedules.")
@@ -76,7 +92,7 @@ def main(arguments: list[str]) -> int:
     numbers = seeds(given.seeds)
     tally = Tally(total=len(numbers))
     with ProcessPoolExecutor(given.processes) as pool:
-        for found in pool.map(check_schedule, numbers, chunksize=AT_ONCE):
+        for found in chain.from_iterable(pool.map(check, numbers, chunksize=AT_ONCE)):
             tally.take(found)
             if tally.schedules % AT_ONCE == 0 and sys.stdout.isatty():
                 sys.stdout.write(f"\r{tally.progress()} ")

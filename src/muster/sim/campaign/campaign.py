@@ -1,6 +1,7 @@
 """`check_schedule(seed)`: run one schedule to its end and return what was wrong."""
 
 from muster.model.errors import MusterError
+from muster.sim.campaign.crowd import crowd
 from muster.sim.campaign.fault_actions import FaultActions
 from muster.sim.campaign.schedule import schedule
 from muster.sim.campaign.trial import Broken, Trial
@@ -12,7 +13,15 @@ CRASHES = (MusterError, LookupError, ValueError, TypeError, AttributeError, Asse
 
 def check_schedule(seed: int) -> Violations:
     """Run all happenings, mend all faults, and run to the end. Stops at the first violation."""
-    trial = Trial(schedule(seed))
+    return _checked(Trial(schedule(seed)))
+
+
+def check_crowd(seed: int) -> Violations:
+    """The same for a schedule in which many jobs wait for few GPUs."""
+    return _checked(Trial(crowd(seed)))
+
+
+def _checked(trial: Trial) -> Violations:
     try:
         _run(trial)
     except Broken as broken:

@@ -136,6 +136,8 @@ class Schedule:
     habits: Habits
     in_batches: bool
     """True: all reports of a moment are written together."""
+    is_crowd: bool = False
+    """True: jobs wait for hours, and what bounds their waits is known (`crowd`)."""
 
 
 def schedule(seed: int) -> Schedule:

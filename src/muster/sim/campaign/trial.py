@@ -37,6 +37,7 @@ from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.state_invariants import overstays, present_problems
 from muster.sim.campaign.transition_invariants import History
 from muster.sim.campaign.violations import Violations
+from muster.sim.campaign.wait_invariants import WaitInvariants
 from muster.store.codec import decode_state, encode_state
 
 SECOND_MS = 1_000
@@ -77,6 +78,7 @@ class Trial:
         self.log = FaultyLog()
         self.history = History(schedule.scenario.pools, self.tested, is_exact=not schedule.in_batches)
         self.partial_gangs = PartialGangs()
+        self.waits = WaitInvariants() if schedule.is_crowd else None
         self.is_stuck = False
         """True while the engine cannot write. It does nothing until the log is mended."""
         self.is_restoring = False
@@ -240,6 +242,8 @@ class Trial:
             if not self.is_stuck:
                 self._turn()
         self.fail_on(self.partial_gangs.problems(self.engine.state, self.tested, is_cut=self.is_out_of_reach))
+        if self.waits is not None:
+            self.fail_on(self.waits.problems(self.engine.state, self.now_ms))
 
     @property
     def is_out_of_reach(self) -> bool:
@@ -365,6 +369,7 @@ class Trial:
         """The result of the schedule."""
         return Violations(
             seed=self.schedule.seed,
+            is_crowd=self.schedule.is_crowd,
             problems=problems,
             at_ms=self.backend_ms,
             during=self.during,
@@ -372,6 +377,7 @@ class Trial:
             events=self.log.version,
             partial_gangs=self.partial_gangs.count,
             partial_ms=self.partial_gangs.longest_ms,
+            longest_wait_ms=0 if self.waits is None else self.waits.longest_ms,
             log_hash=self.log_hash(),
         )
 
