@@ -344,7 +344,9 @@ class Engine:
         rest = self._decisions.rest(self.state.snapshot, now_ms)
         if rest is None:
             return False
-        self._planned_news, self._wake_ms = self.state.snapshot.news, rest.wake_ms
+        snapshot = self.state.snapshot
+        snapshot.queue.remember_all_stuck(snapshot.releases)
+        self._planned_news, self._wake_ms = snapshot.news, rest.wake_ms
         return True
 
     @property

@@ -227,6 +227,11 @@ class WaitingQueue:
                 for part in entry.parts:
                     self.class_of[part[0]].stuck_at = releases
 
+    def remember_all_stuck(self, releases: int) -> None:
+        """Note that no class can start, as if a plan had said so."""
+        for group in self._classes.values():
+            group.stuck_at = releases
+
     def is_stuck(self, job_id: JobId, releases: int) -> bool:
         """True when nothing can be done for a job: jobs like it could not start, and nothing came free since."""
         group = self.class_of.get(job_id)

@@ -53,10 +53,12 @@ def renew_guaranteed(
     """
     kept: dict[int, list[Renewed]] = {}
     broken: dict[JobId, str] = {}
+    if not promised or not _guarantees_count(draft):
+        return kept, broken
     queue, tiers = draft.snapshot.queue, range(len(draft.setting.tiers))
     most_urgent = next((tier for tier in tiers if queue.of_tier(tier)), len(tiers))
     ledger = draft.projected.fork()
-    for tier in sorted(promised) if _guarantees_count(draft) else ():
+    for tier in sorted(promised):
         owed = [terms for terms in promised[tier] if tier > most_urgent and _is_owed(draft, ledger, terms)]
         promised[tier] = [terms for terms in promised[tier] if terms not in owed]
         kept[tier], lost = _keep(draft, owed)

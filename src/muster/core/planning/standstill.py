@@ -26,8 +26,11 @@ def rest(snapshot: Snapshot, now_ms: int) -> Rest | None:
     """What a plan made now would come to if nothing can be decided; None when it has to be made to find out."""
     if not takes_turns(snapshot) or not snapshot.queue.class_of or _is_moving(snapshot):
         return None
+    groups = snapshot.queue.classes()
+    if any(group.stuck_at < 0 for group in groups):
+        return None  # no plan has said yet why these jobs wait
     count = _Count(snapshot, now_ms)
-    if any(count.may_move(group) for group in snapshot.queue.classes()):
+    if any(count.may_move(group) for group in groups):
         return None
     return Rest(wake_at_rest_ms(snapshot, now_ms))
 
@@ -49,12 +52,14 @@ class _Count:
         self._turn_ms = snapshot.turn_ms or 0
         self._free_milli = snapshot.capacity.free_milli[0][0]
         self._ending_milli: int | None = None
+        self._later_milli: dict[tuple[int, int], int | None] = {}
+        """By tier and band: what jobs of later bands occupy; None if there are none."""
+        self._equals: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """By tier and band: the age of jobs of the band that have had their turn, and what they occupy."""
 
     def may_move(self, group: JobClass) -> bool:
         """False when no job of a class can start, make room or be promised a start."""
         snapshot, need_milli = self._snapshot, group.gpu_milli
-        if group.stuck_at < 0:
-            return True  # no plan has said yet why its jobs wait
         if group.may_preempt and (
             any(snapshot.running_in[group.tier + 1 :]) or snapshot.ledger.guaranteed_above(group.team)
         ):
@@ -71,20 +76,32 @@ class _Count:
 
     def _worse_milli(self, group: JobClass) -> int | None:
         """What running jobs occupy that have a worse place than the first job of a class; None if there are none."""
-        snapshot, now_ms = self._snapshot, self._now_ms
-        tier, candidates = snapshot.setting.tiers[group.tier].name, snapshot.service.candidates
-        worst, found = candidates.worst_band(tier, now_ms), list[int]()
-        for band in range(group.band + 1, worst + 1):
+        key = (group.tier, group.band)
+        if key not in self._later_milli:
+            self._count_band(group)
+        worse_milli, equals = self._later_milli[key], self._equals[key]
+        if not equals:
+            return worse_milli
+        place = first_place(self._snapshot, group, self._now_ms)
+        for aged, gpu_milli in equals:
+            if aged <= place.aged_ms:
+                break
+            worse_milli = (worse_milli or 0) + gpu_milli
+        return worse_milli
+
+    def _count_band(self, group: JobClass) -> None:
+        """Count running jobs of later bands, and list those of the band that have had their turn, youngest first."""
+        tier, candidates = self._snapshot.setting.tiers[group.tier].name, self._snapshot.service.candidates
+        key, now_ms, later_milli = (group.tier, group.band), self._now_ms, list[int]()
+        for band in range(group.band + 1, candidates.worst_band(tier, now_ms) + 1):
             if candidates.in_band(tier, band, now_ms):
-                found.append(candidates.gpu_milli(tier, band, now_ms))
-        if worst >= group.band:
-            place = first_place(snapshot, group, now_ms)
-            for aged, started_ms, _, _, gpu_milli in reversed(candidates.in_band(tier, group.band, now_ms)):
-                if aged <= place.aged_ms:
-                    break
-                if started_ms <= now_ms - self._turn_ms:
-                    found.append(gpu_milli)
-        return sum(found) if found else None
+                later_milli.append(candidates.gpu_milli(tier, band, now_ms))
+        self._later_milli[key] = sum(later_milli) if later_milli else None
+        self._equals[key] = [
+            (aged, gpu_milli)
+            for aged, started_ms, _, _, gpu_milli in reversed(candidates.in_band(tier, group.band, now_ms))
+            if started_ms <= now_ms - self._turn_ms
+        ]
 
     def _ending(self) -> int:
         """What running jobs occupy that are gone within a turn at the latest. No start is promised later than that."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
+from muster.core.order.turn_candidates import TurnCandidate
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.fair_position import is_ahead, is_settled
 from muster.core.planning.room_search import Candidate
@@ -32,6 +33,9 @@ class Turns:
 
     def __init__(self, draft: PlanDraft) -> None:
         self._draft = draft
+        self._turn_began_ms = draft.now_ms - (draft.snapshot.turn_ms or 0)
+        self._lists: dict[tuple[int, int], list[TurnCandidate]] = {}
+        """As the snapshot lists them, without the jobs that were told to leave or to shrink since."""
         self._bands: dict[tuple[int, int], list[Candidate]] = {}
 
     def worse_than(self, tier: int, place: ServicePlace, gpu_milli: int) -> Iterator[list[Candidate]]:
@@ -54,9 +58,15 @@ class Turns:
     def has_worse(self, tier: int, place: ServicePlace) -> bool:
         """True when some job leaves for a job with this place."""
         top = self._top(tier)
-        if any(self._band(tier, band) for band in range(top, place.band, -1)):
+        if any(self._listed(tier, band) for band in range(top, place.band, -1)):
             return True
-        return top >= place.band and bool(self._equals(tier, place))
+        turn_began_ms = self._turn_began_ms
+        for aged, started_ms, _, _, _ in reversed(self._listed(tier, place.band) if top >= place.band else []):
+            if aged <= place.aged_ms:
+                break
+            if started_ms <= turn_began_ms:
+                return True
+        return False
 
     def _worse_by_band(self, tier: int, place: ServicePlace) -> Iterator[list[Candidate]]:
         for band in range(self._top(tier), place.band - 1, -1):
@@ -107,6 +117,8 @@ class Turns:
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
+        for key, listed in self._lists.items():
+            self._lists[key] = [each for each in listed if each[2] != job_id]
         for key, candidates in self._bands.items():
             self._bands[key] = [each for each in candidates if each.job != job_id]
 
@@ -119,33 +131,34 @@ class Turns:
 
     def _equals(self, tier: int, place: ServicePlace) -> list[Candidate]:
         """Younger jobs of the same band that have had their turn."""
-        turn_began_ms = self._draft.now_ms - (self._draft.snapshot.turn_ms or 0)
         found: list[Candidate] = []
         for each in self._band(tier, place.band):
             if each.rank[1] <= place.aged_ms:
                 break
-            if each.started_ms <= turn_began_ms:
+            if each.started_ms <= self._turn_began_ms:
                 found.append(each)
         return found
 
     def _band(self, tier: int, band: int) -> list[Candidate]:
+        """The jobs of a band, youngest first, and among equals the one started last."""
         known = self._bands.get((tier, band))
         if known is None:
-            known = self._bands[(tier, band)] = self._find(tier, band)
+            known = self._bands[(tier, band)] = [
+                Candidate(ServicePlace(band, aged), started_ms, job_id, footprint)
+                for aged, started_ms, job_id, footprint, _ in reversed(self._listed(tier, band))
+            ]
         return known
 
-    def _find(self, tier: int, band: int) -> list[Candidate]:
-        """The jobs of a band, youngest first, and among equals the one started last."""
-        draft = self._draft
-        name = draft.setting.tiers[tier].name
-        listed = draft.snapshot.service.candidates.in_band(name, band, draft.now_ms)
-        found = [
-            Candidate(ServicePlace(band, aged), started_ms, job_id, footprint)
-            for aged, started_ms, job_id, footprint, _ in reversed(listed)
-        ]
-        if draft.evictions or draft.resizes:
-            return [each for each in found if each.job not in draft.evictions and each.job not in draft.resizes]
-        return found
+    def _listed(self, tier: int, band: int) -> list[TurnCandidate]:
+        known = self._lists.get((tier, band))
+        if known is None:
+            draft = self._draft
+            name, told = draft.setting.tiers[tier].name, (draft.evictions, draft.resizes)
+            known = draft.snapshot.service.candidates.in_band(name, band, draft.now_ms)
+            if told[0] or told[1]:
+                known = [each for each in known if each[2] not in told[0] and each[2] not in told[1]]
+            self._lists[(tier, band)] = known
+        return known
 
 
 def takes_turns(snapshot: Snapshot) -> bool:
