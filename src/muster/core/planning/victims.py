@@ -206,7 +206,8 @@ class Asked:
         """Why a job may be stopped, and by how many steps it comes after jobs that have to leave by other rights.
 
         In the last resort, borrowers in a higher tier come first and after them borrowers that are not preemptible,
-        each from the lowest tier up. Prices make the order.
+        each from the lowest tier up. Prices make the order, however many of a step have to leave, but only between
+        places of one level: a place on one node is taken before a place on several.
         """
         rank, tiers = self._setting.tier_rank[job.spec.tier], len(self._setting.tiers)
         group = self._preemptibles.group_of(job.id)

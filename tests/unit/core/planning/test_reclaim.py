@@ -128,6 +128,20 @@ def test_jobs_that_may_be_stopped_anyway_go_first_and_the_protected_from_the_low
     assert order == ["s3", "s2", "s1", "s0"]
 
 
+def test_two_protected_jobs_of_a_low_tier_go_before_one_of_a_higher_tier() -> None:
+    low, high = (
+        a_job(gpus=gpus, team="small", tier=tier, preemptible=False)
+        for gpus, tier in ((1, "exploratory"), (2, "standard"))
+    )
+    scenario = a_scenario(
+        flat(2, gpus=2),
+        teams=[a_team("large", guaranteed={"*": 2})],
+        running=[runs("l0", low, [("n1", [0])]), runs("l1", low, [("n1", [1])]), runs("h", high, [("n2", [0, 1])])],
+        waiting=[waits("w", a_job(gpus=2, team="large"))],
+    )
+    assert [job for job, _, _ in evicted(scenario)] == ["l0", "l1"]
+
+
 def test_a_team_that_borrows_stops_no_job_inside_a_guarantee_whatever_its_tier() -> None:
     running = [runs(f"l{gpu}", a_job(team="large", tier="exploratory"), [("n1", [gpu])]) for gpu in range(8)]
     attack = [waits(f"w{at}", a_job(team="small", tier="production", preemptible=False)) for at in range(8)]
