@@ -205,7 +205,7 @@ def guarantees_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def protected_jobs_keep_what_was_lent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cycle, "take_back", lambda *_: False)
+    patch.setattr(preemption.Preemption, "_insisting", lambda *_: None)
 
 
 def urgent_jobs_move_what_a_team_is_owed(patch: pytest.MonkeyPatch) -> None:

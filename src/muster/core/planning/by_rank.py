@@ -62,8 +62,9 @@ class _TierByRank:
     def run(self, groups: list[JobClass]) -> list[int]:
         """Decide every job of the tier. Returns when running jobs will fall behind the first job that still waits."""
         queue = self._draft.snapshot.queue
-        line = [(self._rank_of(job), job.submitted_ms, natural(job.id), job.id) for job in _jobs(queue.jobs, groups)]
-        line.sort()
+        jobs = [queue.jobs[job_id] for group in groups for job_id in group.ids]
+        ranks = {job.id: (-job.spec.priority, *self._rank.waiting(job)) for job in jobs}
+        line = sorted((ranks[job.id], job.submitted_ms, natural(job.id), job.id) for job in jobs)
         stopped: dict[tuple[ReasonCode, str], list[JobId]] = {}
         first: JobRank | None = None
         for where, _, _, job_id in line:
@@ -72,12 +73,9 @@ class _TierByRank:
                 stopped.setdefault(reason, []).append(job_id)
                 first = where if first is None else first
         # Their classes are not marked as stuck: the next job of a class may have a better rank and needs a new plan.
-        for (code, detail), jobs in stopped.items():
-            self._draft.blocked.append(Blocked(parts=(tuple(jobs),), code=code, detail=detail))
+        for (code, detail), waiting in stopped.items():
+            self._draft.blocked.append(Blocked(parts=(tuple(waiting),), code=code, detail=detail))
         return [] if first is None else self._fall_behind_ms(first)
-
-    def _rank_of(self, job: WaitingJob) -> JobRank:
-        return (-job.spec.priority, *self._rank.waiting(job))
 
     def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
         """Start a job or make room for it. Otherwise return what stopped it."""
@@ -162,10 +160,6 @@ class _TierByRank:
             if change is not None and first < (priority, *change[1]):
                 found.append(change[0])
         return found
-
-
-def _jobs(jobs: dict[JobId, WaitingJob], groups: list[JobClass]) -> list[WaitingJob]:
-    return [jobs[job_id] for group in groups for job_id in group.ids]
 
 
 def _wakes_ms(draft: PlanDraft) -> list[int]:

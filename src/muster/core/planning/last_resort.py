@@ -6,7 +6,7 @@ would itself borrow may also be in the way. Such a promise moves.
 
 from muster.core.order.queueing import JobClass
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.preemption import LAST_RESORT, PROMISES_ASIDE, Preemption
+from muster.core.planning.preemption import PROMISES_ASIDE, Preemption
 from muster.core.planning.promises import still_holds
 from muster.core.planning.reclaim_rights import ReclaimRights
 from muster.model.ids import JobId
@@ -18,18 +18,13 @@ MOVED = "a team takes back what it is guaranteed"
 
 
 def take_back(
-    draft: PlanDraft,
-    preemption: Preemption,
-    group: JobClass,
-    job: WaitingJob,
-    before_ms: int | None = None,
+    draft: PlanDraft, preemption: Preemption, group: JobClass, job: WaitingJob, before_ms: int | None = None
 ) -> bool:
-    """Make room for a gang inside its team's guarantee; true when it was promised the GPUs of borrowers."""
-    if not preemption.may_insist(group):
-        return False
-    if preemption.ask(LAST_RESORT, group, job, before_ms):
-        return True
-    aside = _promised_to_borrowers(draft, preemption.claims, group)
+    """Make room for a gang inside its team's guarantee by putting promises to borrowers aside; true when that helps.
+
+    Promises that do not hold any more are made again.
+    """
+    aside = _promised_to_borrowers(draft, preemption.claims, group) if preemption.may_insist(group) else []
     if not aside:
         return False
     for promise in aside:

@@ -44,7 +44,7 @@ class Preemption:
         """Jobs whose promise could not be renewed, and what they are told when they get another."""
         self._turns = Turns(draft)
         self._shrinkable: Spare | None = None
-        self._departures = Departures(draft, self._strike_off)
+        self.departures = Departures(draft, self._strike_off)
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
         self.claims = ReclaimRights(draft)
@@ -62,7 +62,7 @@ class Preemption:
         return any(self._has_somebody_to_ask(group, choice) for choice in group.gang.choices)
 
     def _has_somebody_to_ask(self, group: JobClass, choice: Choice) -> bool:
-        return bool(self._shrinking(group, choice) or self._stopping(group, choice) or self._insisting(group, choice))
+        return any(self._rights(kind, group, choice) for kind in (SHRINKING, STOPPING, LAST_RESORT))
 
     def may_insist(self, group: JobClass) -> bool:
         """True when the class's team may take its guarantee back in the last resort."""
@@ -105,6 +105,7 @@ class Preemption:
                 proposal = self._in_turn(group, job, number, place)
                 if proposal is not None:
                     yield proposal
+        yield from self._of_a_kind(LAST_RESORT, group, job)
 
     def ask(self, kind: int, group: JobClass, job: WaitingJob, before_ms: int | None) -> bool:
         """Evict the cheapest victims of a kind that the class may have, for the first choice of its gang that works."""
@@ -141,7 +142,7 @@ class Preemption:
         if (place and failed and failed <= place) or not self.quota_allows(group, choice):
             return None
         # First, because it strikes off the jobs that were told to leave since.
-        departed = self.departed()
+        departed = self.departures.capacity()
         search = RoomSearch(self._draft, departed, job, group.gang, choice)
         turns, tier = self._turns, group.tier
         willing = [turns.ahead(tier)] if place is None else turns.worse_than(tier, place, group.gpu_milli)
@@ -160,7 +161,7 @@ class Preemption:
         return self._in_what_comes_free(group, job, choice) if may_ask else None
 
     def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
-        search = RoomSearch(self._draft, self.departed(), job, group.gang, choice)
+        search = RoomSearch(self._draft, self.departures.capacity(), job, group.gang, choice)
         return search.without_victims() if self.quota_allows(group, choice) else None
 
     def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
@@ -185,10 +186,10 @@ class Preemption:
         if self._draft.preemptors >= self._most:
             self._draft.has_more_to_do = True
             return True
-        self._departures.call_roll()
+        self.departures.call_roll()
         spare = bool(self._spare_workers())
         for number, choice in enumerate(group.gang.choices):
-            if spare and not self._cannot_help(self._shrinking(group, choice), group, number, choice):
+            if spare and not self._cannot_help(self._rights(SHRINKING, group, choice), group, number, choice):
                 return False
             claim = rights[number] if rights is not None else NOBODY
             if group.may_preempt and not self._cannot_help(self._stopping_below(group, claim), group, number, choice):
@@ -219,7 +220,7 @@ class Preemption:
         return True
 
     def _candidates_for(self, key: _Key) -> Candidates:
-        departed = self.departed()
+        departed = self.departures.capacity()
         candidates = self._candidates.get(key)
         if candidates is None:
             candidates = self._candidates[key] = self._those_to_ask(key, departed)
@@ -238,10 +239,6 @@ class Preemption:
     def _has_below(self, tier: int) -> bool:
         """False when no lower tier runs a job."""
         return any(self._draft.snapshot.running_in[tier + 1 :])
-
-    def departed(self) -> Capacity:
-        """What will be free and not promised once all jobs that were told to leave are gone."""
-        return self._departures.capacity()
 
     def _strike_off(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
@@ -266,7 +263,7 @@ class Preemption:
         if not self.quota_allows(group, choice):
             return None
         entitled = self.claims.entitled(group, choice)
-        search = VictimSearch(self._draft, self.departed(), candidates, job, group.gang, choice, entitled)
+        search = VictimSearch(self._draft, self.departures.capacity(), candidates, job, group.gang, choice, entitled)
         proposal = search.cheapest()
         if proposal is None:
             self._hopeless[known] = True
@@ -287,13 +284,18 @@ class Preemption:
         return quota_allows(self._draft, group.account, proposal.choice, start_ms, start_ms + group.limit_ms)
 
     def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
-        if kind == SHRINKING:
-            return self._shrinking(group, choice)
-        return self._stopping(group, choice) if kind == STOPPING else self._insisting(group, choice, kind)
+        """Which victims of a kind the class may have; None when it has no right to any.
 
-    def _shrinking(self, _group: JobClass, _choice: Choice) -> _Key | None:
-        """The smallest gang of any job comes before what elastic jobs have beyond their own."""
-        return (SHRINKING, 0, NOBODY) if self._spare_workers() else None
+        The smallest gang of any job comes before what elastic jobs have beyond their own. Jobs of lower tiers leave if
+        the tier preempts, and borrowers while the team is inside its guarantee.
+        """
+        if kind == SHRINKING:
+            return (SHRINKING, 0, NOBODY) if self._spare_workers() else None
+        if kind >= LAST_RESORT:
+            return self._insisting(group, choice, kind)
+        preempts = self._draft.setting.tiers[group.tier].preempts and self._has_below(group.tier)
+        has_rights = preempts or self.claims.entitled(group, choice)
+        return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
 
     def _spare_workers(self) -> Spare:
         """Workers of elastic jobs above their minimum size that were not told to shrink yet, by node."""
@@ -301,12 +303,6 @@ class Preemption:
         if self._shrinkable is None:
             self._shrinkable = by_node(shrinkable(draft) if draft.policy.elastic else [])
         return self._shrinkable
-
-    def _stopping(self, group: JobClass, choice: Choice) -> _Key | None:
-        """Lower tiers, if the tier preempts; borrowers, while the team is inside its guarantee."""
-        preempts = self._draft.setting.tiers[group.tier].preempts and self._has_below(group.tier)
-        has_rights = preempts or self.claims.entitled(group, choice)
-        return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
 
     def _insisting(self, group: JobClass, choice: Choice, kind: int = LAST_RESORT) -> _Key | None:
         """All borrowers, in every tier and preemptible or not, while the team is inside its guarantee."""
@@ -340,8 +336,4 @@ class Preemption:
         carry_out(draft, proposal, moved_because)
         for victim in proposal.victims:
             if victim.workers:
-                self._departures.add(victim)
-
-    def forget_leavers(self) -> None:
-        """A job that was told to leave may stay: find out anew which jobs leave."""
-        self._departures.forget()
+                self.departures.add(victim)

@@ -10,9 +10,11 @@ from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.gang import Choice, running_gang
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placement import Seating, fits, place
+from muster.core.planning.placement import Seating, fits
 from muster.core.planning.preemption import Preemption
+from muster.core.planning.proposals import Proposal, carry_out
 from muster.core.planning.resizing import given_up, keep_after_all
+from muster.core.planning.room_search import RoomSearch
 from muster.model.ids import JobId
 from muster.model.job import Placement
 from muster.model.limits import PRUNING_TRIES
@@ -134,7 +136,7 @@ def _seat_anew(
         if found is None:
             break
         seated.append(other)
-        _promise_again(draft, other, *found)
+        carry_out(draft, found, other.terms.moved_because)
     if len(seated) < len(moving):
         for other in seated:
             draft.retract(other.terms.job)
@@ -146,11 +148,13 @@ def _seat_anew(
         keep_after_all(draft, asked.job, asked.workers)
     else:
         draft.pardon(asked.job)
-    preemption.forget_leavers()
+    preemption.departures.forget()
     for other in moving:
         # With the victim staying there may be no job to wait for any more.
         anew = draft.retract(other.terms.job)
-        _promise_again(draft, other, anew.choice, Seating(anew.terms.workers, anew.footprint))
+        job, seating = draft.snapshot.queue.jobs[other.terms.job], Seating(anew.terms.workers, anew.footprint)
+        start_ms = draft.gone_ms(seating.footprint)
+        draft.promise(job, anew.choice, seating, start_ms, Basis.DEPARTURES, other.terms.moved_because)
     preemption.unpromised += [other.terms.job for other in resting]
     return True
 
@@ -163,7 +167,7 @@ def _could_sit(
     resting: list[PlannedPromise],
 ) -> bool:
     """False when one of the gangs has no room even alone. Most tries end here, before any promise is touched."""
-    scratch = preemption.departed()
+    scratch = preemption.departures.capacity()
     mark = scratch.mark()
     for other in (*moving, *resting):
         scratch.give(other.footprint)
@@ -180,16 +184,11 @@ def _could_sit(
     return could
 
 
-def _promise_again(draft: PlanDraft, promise: PlannedPromise, choice: Choice, seating: Seating) -> None:
-    job, start_ms = draft.snapshot.queue.jobs[promise.terms.job], draft.gone_ms(seating.footprint)
-    draft.promise(job, choice, seating, start_ms, Basis.DEPARTURES, promise.terms.moved_because)
-
-
 def _seat_beside(
     draft: PlanDraft, preemption: Preemption, asked: _Asked, stays: Footprint, promise: PlannedPromise
-) -> tuple[Choice, Seating] | None:
+) -> Proposal | None:
     """Seats for a gang whose promise was taken back, while a job stays that was to leave."""
-    scratch = preemption.departed()
+    scratch = preemption.departures.capacity()
     if _in_the_way(draft, scratch, stays):
         return None
     mark = scratch.mark()
@@ -210,11 +209,10 @@ def _in_the_way(draft: PlanDraft, scratch: Capacity, stays: Footprint) -> bool:
 
 def _seat_somehow(
     draft: PlanDraft, preemption: Preemption, asked: _Asked, scratch: Capacity, promise: PlannedPromise
-) -> tuple[Choice, Seating] | None:
+) -> Proposal | None:
     """Seats with the choice that was promised, or with another."""
     job_id = promise.terms.job
     group, job = draft.snapshot.queue.class_of[job_id], draft.snapshot.queue.jobs[job_id]
-    widest = draft.widest(group.gang, job)
     owed = bool(draft.projected.guaranteed_above(group.team))
     reclaims = any(
         entry.for_job == job_id and (owed or entry.why is Why.RECLAIM) and entry.job != asked.job
@@ -226,10 +224,10 @@ def _seat_somehow(
             continue
         if _is_slower(preemption, choice, promise):
             continue
-        if fits(scratch, group.gang, choice, widest) and preemption.quota_allows(group, choice):
-            seating = place(scratch, group.gang, choice, widest)
-            if seating is not None:
-                return choice, seating
+        if preemption.quota_allows(group, choice):
+            proposal = RoomSearch(draft, scratch, job, group.gang, choice).without_victims()
+            if proposal is not None:
+                return proposal
     return None
 
 
