@@ -179,7 +179,7 @@ class Snapshot:
     def _know(self, job: RunningJob) -> None:
         if job.id in self.running:
             self._forget(self.running[job.id])
-            self.emptied.changed.append(job.id)
+            self.emptied.note(job.id)
         self.running[job.id] = job
         if job.spec.elastic_role is not None and job.can_resize:
             self.elastic[job.id] = job

@@ -63,6 +63,10 @@ class KeptEmptied:
         """Nodes of jobs that were told to leave in a plan: if it was not carried out, they are candidates again."""
 
 
+JOBS_NOTED = 10_000
+"""Jobs with other properties that are remembered. Plans that need to know come much sooner."""
+
+
 class EmptiedCapacities:
     """The emptied capacities that were used last, by the rights to stop jobs that they were made for."""
 
@@ -71,11 +75,16 @@ class EmptiedCapacities:
         self.changed: list[JobId] = []
         """Running jobs that got other properties, such as another tier, without a change of what they use."""
 
+    def note(self, job_id: JobId) -> None:
+        """A running job has other properties. After many of them it costs less to make everything anew."""
+        self.changed.append(job_id)
+        if len(self.changed) > JOBS_NOTED:
+            self._kept.clear()
+        if not self._kept:
+            self.changed.clear()
+
     def find(self, rights: object, snapshot_capacity: Capacity) -> KeptEmptied | None:
         """The one for these rights, if it is still of use."""
-        if len(self.changed) > EMPTIED_CAPACITIES * len(snapshot_capacity.tree.nodes):
-            self._kept.clear()
-            self.changed.clear()
         kept = self._kept.get(rights)
         return kept if kept is not None and kept.belongs_to is snapshot_capacity else None
 
