@@ -10,6 +10,7 @@ from typing import NamedTuple
 from muster.core.order.pace import has_slots
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS
+from muster.core.order.turn_candidates import TurnCandidate
 from muster.core.planning.next_cycle import wake_at_rest_ms
 from muster.core.planning.turns import first_place, takes_turns
 from muster.core.snapshot import Snapshot
@@ -54,8 +55,10 @@ class _Count:
         self._ending_milli: int | None = None
         self._later_milli: dict[tuple[int, int], int | None] = {}
         """By tier and band: what jobs of later bands occupy; None if there are none."""
-        self._equals: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        """By tier and band: the age of jobs of the band that have had their turn, and what they occupy."""
+        self._later_on: dict[tuple[int, int], dict[int, int]] = {}
+        """The same by node."""
+        self._equals: dict[tuple[int, int], list[TurnCandidate]] = {}
+        """By tier and band: the jobs of the band that have had their turn, youngest first."""
 
     def may_move(self, group: JobClass) -> bool:
         """False when no job of a class can start, make room or be promised a start."""
@@ -65,7 +68,7 @@ class _Count:
         ):
             return True
         worse_milli = self._worse_milli(group)
-        if worse_milli is not None and need_milli <= self._free_milli + worse_milli:
+        if worse_milli is not None and need_milli <= self._free_milli + worse_milli and self._may_fit(group):
             return True
         if group.band == NEWCOMERS and need_milli <= self._free_milli + self._ending():
             return True
@@ -83,11 +86,44 @@ class _Count:
         if not equals:
             return worse_milli
         place = first_place(self._snapshot, group, self._now_ms)
-        for aged, gpu_milli in equals:
+        for aged, _, _, _, gpu_milli in equals:
             if aged <= place.aged_ms:
                 break
             worse_milli = (worse_milli or 0) + gpu_milli
         return worse_milli
+
+    def _may_fit(self, group: JobClass) -> bool:
+        """False when too few workers of a gang fit once all these jobs have left, counted by node."""
+        parts, capacity = group.gang.parts, self._snapshot.capacity
+        if len(parts) > 1:
+            return True
+        left_on = self._left_by_worse(group)
+        for choice in group.gang.choices:
+            ask = choice.asks[0]
+            if not ask.gpu_milli:
+                return True
+            # On the nodes that they leave, what is free already is counted twice. That errs on the safe side.
+            slots = sum([(capacity.free_on(node) + milli) // ask.gpu_milli for node, milli in left_on.items()])
+            if slots + capacity.total_slots(ask) >= parts[0].workers:
+                return True
+        return False
+
+    def _left_by_worse(self, group: JobClass) -> dict[int, int]:
+        """What running jobs with a worse place occupy on each node."""
+        key, place = (group.tier, group.band), first_place(self._snapshot, group, self._now_ms)
+        left_on = self._later_on.get(key)
+        if left_on is None:
+            left_on = self._later_on[key] = {}
+            tier, candidates = self._snapshot.setting.tiers[group.tier].name, self._snapshot.service.candidates
+            for band in range(group.band + 1, candidates.worst_band(tier, self._now_ms) + 1):
+                for each in candidates.in_band(tier, band, self._now_ms):
+                    _add(left_on, each)
+        younger = [each for each in self._equals[key] if each[0] > place.aged_ms]
+        if younger:
+            left_on = left_on.copy()
+            for each in younger:
+                _add(left_on, each)
+        return left_on
 
     def _count_band(self, group: JobClass) -> None:
         """Count running jobs of later bands, and list those of the band that have had their turn, youngest first."""
@@ -97,11 +133,8 @@ class _Count:
             if candidates.in_band(tier, band, now_ms):
                 later_milli.append(candidates.gpu_milli(tier, band, now_ms))
         self._later_milli[key] = sum(later_milli) if later_milli else None
-        self._equals[key] = [
-            (aged, gpu_milli)
-            for aged, started_ms, _, _, gpu_milli in reversed(candidates.in_band(tier, group.band, now_ms))
-            if started_ms <= now_ms - self._turn_ms
-        ]
+        in_band = candidates.in_band(tier, group.band, now_ms)
+        self._equals[key] = [each for each in reversed(in_band) if each[1] <= now_ms - self._turn_ms]
 
     def _ending(self) -> int:
         """What running jobs occupy that are gone within a turn at the latest. No start is promised later than that."""
@@ -112,3 +145,8 @@ class _Count:
                     break
                 self._ending_milli += sum(milli for _, milli in self._snapshot.demands[job_id])
         return self._ending_milli
+
+
+def _add(left_on: dict[int, int], candidate: TurnCandidate) -> None:
+    for use in candidate[3]:
+        left_on[use.node] = left_on.get(use.node, 0) + sum([milli for _, milli in use.devices])

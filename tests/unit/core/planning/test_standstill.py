@@ -19,10 +19,10 @@ from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 TURN_MS = 2 * HOUR_MS
 
 
-def runner(name: str, gpus: range, *, gpu_hours: int = 20, **fields: Any) -> RunningJob:
+def runner(name: str, gpus: range, *, gpu_hours: int = 20, on: str = "n1", **fields: Any) -> RunningJob:
     """A job of the third band, or a later one, in the first hour of its turn."""
     spec, fields = a_job(gpus=len(gpus), checkpoint=True), {"submitted_ms": NOW_MS - HOUR_MS} | fields
-    return runs(name, spec, [("n1", gpus)], hours_ago=0.9, attained_gpu_ms=gpu_hours * HOUR_MS, **fields)
+    return runs(name, spec, [(on, gpus)], hours_ago=0.9, attained_gpu_ms=gpu_hours * HOUR_MS, **fields)
 
 
 def back(*, gpus: int = 4, **fields: Any) -> WaitingJob:
@@ -68,6 +68,16 @@ def test_the_first_plan_is_made_to_say_why_jobs_wait() -> None:
 def test_a_job_that_has_to_leave_makes_room_for_as_much_as_it_has(gpus: int, rests: bool) -> None:
     worse = runner("right", range(4, 8), gpu_hours=200)
     assert is_at_rest(looked_at(on_one_node(FULL[0], worse, waiting=back(gpus=gpus)))) == rests
+
+
+@pytest.mark.parametrize(("workers", "gpus", "rests"), [(2, 4, False), (1, 8, True)])
+def test_room_is_counted_by_node(workers: int, gpus: int, rests: bool) -> None:
+    worse = [runner(f"worse{node}", range(4), gpu_hours=200, on=f"n{node}") for node in (1, 2)]
+    others = [runner(f"other{node}", range(4, 8), on=f"n{node}") for node in (1, 2)]
+    spec = a_job(gpus=gpus, workers=workers, checkpoint=True)
+    waiting = waits("back", spec, hours_ago=9, attained_gpu_ms=20 * HOUR_MS, requeued=True)
+    scenario = a_scenario(flat(2), running=[*worse, *others], waiting=[waiting], turn_ms=TURN_MS)
+    assert is_at_rest(looked_at(scenario)) == rests
 
 
 @pytest.mark.parametrize(("gpus", "rests"), [(4, False), (5, True)])
