@@ -20,7 +20,7 @@ from muster.core.lifecycle import (
     transitions,
 )
 from muster.core.order.quota import Ledger
-from muster.core.planning import cycle, preemption, resizing, turns, victims
+from muster.core.planning import cycle, resizing
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
 from muster.engine.folding.folding import fold
@@ -153,11 +153,7 @@ def a_gang_starts_without_its_last_worker(patch: Patch) -> None:
 
 
 def no_job_is_protected_from_preemption(patch: Patch) -> None:
-    def may_be_stopped(draft: Any, job: Any) -> bool:
-        return job.leaving_by_ms is None and job.id not in draft.evictions and job.id not in draft.resizes
-
-    for module in (victims, preemption, turns):
-        patch.setattr(module, "may_be_stopped", may_be_stopped, raising=False)
+    patch.setattr(Setting, "is_preemptible", lambda *_: True)
 
 
 def a_hold_is_lost_in_a_restart(patch: Patch) -> None:
