@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice, Gang, running_gang
-from muster.core.order.quota import Ledger, account_of
+from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
@@ -14,7 +14,7 @@ from muster.core.planning.victims import victim_of
 from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
-from muster.model.plan import Promise, Why
+from muster.model.plan import Basis, Promise, Why
 from muster.model.records import evolve
 
 
@@ -57,11 +57,11 @@ def renew_guaranteed(
         return kept, broken
     queue, tiers = draft.snapshot.queue, range(len(draft.setting.tiers))
     most_urgent = next((tier for tier in tiers if queue.of_tier(tier)), len(tiers))
-    ledger = draft.projected.fork()
+    owed = _owed(draft, [terms for tier in sorted(promised) if tier > most_urgent for terms in promised[tier]])
     for tier in sorted(promised):
-        owed = [terms for terms in promised[tier] if tier > most_urgent and _is_owed(draft, ledger, terms)]
-        promised[tier] = [terms for terms in promised[tier] if terms not in owed]
-        kept[tier], lost = _keep(draft, owed)
+        mine = [terms for terms in promised[tier] if terms.job in owed]
+        promised[tier] = [terms for terms in promised[tier] if terms.job not in owed]
+        kept[tier], lost = _keep(draft, mine)
         broken |= lost
         # Now, so that tiers which are decided before this one see the promise as due from now on.
         _postpone_overdue(draft, kept[tier])
@@ -73,17 +73,21 @@ def _guarantees_count(draft: PlanDraft) -> bool:
     return draft.policy.preemption and draft.policy.backfill and draft.projected.guarantees_anything
 
 
-def _is_owed(draft: PlanDraft, ledger: Ledger, terms: Promise) -> bool:
-    """True when a team would be inside its guarantee with this promise and those counted before. Then counts it."""
-    job = _holder(draft, terms.job)
-    entry = _entry(draft, terms, job) if isinstance(job, WaitingJob) else None
-    if entry is None:
-        return False
-    account, demand = account_of(entry.job), entry.choice.demand
-    is_owed = any(ledger.within_guarantee(each, demand) for each in ledger.chain(account))
-    if is_owed:
-        ledger.charge(account, demand)
-    return is_owed
+def _owed(draft: PlanDraft, promised: list[Promise]) -> dict[JobId, None]:
+    """The jobs with whose promises their teams would be inside their guarantees, all of them together.
+
+    Promises for which jobs were told to leave count first: otherwise they would leave in vain, again and again.
+    """
+    ledger, owed = draft.projected.fork(), dict[JobId, None]()
+    for terms in sorted(promised, key=lambda terms: terms.basis is not Basis.DEPARTURES):
+        job = _holder(draft, terms.job)
+        entry = _entry(draft, terms, job) if isinstance(job, WaitingJob) else None
+        if entry is not None:
+            account, demand = account_of(entry.job), entry.choice.demand
+            if any(ledger.within_guarantee(each, demand) for each in ledger.chain(account)):
+                ledger.charge(account, demand)
+                owed[terms.job] = None
+    return owed
 
 
 def renew_promises(draft: PlanDraft, promised: list[Promise], kept: Sequence[Renewed] = ()) -> dict[JobId, str]:

@@ -5,11 +5,12 @@ import pytest
 from muster.checker import violations
 from muster.model.ids import TierName
 from muster.model.job import WaitingJob
+from muster.model.plan import Basis
 from muster.model.policy import HOUR_MS, MINUTE_MS, Tier
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from muster.model.team import Team
-from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_job, a_promise, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import evicted, planned, started
 
 PRODUCTION_GANG = a_job(gpus=4, team="stranger", tier="production")
@@ -170,6 +171,22 @@ def test_a_job_whose_turn_is_over_does_not_leave_its_guarantee_to_a_team_that_bo
     scenario = a_scenario(flat(1), teams=teams, running=running, waiting=fresh, turn_ms=HOUR_MS)
     assert evicted(scenario) == []
     assert [why for _, _, why in evicted(evolve(scenario, teams=()))] == ["turn"]
+
+
+def test_a_place_for_which_a_borrower_left_is_not_taken_by_it_again_because_of_an_older_promise() -> None:
+    """The older promise would use up the guarantee as well, but nobody has left for it."""
+    mine = [waits(f"w{number}", a_job(gpus=4, team="large")) for number in (0, 1)]
+    borrower = waits("b", a_job(workers=2, gpus=4, team="small", tier="production", hours=4), requeued=True)
+    scenario = a_scenario(
+        flat(2, gpus=4),
+        teams=[a_team("large", guaranteed={"*": 4}), a_team("small", guaranteed={"*": 4})],
+        waiting=[*mine, borrower],
+        promises=[
+            a_promise("w0", [("n1", range(4))], in_hours=6, made_ms=NOW_MS - 2 * HOUR_MS),
+            a_promise("w1", [("n2", range(4))], in_hours=0, basis=Basis.DEPARTURES),
+        ],
+    )
+    assert "w1" in {start.job for start in planned(scenario).starts}
 
 
 def test_a_promise_inside_a_guarantee_stands_before_a_higher_tier_that_would_borrow() -> None:
