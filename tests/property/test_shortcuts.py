@@ -51,7 +51,7 @@ def test_what_could_be_free_is_kept_up_to_date(scenario: Scenario, seed: int) ->
         for tier in range(len(scenario.tiers)):
             claims = {rights[of] for group in snapshot.queue.classes() for of in _numbers(rights, group)}
             for claim in (Claim(), *sorted(claims)):
-                asked = Asked(draft, rights.roster, tier, claim, insists=True)
+                asked = Asked(draft, rights.roster, tier, claim, by_tier=scenario.tiers[tier].preempts, insists=True)
                 kept = Candidates(draft, departed, asked, spare, rights=(tier, claim))
                 assert kept.empty.number == Candidates(draft, departed, asked, spare).empty.number
         if snapshot.running and chance.random() < 0.5:

@@ -100,7 +100,9 @@ def _rights(facts: Facts, eviction: Eviction) -> Iterator[str]:
     waiting = facts.waiting.get(eviction.for_job)
     if not facts.scenario.policy.preemption:
         yield "the policy has no preemption"
-    if waiting is None or waiting.requeued:
+    # Where tiers are bound to teams, no job that borrows can stop a job inside a guarantee in return.
+    may_return = eviction.why is Why.RECLAIM and _is_closed(facts)
+    if waiting is None or (waiting.requeued and not may_return):
         yield "it was preempted itself"
 
 
@@ -123,11 +125,14 @@ def _sheltered(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
     """Where tiers are bound to teams, a team that would borrow may not stop a job of a team inside its guarantee."""
     promise = facts.promises.get(eviction.for_job)
     mine, theirs = _parting(facts.spec(eviction.for_job).team, victim.spec.team)
-    is_closed = any(team.tiers is not None for team in facts.scenario.teams)
-    if promise is None or mine == theirs or not is_closed:
+    if promise is None or mine == theirs or not _is_closed(facts):
         return
     if not _is_owed(facts, mine, promise) and not _borrows(facts, place, theirs, victim):
         yield f"team {theirs} is inside its guarantee and team {mine} is not"
+
+
+def _is_closed(facts: Facts) -> bool:
+    return any(team.tiers is not None for team in facts.scenario.teams)
 
 
 def _is_owed(facts: Facts, team: TeamPath, promise: Promise) -> bool:

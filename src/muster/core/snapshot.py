@@ -211,10 +211,6 @@ class Snapshot:
         """What every running job uses on one node."""
         return self._on_node.get(node, {}).items()
 
-    def nodes_in_use(self) -> list[int]:
-        """Nodes that running jobs use."""
-        return [node for node, uses in self._on_node.items() if uses]
-
     def finish(self, job_id: JobId) -> RunningJob:
         """A job no longer occupies anything."""
         self.version += 1
@@ -263,10 +259,13 @@ class Snapshot:
 
         This holds beyond the first band while no running job can resume, unless tier or guarantee lets them preempt.
         """
-        if group.band == NEWCOMERS or (self.service.by_run_time and self.turn_ms is not None):
-            return False
-        has_rights = any(self.running_in[group.tier + 1 :]) or self.ledger.guaranteed_above(group.team)
-        return not (group.may_preempt and has_rights)
+        in_turn = group.band == NEWCOMERS or (self.service.by_run_time and self.turn_ms is not None)
+        return not in_turn and not self.has_rights(group)
+
+    def has_rights(self, group: JobClass) -> bool:
+        """True when its tier or the guarantee of its team may let a class stop running jobs."""
+        reclaims = self.ledger.guaranteed_above(group.team) and (group.may_preempt or self.ledger.shelters)
+        return bool(reclaims) or (group.may_preempt and any(self.running_in[group.tier + 1 :]))
 
     def resize(self, job_id: JobId, workers: Placement) -> None:
         """A running job has other workers from now on."""

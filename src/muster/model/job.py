@@ -203,7 +203,7 @@ class WaitingJob(Record, frozen=True, kw_only=True):
     spec: JobSpec
     submitted_ms: int
     requeued: bool = False
-    """True after a preemption, until the job runs again. Such a job does not preempt by tier or reclaim."""
+    """True after a preemption, until the job runs again. Such a job does not preempt by tier."""
     attained_gpu_ms: int = 0
     """GPU time it has received in earlier attempts."""
     predicted_ms: int | None = None

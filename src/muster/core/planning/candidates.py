@@ -59,7 +59,7 @@ class Candidates:
         kept = snapshot.emptied.find(rights, snapshot.capacity) if rights is not None else None
         if kept is None or kept.started_by_ms > started_by_ms:
             kept = KeptEmptied(Emptied(self._capacity), snapshot.capacity)
-            nodes: Iterable[int] = snapshot.nodes_in_use()
+            nodes: Iterable[int] = range(len(snapshot.setting.tree.nodes))
         else:
             nodes = self._outdated(kept, started_by_ms)
         told = (*draft.evictions, *draft.resizes)

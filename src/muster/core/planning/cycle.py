@@ -132,9 +132,9 @@ class _TierCycle:
         return [group for group in groups if group.order not in settled]
 
     def _has_no_say(self, group: JobClass) -> bool:
-        """True when no job of a class starts, has a promise, lost one or can take a turn: only its start is left."""
+        """True when no job of a class starts, has a promise, lost one or may preempt: only its start is left."""
         is_open = self._draft.has_decided(group) or group.order in self._must_see
-        return not is_open and not self._preemption.may_take_turn(group)
+        return not is_open and not self._preemption.may_make_leave(group)
 
     def _walk(self, groups: list[JobClass]) -> TierWalk:
         draft = self._draft
@@ -218,7 +218,9 @@ class _TierCycle:
         if must_see:
             living = [group for group in groups if group.order in must_see]
             groups = [group for group in groups if group.order not in must_see]
-        return living + self._preemption.hopeful(groups) if groups and groups[0].may_preempt else living
+        return (
+            living + self._preemption.hopeful(groups) if groups and self._preemption.may_reclaim(groups[0]) else living
+        )
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
         """Start the gang if it fits, or swap it with a job on faster GPUs. Otherwise return what stopped it."""
@@ -229,7 +231,7 @@ class _TierCycle:
         if not group.gang.choices:
             code = ReasonCode.NEVER_FITS
         reserved = group.band > NEWCOMERS and group.gpu_milli > self._beyond_the_reserve_milli()
-        if reserved and not self._preemption.may_take_turn(group):
+        if reserved and not self._preemption.may_make_leave(group):
             return ReasonCode.HELD_BY_OTHERS, ""
         first = draft.surviving_nodes(job)
         for number, choice in enumerate(group.gang.choices):

@@ -1,8 +1,9 @@
 """One pipeline for tiers, quota reclaim and turns: which jobs may preempt, and what is done with the victims.
 
-A job that was itself preempted and waits again stops no job of a lower tier or another team, and jobs of its own tier
-only by turns. So preemptions form no cycle. Elastic jobs are shrunk before any job is stopped, and protected jobs are
-stopped last.
+A job that was itself preempted and waits again stops no job of a lower tier, and jobs of its own tier only by turns. It
+takes back what its team is guaranteed only where a guarantee comes before a tier (`Ledger.shelters`): there no job that
+borrows can stop it in return. So preemptions form no cycle. Elastic jobs are shrunk before any job is stopped, and
+protected jobs are stopped last.
 """
 
 from collections.abc import Iterator
@@ -26,9 +27,9 @@ from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
 
-_Key = tuple[int, int, int]
-"""Which victims a class may have: their kind, its tier, and its team's claim. The claim is a number, because this is
-looked up for every class of a long queue."""
+_Key = tuple[int, int, int, bool]
+"""Which victims a class may have: their kind, its tier, its team's claim, and whether it may stop jobs of lower tiers.
+The claim is a number, because this is looked up for every class of a long queue."""
 
 SHRINKING, STOPPING, LAST_RESORT, PROMISES_ASIDE = 0, 1, 2, 3
 """Elastic jobs that can shrink; also jobs below the tier and jobs that borrow from the team; also borrowers that no
@@ -48,6 +49,7 @@ class Preemption:
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
         self.claims = ReclaimRights(draft)
+        self._guarantees_first = draft.projected.shelters
         self.unpromised: list[JobId] = []
         """Jobs whose promise this cycle took back, for a guarantee or because a victim stays. They get another."""
         self._candidates: dict[_Key, Candidates] = {}
@@ -61,8 +63,17 @@ class Preemption:
         """True when some job may shrink for the class, or leave because of its tier or its team's guarantee."""
         return any(self._has_somebody_to_ask(group, choice) for choice in group.gang.choices)
 
+    def may_make_leave(self, group: JobClass) -> bool:
+        """True when some job may leave for the class: by turn, by tier, or because of its team's guarantee."""
+        kinds, choices = (STOPPING, LAST_RESORT), group.gang.choices
+        return self.may_take_turn(group) or any(self._rights(kind, group, way) for kind in kinds for way in choices)
+
     def _has_somebody_to_ask(self, group: JobClass, choice: Choice) -> bool:
         return any(self._rights(kind, group, choice) for kind in (SHRINKING, STOPPING, LAST_RESORT))
+
+    def may_reclaim(self, group: JobClass) -> bool:
+        """True when the class may take back what its team is guaranteed, if that is lent."""
+        return self._draft.policy.preemption and (group.may_preempt or self._guarantees_first)
 
     def may_insist(self, group: JobClass) -> bool:
         """True when the class's team may take its guarantee back in the last resort."""
@@ -192,7 +203,7 @@ class Preemption:
             if spare and not self._cannot_help(self._rights(SHRINKING, group, choice), group, number, choice):
                 return False
             claim = rights[number] if rights is not None else NOBODY
-            if group.may_preempt and not self._cannot_help(self._stopping_below(group, claim), group, number, choice):
+            if not self._cannot_help(self._stopping_below(group, claim), group, number, choice):
                 return False
             if rights is not None and self._insisting(group, choice):
                 return False
@@ -229,12 +240,12 @@ class Preemption:
 
     def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
         """All jobs that a class with these rights may preempt."""
-        draft, (kind, tier, number) = self._draft, key
+        draft, (kind, tier, number, by_tier) = self._draft, key
         claim, spare = self.claims[number], self._spare_workers()
         asked = None
         if kind != SHRINKING:
-            asked = Asked(draft, self.claims.roster, tier, claim, insists=kind >= LAST_RESORT)
-        return Candidates(draft, departed, asked, spare, rights=(kind, tier, claim))
+            asked = Asked(draft, self.claims.roster, tier, claim, by_tier=by_tier, insists=kind >= LAST_RESORT)
+        return Candidates(draft, departed, asked, spare, rights=(kind, tier, claim, by_tier))
 
     def _has_below(self, tier: int) -> bool:
         """False when no lower tier runs a job."""
@@ -290,11 +301,10 @@ class Preemption:
         the tier preempts, and borrowers while the team is inside its guarantee.
         """
         if kind == SHRINKING:
-            return (SHRINKING, 0, NOBODY) if self._spare_workers() else None
+            return (SHRINKING, 0, NOBODY, False) if self._spare_workers() else None
         if kind >= LAST_RESORT:
             return self._insisting(group, choice, kind)
-        preempts = self._draft.setting.tiers[group.tier].preempts and self._has_below(group.tier)
-        has_rights = preempts or self.claims.entitled(group, choice)
+        has_rights = (self._preempts(group) and self._has_below(group.tier)) or self.claims.entitled(group, choice)
         return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
 
     def _spare_workers(self) -> Spare:
@@ -306,22 +316,24 @@ class Preemption:
 
     def _insisting(self, group: JobClass, choice: Choice, kind: int = LAST_RESORT) -> _Key | None:
         """All borrowers, in every tier and preemptible or not, while the team is inside its guarantee."""
-        may_preempt = self._draft.policy.preemption and group.may_preempt
-        if not may_preempt or not self.claims.entitled(group, choice):
+        if not self.may_reclaim(group) or not self.claims.entitled(group, choice):
             return None
         claim = self.claims[number := self.claims.number(group, choice)]
-        return (kind, group.tier, number) if claim.firm or claim.borrowers else None
+        return (kind, group.tier, number, self._preempts(group)) if claim.firm or claim.borrowers else None
 
     def spares_somebody(self, group: JobClass) -> bool:
         """True when the class has to spare a job that another team could stop for an equal gang."""
         return any(self.claims[self.claims.number(group, choice)].sheltered for choice in group.gang.choices)
 
     def _stopping_below(self, group: JobClass, number: int) -> _Key | None:
+        by_tier = self._preempts(group)
+        has_rights = by_tier or (self.may_reclaim(group) and self.claims[number].borrowers)
+        return (STOPPING, group.tier, number, by_tier) if has_rights else None
+
+    def _preempts(self, group: JobClass) -> bool:
+        """True when the class may stop jobs of lower tiers."""
         draft = self._draft
-        preempts = draft.setting.tiers[group.tier].preempts
-        if not draft.policy.preemption or not group.may_preempt or not (preempts or self.claims[number].borrowers):
-            return None
-        return (STOPPING, group.tier, number)
+        return draft.policy.preemption and group.may_preempt and draft.setting.tiers[group.tier].preempts
 
     def carry_out(self, group: JobClass, proposal: Proposal) -> None:
         """Carry out a proposal for a job of the class, and remember which victims had to leave as borrowers."""

@@ -63,9 +63,7 @@ class _Count:
     def may_move(self, group: JobClass) -> bool:
         """False when no job of a class can start, make room or be promised a start."""
         snapshot, need_milli = self._snapshot, group.gpu_milli
-        if group.may_preempt and (
-            any(snapshot.running_in[group.tier + 1 :]) or snapshot.ledger.guaranteed_above(group.team)
-        ):
+        if snapshot.has_rights(group):
             return True
         worse_milli = self._worse_milli(group)
         if worse_milli is not None and need_milli <= self._free_milli + worse_milli and self._may_fit(group):

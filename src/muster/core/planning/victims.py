@@ -175,13 +175,15 @@ class Roster:
 class Asked:
     """Which running jobs gangs with equal rights may ask to leave, and at what price."""
 
-    def __init__(self, draft: PlanDraft, roster: Roster, tier: int, claim: Claim, *, insists: bool) -> None:
-        """With `insists` also jobs that no other right could stop."""
+    def __init__(
+        self, draft: PlanDraft, roster: Roster, tier: int, claim: Claim, *, by_tier: bool, insists: bool
+    ) -> None:
+        """With `by_tier` also jobs of lower tiers, with `insists` also jobs that no other right could stop."""
         self._setting = draft.setting
         self._preemptibles = draft.snapshot.preemptibles
         self._roster = roster
         self._tier = tier
-        self._preempts = draft.setting.tiers[tier].preempts
+        self._by_tier = by_tier
         self._insists = insists
         self._borrowers = dict.fromkeys(claim.borrowers)
         self._firm = dict.fromkeys(claim.firm)
@@ -213,7 +215,7 @@ class Asked:
         group = self._preemptibles.group_of(job.id)
         if not self._setting.is_preemptible(job.spec):
             return (Why.RECLAIM, 2 * tiers - rank) if self._insists and group in self._firm else None
-        if self._preempts and rank > self._tier and group not in self._sheltered:
+        if self._by_tier and rank > self._tier and group not in self._sheltered:
             return (Why.TIER, 0)
         if group not in self._borrowers or (rank < self._tier and not self._insists):
             return None

@@ -82,6 +82,14 @@ def test_a_job_that_was_preempted_itself_makes_no_job_leave() -> None:
         assert bool(evicted(a_scenario(flat(1), running=running, waiting=waiting))) is not was_preempted
 
 
+def test_an_urgent_job_that_has_had_gpu_time_and_lost_its_node_makes_others_leave_as_before() -> None:
+    running = [runs("v", a_job(gpus=8, tier="exploratory"), [("n1", range(8))])]
+    for gpu_hours in (0, 5, 500):
+        again = waits("w", a_job(gpus=8, tier="production"), attained_gpu_ms=gpu_hours * HOUR_MS)
+        scenario = a_scenario(flat(1), running=running, waiting=[again], turn_ms=2 * HOUR_MS)
+        assert evicted(scenario) == [("v", "w", "tier")]
+
+
 def two_victims(*, policy: Policy | None = None, **fields: Any) -> Scenario:
     """Two nodes, each full; `fresh` saved itself a minute ago, `stale` half an hour ago."""
     spec = a_job(gpus=8, tier="exploratory", checkpoint=True)

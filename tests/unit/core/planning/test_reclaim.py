@@ -189,6 +189,16 @@ def test_a_place_for_which_a_borrower_left_is_not_taken_by_it_again_because_of_a
     assert "w1" in {start.job for start in planned(scenario).starts}
 
 
+def test_a_job_that_was_preempted_takes_back_the_guarantee_of_its_team_where_guarantees_come_before_tiers() -> None:
+    for is_bound in (True, False):
+        teams = [a_team("large", guaranteed={"*": 8}, tiers=TIERS if is_bound else None)]
+        for tier in ("exploratory", "production"):
+            running = [runs("b", a_job(gpus=8, team="small", tier=tier), [("n1", range(8))])]
+            back = waits("back", a_job(gpus=8, team="large"), requeued=True, attained_gpu_ms=9 * HOUR_MS)
+            scenario = a_scenario(flat(1), teams=teams, running=running, waiting=[back])
+            assert [why for _, _, why in evicted(scenario)] == (["reclaim"] if is_bound else [])
+
+
 def test_a_promise_inside_a_guarantee_stands_before_a_higher_tier_that_would_borrow() -> None:
     running = [runs(f"s{gpu}", a_job(team="small", hours=2, tier="production"), [("n1", [gpu])]) for gpu in range(8)]
     young = [evolve(job, started_ms=NOW_MS - MINUTE_MS) for job in running]
