@@ -2,9 +2,11 @@
 
 A use may lie over another use that has not ended yet (a promise over a running job). Used amounts then add up, and the
 free amount is what is left, never below zero. This module uses plain lists of integers and tuples instead of values
-with named fields: every decision reads this structure, and profiling showed that it matters.
+with named fields: every decision reads this structure, and profiling showed that it matters. What has another value on
+nearly every node is in arrays, because a list of ten thousand different integers takes much longer to copy.
 """
 
+from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from itertools import accumulate
@@ -86,11 +88,11 @@ class Capacity:
         self.usable: list[tuple[int, ...]]
         self.hardware: list[int]
         self._used: list[tuple[int, ...]]
-        self._cpu: list[int]
-        self._memory: list[int]
-        self._disk: list[int]
+        self._cpu: array[int]
+        self._memory: array[int]
+        self._disk: array[int]
         self.number: list[int]
-        self.stamps: list[int]
+        self.stamps: array[int]
         """By node, the number of the change that made it what it is. Forks with the same stamp are equal there."""
         self.shelves: dict[int, list[int]]
         self.free_milli: list[list[int]]
@@ -102,11 +104,11 @@ class Capacity:
         made.usable = [_usable_devices(node) for node in tree.nodes]
         made.hardware = [states.number_of_hardware(_hardware(node, pools)) for node in tree.nodes]
         made._used = [(0,) * node.gpus for node in tree.nodes]
-        made._cpu = [node.cpu_milli for node in tree.nodes]
-        made._memory = [node.memory_bytes for node in tree.nodes]
-        made._disk = [node.disk_bytes for node in tree.nodes]
+        made._cpu = array("q", [node.cpu_milli for node in tree.nodes])
+        made._memory = array("q", [node.memory_bytes for node in tree.nodes])
+        made._disk = array("q", [node.disk_bytes for node in tree.nodes])
         made.number = [made._state_number(index) for index in range(len(tree.nodes))]
-        made.stamps = [0] * len(tree.nodes)
+        made.stamps = array("q", [0] * len(tree.nodes))
         made.shelve()
         return made
 
@@ -130,11 +132,11 @@ class Capacity:
         made.usable = self.usable
         made.hardware = self.hardware
         made._used = self._used.copy()
-        made._cpu = self._cpu.copy()
-        made._memory = self._memory.copy()
-        made._disk = self._disk.copy()
+        made._cpu = self._cpu[:]
+        made._memory = self._memory[:]
+        made._disk = self._disk[:]
         made.number = self.number.copy()
-        made.stamps = self.stamps.copy()
+        made.stamps = self.stamps[:]
         made.is_shelved = shelved
         if shelved:
             made.shelves = {number: nodes.copy() for number, nodes in self.shelves.items() if nodes}

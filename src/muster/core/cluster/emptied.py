@@ -18,7 +18,7 @@ class Emptied:
 
     def __init__(self, base: Capacity) -> None:
         self.capacity = base.fork()
-        self._stamps = base.stamps.copy()
+        self._stamps = base.stamps[:]
         """What each node of the base was when it was last taken over."""
         self._base = base
         self._cursor = len(base.touched)

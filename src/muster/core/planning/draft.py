@@ -74,13 +74,12 @@ class PlanDraft:
         """Jobs that this plan tells to leave, and by when."""
         self.resizes: dict[JobId, Resize] = {}
         self.blocked: list[Blocked] = []
-        overdue, timetable = self._overdue(), snapshot.timetable
-        self.ends = sorted(overdue + timetable.ends[len(overdue) :]) if overdue else timetable.ends.copy()
-        """When each running job is gone at the latest, soonest first. Overdue jobs get a margin."""
+        self._overdue = self._find_overdue()
+        self._ends: list[tuple[int, JobId]] | None = None
         for job_id in snapshot.departing:
             self.projected.charge(account_of(snapshot.running[job_id]), snapshot.demands[job_id], sign=-1)
-        late = [(end_ms, timetable.shares[job_id]) for end_ms, job_id in overdue]
-        self.quota_forecast = QuotaForecast(self.ledger, timetable, late)
+        late = [(end_ms, snapshot.timetable.shares[job_id]) for end_ms, job_id in self._overdue]
+        self.quota_forecast = QuotaForecast(self.ledger, snapshot.timetable, late)
         self.preemptors = 0
         self.has_more_to_do = False
         """True when a bound on the effort of one cycle left something undone."""
@@ -88,7 +87,21 @@ class PlanDraft:
         """Classes of which some job starts or has a promise."""
         self._failed: dict[tuple[int, int, int], int] = {}
 
-    def _overdue(self) -> list[tuple[int, JobId]]:
+    @property
+    def ends(self) -> list[tuple[int, JobId]]:
+        """When each running job is gone at the latest, soonest first. Overdue jobs get a margin.
+
+        Made when it is first needed, because most plans look for no start that far away.
+        """
+        if self._ends is None:
+            running, known = self.snapshot.running, self.snapshot.timetable.ends[len(self._overdue) :]
+            told = [(self.end_ms(running[job_id]), job_id) for job_id in self.leaving]
+            begun = [(begun.end_ms, job_id) for job_id, begun in self.begun.items()]
+            others = [entry for entry in (*self._overdue, *known) if entry[1] not in self.leaving]
+            self._ends = sorted(others + told + begun) if self._overdue or told or begun else known
+        return self._ends
+
+    def _find_overdue(self) -> list[tuple[int, JobId]]:
         """Running jobs that should be gone by now, and when they may be gone."""
         known, running = self.snapshot.timetable.ends, self.snapshot.running
         late = known[: bisect_left(known, (self.now_ms + 1, ""))]
@@ -135,7 +148,8 @@ class PlanDraft:
         self._decide(job.id)
         self.horizons.take(seating.footprint)
         self.charge(account_of(job), choice.demand, end_ms)
-        insort(self.ends, (end_ms, job.id))
+        if self._ends is not None:
+            insort(self._ends, (end_ms, job.id))
 
     def charge(self, account: TeamPath, demand: Demand, end_ms: int) -> None:
         """Count GPUs against a team from now until `end_ms`, in the present and at every promised start."""
@@ -153,10 +167,15 @@ class PlanDraft:
             self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
         self.projected.charge(account_of(job), self.snapshot.demands[job.id], sign=-1)
-        insort(self.ends, (self.end_ms(job), job.id))
+        self._note_end(job)
 
     def _forget_end(self, job: RunningJob) -> None:
-        del self.ends[bisect_left(self.ends, (self.end_ms(job), job.id))]
+        if self._ends is not None:
+            del self._ends[bisect_left(self._ends, (self.end_ms(job), job.id))]
+
+    def _note_end(self, job: RunningJob) -> None:
+        if self._ends is not None:
+            insort(self._ends, (self.end_ms(job), job.id))
 
     def pardon(self, job_id: JobId) -> None:
         """Take back an eviction or a shrink of this plan."""
@@ -168,7 +187,7 @@ class PlanDraft:
             self.told[job.spec.team] -= 1
             del self.leaving[job_id]
             self.projected.charge(account_of(job), self.snapshot.demands[job_id])
-            insort(self.ends, (self.end_ms(job), job_id))
+            self._note_end(job)
         else:
             kept = demand_of_running(job.spec, self.resizes.pop(job_id).workers, self.setting.tree)
             self.projected.charge(account_of(job), self.snapshot.demands[job_id])
