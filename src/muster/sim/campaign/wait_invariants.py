@@ -90,10 +90,10 @@ class WaitInvariants:
         """Another job came or started: it takes GPUs until it is behind, and then keeps them for a while."""
         setting, wait = state.snapshot.setting, self._waits[job.id]
         kept_ms = max(setting.policy.min_runtime_ms, SETTLING_MS, state.snapshot.turn_ms or 0)
-        if is_new:
-            kept_ms += self._front_ms(state, job, other)
-        elif setting.tier_rank[other.spec.tier] > setting.tier_rank[job.spec.tier]:
+        if other.attempt and setting.tier_rank[other.spec.tier] > setting.tier_rank[job.spec.tier]:
             kept_ms = setting.limit_ms(other.spec)  # it may have to leave together with jobs of the other tier
+        elif is_new:
+            kept_ms += self._front_ms(state, job, other)
         taken = slots_taken(other.spec, job.spec.roles[0].request)
         wait.slot_ms += taken * (kept_ms + 2 * setting.grace_ms(other.spec))
 
