@@ -1,11 +1,13 @@
 """Three hundred random fault schedules and a hundred crowds, every invariant after every event; all of it can fail."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 
 from muster.sim.campaign import check_crowd, check_schedule
 from muster.sim.campaign.__main__ import main, seeds
+from muster.sim.campaign.violations import Violations
 from tests.simulation.planted_bugs import PLANTED, Plant
 from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
 from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
@@ -30,6 +32,20 @@ def test_no_job_waits_longer_than_it_may_in_a_crowd(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         found = check_crowd(seed)
         assert not found, str(found)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [partial(check_schedule, 1197), partial(check_schedule, 8605), partial(check_crowd, 5990)],
+    ids=[
+        "a borrower takes back the place that it left, because of an older promise",
+        "a victim stays although its team may stop another only because it leaves",
+        "a job of a lower tier comes and starts at once in a gap",
+    ],
+)
+def test_what_once_went_wrong_does_not_go_wrong_again(again: Callable[[], Violations]) -> None:
+    found = again()
+    assert not found, str(found)
 
 
 @pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")

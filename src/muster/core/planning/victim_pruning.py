@@ -9,6 +9,7 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.gang import Choice, running_gang
+from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.placement import Seating, fits
 from muster.core.planning.preemption import Preemption
@@ -78,6 +79,8 @@ def _try_to_prune(draft: PlanDraft, preemption: Preemption, asked: _Asked) -> bo
     promise = draft.promises.get(asked.for_job)
     if promise is None or not _is_preemptors(draft, promise) or not _is_still_asked(draft, asked):
         return False
+    if _makes_room_in_a_guarantee(draft, asked):
+        return False
     stays = _would_stay(draft, asked)
     nodes = {use.node: None for use in stays}
     beside = [
@@ -98,6 +101,24 @@ def _try_to_prune(draft: PlanDraft, preemption: Preemption, asked: _Asked) -> bo
 def _is_still_asked(draft: PlanDraft, asked: _Asked) -> bool:
     """False once the same job was allowed to stay in another way."""
     return asked.job in (draft.resizes if asked.workers else draft.evictions)
+
+
+def _makes_room_in_a_guarantee(draft: PlanDraft, asked: _Asked) -> bool:
+    """True when a team may stop another victim only because this one, of the same branch of the tree, leaves."""
+    snapshot, promises = draft.snapshot, draft.promises
+    reclaimed = [each for each in draft.evictions.values() if each.why is Why.RECLAIM and each.job != asked.job]
+    if not reclaimed:
+        return False
+    staying = snapshot.ledger.fork()
+    for job_id in (*snapshot.departing, *draft.leaving):
+        if job_id != asked.job:
+            staying.charge(account_of(snapshot.running[job_id]), snapshot.demands[job_id], sign=-1)
+    chain = staying.chain(account_of(snapshot.running[asked.job]))
+    for promise, victim in [(promises[each.for_job], snapshot.running[each.job]) for each in reclaimed]:
+        at = staying.branches(promise.account, account_of(victim))
+        if at is not None and at[0] in chain and not staying.within_guarantee(at[0], promise.choice.demand):
+            return True
+    return False
 
 
 def _is_preemptors(draft: PlanDraft, promise: PlannedPromise) -> bool:
