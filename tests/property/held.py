@@ -1,5 +1,6 @@
 """All that an object holds, as plain values: what a property compares that says that nothing was written to it."""
 
+from array import array
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
@@ -34,7 +35,7 @@ def _held(thing: Any, seen: dict[int, int]) -> object:
     match thing:
         case None | bool() | int() | str() | float() | bytes() | Enum() | Record():
             return thing
-        case tuple() | list() | deque():
+        case tuple() | list() | deque() | array():
             return [_held(each, seen) for each in thing]
         case Mapping():
             return [(_held(key, seen), _held(value, seen)) for key, value in thing.items()]
