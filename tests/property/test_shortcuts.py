@@ -15,9 +15,9 @@ from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
+from tests.property.edits import EDITS, edit
 from tests.property.effort import examples
 from tests.property.situations import SEEDS, situations
-from tests.property.test_determinism import EDITS, edit
 
 STARTS = 2 * BACKFILL_HORIZONS
 """More promised starts than horizons, so that some have none of their own."""

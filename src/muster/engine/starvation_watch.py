@@ -97,7 +97,7 @@ class StarvationWatch:
 
     def has_starved(self, job: Job, at_ms: int) -> bool:
         """True when a job waits, has waited too long, and the part of the cluster for such jobs has room for it."""
-        spent_ms = self._spent_ms(job, at_ms)
+        spent_ms = self.starves_ms(job, at_ms)
         return spent_ms is not None and spent_ms <= at_ms and self._has_room(job.spec.gang_gpu_milli)
 
     def _has_room(self, gpu_milli: int) -> bool:
@@ -108,25 +108,21 @@ class StarvationWatch:
         part_milli = capacity_milli * min(capacity_milli, wanted_milli) // (STARVED_PART * max(wanted_milli, 1))
         return self._starved_milli + gpu_milli <= part_milli
 
-    def starves_ms(self, job: Job, at_ms: int) -> int | None:
-        """When a job will have waited too long if it goes on waiting; None if it is not watched or has starved."""
-        return self._spent_ms(job, at_ms)
-
     def watch(self, job: Job, at_ms: int) -> None:
         """Set a timer for when a job that ran before and waits again will have waited too long, at present shares."""
-        spent_ms = self._spent_ms(job, at_ms)
+        spent_ms = self.starves_ms(job, at_ms)
         if spent_ms is not None and self._looks_ms.get(job.id) != spent_ms:
             self._looks_ms[job.id] = spent_ms
             self.timers.set(job.id, spent_ms)
 
     def look_again(self, job: Job, at_ms: int) -> None:
         """Set another timer for a job that was checked and does not starve yet, unless one is set for later."""
-        spent_ms = self._spent_ms(job, at_ms)
+        spent_ms = self.starves_ms(job, at_ms)
         if spent_ms is not None and self._looks_ms.get(job.id, 0) <= at_ms:
             self._looks_ms[job.id] = max(spent_ms, at_ms + STARVATION_LOOK_MS)
             self.timers.set(job.id, self._looks_ms[job.id])
 
-    def _spent_ms(self, job: Job, at_ms: int) -> int | None:
+    def starves_ms(self, job: Job, at_ms: int) -> int | None:
         """When a job will have waited too long if it goes on waiting at present shares. Running does not count.
 
         None for a job that is not waiting, has never run, or has starved already.

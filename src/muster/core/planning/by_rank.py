@@ -169,4 +169,4 @@ def _wakes_ms(draft: PlanDraft) -> list[int]:
     time while others wait.
     """
     times = [*promised_starts(draft), *wishes_relax(draft)]
-    return times + next_to_be_movable(draft) if draft.blocked else times
+    return times + next_to_be_movable(draft.snapshot, draft.now_ms) if draft.blocked else times

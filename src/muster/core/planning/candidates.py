@@ -149,9 +149,10 @@ def by_node(victims: Iterable[Victim]) -> Spare:
     return found
 
 
-def _cheapest_first(victim: Victim) -> tuple[int, bool, JobId, int]:
+def _cheapest_first(victim: Victim) -> tuple[int, bool, JobId, bool, int]:
     """The order in which victims are offered: by cost, then jobs without checkpoint reports first, then by id.
 
     At equal cost an elastic job comes before its workers, and of these the one with the highest rank comes first.
     """
-    return victim.cost, victim.reports, victim.job.id, -victim.workers[0].rank if victim.workers else -1_000_000_000
+    shrinks = bool(victim.workers)
+    return victim.cost, victim.reports, victim.job.id, shrinks, -victim.workers[0].rank if shrinks else 0

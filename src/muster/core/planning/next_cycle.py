@@ -72,19 +72,15 @@ def _next_to_be_asked_ms(snapshot: Snapshot, now_ms: int, before_ms: int | None)
     """When the next running job may be told to leave, move or grow, if that is before a time; otherwise that time."""
     policy = snapshot.setting.policy
     limits_end_ms = snapshot.recent_preemptions.limits_end_ms(policy.preemptions_per_team_hour, now_ms)
-    times = [at_ms for at_ms in (*_next_to_be_movable(snapshot, now_ms), *limits_end_ms) if at_ms > now_ms]
+    times = [at_ms for at_ms in (*next_to_be_movable(snapshot, now_ms), *limits_end_ms) if at_ms > now_ms]
     if before_ms is not None:
         times.append(before_ms)
     # The costliest last: only turns that end before all of these have to be found.
     return next_turn_ms(snapshot, now_ms, min(times, default=None))
 
 
-def next_to_be_movable(draft: PlanDraft) -> list[int]:
+def next_to_be_movable(snapshot: Snapshot, now_ms: int) -> list[int]:
     """When the next running job will have had its minimum run time."""
-    return _next_to_be_movable(draft.snapshot, draft.now_ms)
-
-
-def _next_to_be_movable(snapshot: Snapshot, now_ms: int) -> list[int]:
     min_runtime_ms, begins = snapshot.setting.policy.min_runtime_ms, snapshot.timetable.begins
     following = bisect_left(begins, (now_ms - min_runtime_ms + 1, ""))
     return [started_ms + min_runtime_ms for started_ms, _ in begins[following : following + 1]]

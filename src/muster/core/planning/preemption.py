@@ -61,15 +61,14 @@ class Preemption:
 
     def may_ask(self, group: JobClass) -> bool:
         """True when some job may shrink for the class, or leave because of its tier or its team's guarantee."""
-        return any(self._has_somebody_to_ask(group, choice) for choice in group.gang.choices)
+        return self._has_rights(group, (SHRINKING, STOPPING, LAST_RESORT), group.gang.choices)
 
     def may_make_leave(self, group: JobClass) -> bool:
         """True when some job may leave for the class: by turn, by tier, or because of its team's guarantee."""
-        kinds, choices = (STOPPING, LAST_RESORT), group.gang.choices
-        return self.may_take_turn(group) or any(self._rights(kind, group, way) for kind in kinds for way in choices)
+        return self.may_take_turn(group) or self._has_rights(group, (STOPPING, LAST_RESORT), group.gang.choices)
 
-    def _has_somebody_to_ask(self, group: JobClass, choice: Choice) -> bool:
-        return any(self._rights(kind, group, choice) for kind in (SHRINKING, STOPPING, LAST_RESORT))
+    def _has_rights(self, group: JobClass, kinds: tuple[int, ...], choices: tuple[Choice, ...]) -> bool:
+        return any(self._rights(kind, group, choice) for choice in choices for kind in kinds)
 
     def may_reclaim(self, group: JobClass) -> bool:
         """True when the class may take back what its team is guaranteed, if that is lent."""
@@ -77,7 +76,7 @@ class Preemption:
 
     def may_insist(self, group: JobClass) -> bool:
         """True when the class's team may take its guarantee back in the last resort."""
-        return self._draft.preemptors < self._most and any(self._insisting(group, way) for way in group.gang.choices)
+        return self._draft.preemptors < self._most and self._has_rights(group, (LAST_RESORT,), group.gang.choices)
 
     def make_room(
         self, group: JobClass, job: WaitingJob, *, before_ms: int | None = None, in_turn: bool = True
@@ -168,7 +167,8 @@ class Preemption:
 
     def _without_victims(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
         """Room for a gang that may preempt, when it only waits for jobs that were told to leave already."""
-        may_ask = self._has_somebody_to_ask(group, choice) or self.may_take_turn(group)
+        kinds = (SHRINKING, STOPPING, LAST_RESORT)
+        may_ask = self._has_rights(group, kinds, (choice,)) or self.may_take_turn(group)
         return self._in_what_comes_free(group, job, choice) if may_ask else None
 
     def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:

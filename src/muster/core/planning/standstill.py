@@ -71,7 +71,7 @@ class _Count:
         if group.band == NEWCOMERS and need_milli <= self._free_milli + self._ending():
             return True
         left_milli = self._free_milli - snapshot.setting.turn_reserve_milli
-        if group.band > NEWCOMERS and worse_milli is None and need_milli > left_milli:
+        if group.band > NEWCOMERS and need_milli > left_milli:
             return False
         return any(has_slots(snapshot.capacity, group.gang, choice) for choice in group.gang.choices)
 

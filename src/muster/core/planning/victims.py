@@ -14,7 +14,7 @@ from typing import NamedTuple
 from muster.core.cluster.capacity import Footprint, NodeUse
 from muster.core.cluster.footprint import demand_of_running, footprint_of, gpu_milli_of
 from muster.core.cluster.gang import Demand, running_gang
-from muster.core.order.preemptibles import Borrowing, lost_gpu_ms, saved_at_ms
+from muster.core.order.preemptibles import Borrowing, lost_gpu_ms, price_gpu_ms, saved_at_ms
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob
@@ -90,8 +90,9 @@ def victim_of(draft: PlanDraft, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
     demand = draft.snapshot.demands[job.id]
     gpu_milli = gpu_milli_of(demand)
-    lost = lost_gpu_ms(saved_at_ms(job), gpu_milli, draft.now_ms)
-    cost = lost + draft.policy.restart_cost_ms * gpu_milli // GPU_MILLI
+    saved_ms, now_ms = saved_at_ms(job), draft.now_ms
+    cost = price_gpu_ms(saved_ms, gpu_milli, draft.policy.restart_cost_ms, now_ms)
+    lost = lost_gpu_ms(saved_ms, gpu_milli, now_ms)
     return Victim(job, why, cost, lost, draft.snapshot.footprints[job.id], demand)
 
 

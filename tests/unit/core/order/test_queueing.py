@@ -185,6 +185,20 @@ def test_a_job_that_joins_a_stuck_class_is_news_until_the_plan_that_found_it_stu
     assert snapshot.news == news + 3
 
 
+def test_a_job_that_joins_a_class_at_rest_is_no_news_until_something_comes_free() -> None:
+    full = [runs("full", a_job(gpus=8, tier="production"), [("n1", range(8))])]
+    snapshot = Snapshot.of(a_scenario(flat(1), running=full, waiting=[waits("w1")], policy=Policy(hold_depth=0)))
+    snapshot.queue.remember_all_stuck(snapshot.releases)
+    news = snapshot.news
+    snapshot.enqueue(waits("w2"))
+    assert snapshot.news == news
+    snapshot.enqueue(waits("other", a_job(gpus=2)))
+    assert snapshot.news == news + 1
+    snapshot.finish(JobId("full"))
+    snapshot.enqueue(waits("w3"))
+    assert snapshot.news == news + 3
+
+
 def test_a_job_that_never_ran_is_not_behind_a_stuck_one_that_gave_way() -> None:
     gave_way = waits("old", a_job(gpus=8, checkpoint=True), hours_ago=9, attained_gpu_ms=HOUR_MS, requeued=True)
     policy = Policy(order=Order.FIFO, backfill=False)
