@@ -3,7 +3,7 @@
 A separate module, so that a supervisor starts in a tenth of a second without loading the other events.
 """
 
-from muster.model.ids import JobId
+from muster.model.ids import JobId, NodeName
 from muster.model.records import Record
 
 
@@ -55,3 +55,41 @@ class CheckpointSaved(Record, frozen=True, kw_only=True):
     """How long training stood still for it."""
     saved_ms: int | None = None
     """When the save was complete, if the report came late."""
+
+
+class ShardsSaved(Record, frozen=True, kw_only=True):
+    """Ranks on one node have written their parts of a checkpoint. It is complete when all ranks have."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    node: NodeName
+    step: int
+    world: int
+    """How many ranks save a part, one for each process."""
+    ranks: tuple[int, ...]
+    bytes: int = 0
+    cost_ms: int = 0
+    """How long training stood still for it."""
+
+
+class CheckpointUploaded(Record, frozen=True, kw_only=True):
+    """A checkpoint is complete in durable storage, or could not be copied there yet."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    step: int
+    problem: str = ""
+    """Why it failed; empty when it is there."""
+
+
+class CheckpointDamaged(Record, frozen=True, kw_only=True):
+    """A rank found that a checkpoint cannot be restored: a part is damaged or missing in all its places."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    step: int
+    rank: int
+    problem: str
