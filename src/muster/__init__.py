@@ -12,6 +12,7 @@
     store                where the log is kept
     backends             what starts processes
     worker               the supervisor that runs on a node
+    train                what training code imports
     access               who may do what
     live                 the engine on a real clock
     sim                  the engine on a virtual clock: replays, faults, reports

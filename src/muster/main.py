@@ -42,8 +42,10 @@ from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Fence
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
+from muster.live.monitor import Monitor
 from muster.locks import alone_in
 from muster.model.errors import MusterError
+from muster.model.events import ObservedEvent
 from muster.model.node import ClusterSpec, Node
 from muster.model.printable import printable
 from muster.private_files import claim_folder
@@ -235,6 +237,13 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
+        monitor = Monitor(
+            (),
+            measured=backend.telemetry,
+            view=lambda: control.view,
+            now_ms=clock.now_ms,
+            report=lambda verdicts: _hand_over(control, verdicts),
+        )
         deps = Deps(
             control=control,
             tokens=store.tokens,
@@ -250,12 +259,19 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
                 conceal=concealing(options.home, database_files(options.database)),
             ),
         )
+        monitor.start()
         try:
             yield control, deps
         finally:
+            monitor.stop()
             control.stop()
     finally:
         backend.close()
+
+
+def _hand_over(control: ControlPlane, verdicts: Sequence[ObservedEvent]) -> None:
+    """Have verdicts written, without waiting. A verdict that is lost is found again at the next look."""
+    control.ask(lambda engine, _: engine.observe(*verdicts))
 
 
 def _fence(charge: Charge, store: SqlStore) -> Fence | None:

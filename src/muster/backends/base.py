@@ -25,6 +25,7 @@ from typing import Protocol
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId
 from muster.model.instructions import Command
+from muster.model.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,10 @@ class LiveBackend(Backend, Protocol):
 
     def acknowledge(self) -> None:
         """Everything that was polled so far is in the log."""
+        ...
+
+    def telemetry(self) -> tuple[Telemetry, ...]:
+        """What nodes measured since the last call, of each thing the newest value. Never waits."""
         ...
 
     def decided(self) -> None:

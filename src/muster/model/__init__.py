@@ -2,11 +2,12 @@
 
 records ids resources             what values are made of, names, and amounts
 spec                              what a user asks for
-job array                         a job and an array during their life
+job array checkpoint              a job and an array during their life, and what a job has saved
 node team policy                  the machines, the team tree, and what an operator configures
 scenario trace                    a whole situation, and a workload to replay
 plan                              the outcome of one cycle
 events requests reports           what happened; what users ask of a job, and what a node reports
+telemetry                         what nodes measure
 instructions                      what must be done about it
 quarantine ownership              what a node says it runs, and whose commands it obeys
 access audit                      who may do what, and who did what

@@ -4,7 +4,8 @@
                 RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
-    observed    WorkersStarted WorkersExited StartFailed CheckpointSaved       a backend reported
+    observed    WorkersStarted WorkersExited StartFailed                       a backend reported
+                CheckpointSaved ShardsSaved CheckpointUploaded CheckpointDamaged
                 NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
 
 An event is a fact: it is never changed, and folding it never fails. Reports of a backend are fenced by
@@ -17,14 +18,25 @@ from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Promise, Why
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import Record
-from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.reports import (
+    CheckpointDamaged,
+    CheckpointSaved,
+    CheckpointUploaded,
+    ShardsSaved,
+    StartFailed,
+    WorkersExited,
+    WorkersStarted,
+)
 from muster.model.requests import RequestEvent
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
 
 __all__ = [
     "CONFIGURATION",
+    "CheckpointDamaged",
+    "CheckpointEvent",
     "CheckpointSaved",
+    "CheckpointUploaded",
     "ClusterChanged",
     "ClusterEvent",
     "DependencyFailed",
@@ -48,6 +60,7 @@ __all__ = [
     "ObservedEvent",
     "ResizeOrdered",
     "RulesChanged",
+    "ShardsSaved",
     "StartFailed",
     "StopEvent",
     "TimerFired",
@@ -266,6 +279,9 @@ StopEvent = EvictionOrdered | TimerFired
 WorkerEvent = WorkersStarted | WorkersExited | StartFailed
 """What happened to processes."""
 
+CheckpointEvent = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged
+"""What became of a job's checkpoints."""
+
 JobEvent = (
     JobSubmitted
     | JobUpdated
@@ -275,7 +291,7 @@ JobEvent = (
     | WorkerEvent
     | JobStarted
     | ResizeOrdered
-    | CheckpointSaved
+    | CheckpointEvent
     | GangAdopted
     | GangKillOrdered
 )
@@ -284,7 +300,7 @@ JobEvent = (
 NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
 """What happened to a node, and what it runs."""
 
-ObservedEvent = WorkerEvent | CheckpointSaved | NodeEvent
+ObservedEvent = WorkerEvent | CheckpointEvent | NodeEvent
 """What a backend reports. It may report the same thing twice."""
 
 ClusterEvent = NodeEvent | HoldsSet | RulesChanged | ClusterChanged

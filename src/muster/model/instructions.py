@@ -25,6 +25,12 @@ class StartWorkers(Record, frozen=True, kw_only=True):
     """All workers of the gang, so that each can find the others."""
     max_duration_ms: int | None = None
     """How long they may run from now on; None means no limit. Their node enforces it while no control plane does."""
+    run: str = ""
+    """Names the run over all attempts of the job, also beside jobs of other databases."""
+    resume_step: int | None = None
+    """The step of the checkpoint that all ranks resume from; None to begin from the start, or if it is not known."""
+    is_resume_durable: bool = False
+    """True when that checkpoint is whole in durable storage."""
 
 
 class SignalStop(Record, frozen=True, kw_only=True):
@@ -54,6 +60,8 @@ class AskCheckpoint(Record, frozen=True, kw_only=True):
     job: JobId
     attempt: int
     generation: int
+    every_ms: int = 0
+    """How long it should train between saves. So it goes on saving while no control plane asks; 0 when not known."""
 
 
 class WakeAt(Record, frozen=True, kw_only=True):

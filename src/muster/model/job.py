@@ -4,6 +4,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import Final
 
+from muster.model.checkpoint import Checkpoint
 from muster.model.ids import JobId, NodeName
 from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
@@ -103,13 +104,15 @@ class Cause(StrEnum):
     """A node was lost or cut off, or a GPU of the gang was bad when one of its workers failed."""
     START_FAILURE = "start_failure"
     """The backend could not start the workers."""
+    DAMAGED_CHECKPOINT = "damaged_checkpoint"
+    """What it was to resume from could not be restored; an older checkpoint is tried."""
     DEPENDENCY = "dependency"
     """A job that this one depends on ended the wrong way."""
 
     @property
     def is_infrastructure(self) -> bool:
         """True for causes that are not the user's fault and do not count against retries."""
-        return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE)
+        return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE, Cause.DAMAGED_CHECKPOINT)
 
 
 CAUSE_WORDS: Final[dict[Cause, str]] = {
@@ -119,6 +122,7 @@ CAUSE_WORDS: Final[dict[Cause, str]] = {
     Cause.PREEMPTED: "preemption",
     Cause.NODE_FAILURE: "a lost node",
     Cause.START_FAILURE: "a failed start",
+    Cause.DAMAGED_CHECKPOINT: "a damaged checkpoint",
     Cause.DEPENDENCY: "a dependency that failed",
 }
 """Causes in words that need no manual, where their own name needs one."""
@@ -298,5 +302,9 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The highest attempt that any node has seen. The next attempt is above it."""
     killed: bool = False
     """True when the grace period of the present stop is over and the workers that are left are being killed."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """The checkpoints that are known by their step, oldest first: those that are kept, and those being saved."""
+    upload_problem: str = ""
+    """Why its newest checkpoint is not in durable storage yet; empty when nothing is wrong."""
     number: int = 0
     """The number of its submission, counted from 1. All tasks of an array have the number of the array."""

@@ -19,6 +19,9 @@ BACKEND_NEWS = 20_000
 """Reports that may wait to be recorded. After that no more are taken from supervisors, which keep them. Enough for the
 ends of all jobs of the largest cluster at once. More come only while nothing can be written."""
 
+BACKEND_MEASURED = 200_000
+"""Measured values that may wait to be looked at: some twenty for each of the workers of the largest cluster."""
+
 LOG_SEGMENT_BYTES = 8 << 20
 """One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""
 

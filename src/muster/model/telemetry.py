@@ -18,6 +18,11 @@ class Signal(Record, frozen=True, kw_only=True):
     verdict: str = ""
     """What a custom signal says by itself: ok, suspect or bad."""
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What was measured where. A newer value of the same replaces this one."""
+        return ("signal", self.node, self.signal, self.gpu, self.nic)
+
 
 class RankProgress(Record, frozen=True, kw_only=True):
     """How far one process of a job is, and how long its steps take."""
@@ -44,6 +49,11 @@ class RankProgress(Record, frozen=True, kw_only=True):
     is_saving: bool = False
     is_closed: bool = False
     """Its training is over, or it has saved and left."""
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """Whose progress it is. A newer report of the same replaces this one."""
+        return ("rank", self.job, self.node, self.rank)
 
 
 Telemetry = Signal | RankProgress

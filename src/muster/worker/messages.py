@@ -15,8 +15,17 @@ from typing import Any
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Worker
 from muster.model.records import REQUIRED, Record, defaults
-from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.reports import (
+    CheckpointDamaged,
+    CheckpointSaved,
+    CheckpointUploaded,
+    ShardsSaved,
+    StartFailed,
+    WorkersExited,
+    WorkersStarted,
+)
 from muster.model.spec import JobSpec
+from muster.model.telemetry import RankProgress, Signal, Telemetry
 
 PROTOCOL = 3
 """The version of the protocol. Both sides show theirs when they connect."""
@@ -25,11 +34,14 @@ PROTOCOL_OLDEST = 2
 """The oldest version of a supervisor that a control plane can talk to: that of the last release, whose supervisors go
 on running while the control plane is replaced."""
 
-WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointSaved
+CheckpointReport = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged
+
+WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointReport
 """What a supervisor reports. What happens to its node is observed by others."""
 
 _COMMANDS = {each.__name__: each for each in (StartWorkers, SignalStop, KillWorkers, AskCheckpoint)}
-_REPORTS = {each.__name__: each for each in (WorkersStarted, WorkersExited, StartFailed, CheckpointSaved)}
+_REPORTS = {each.__name__: each for each in typing.get_args(WorkerReport)}
+_MEASURED = {each.__name__: each for each in (Signal, RankProgress)}
 
 Decode = Callable[[Any], Any]
 
@@ -54,8 +66,8 @@ def parsed(text: bytes) -> dict[str, Any]:
     return message
 
 
-def encoded(value: Command | WorkerReport) -> dict[str, object]:
-    """A command or a report as plain JSON values."""
+def encoded(value: Command | WorkerReport | Telemetry) -> dict[str, object]:
+    """A command, a report or a measured value as plain JSON values."""
     return {"type": type(value).__name__, **_fields(value)}
 
 
@@ -82,6 +94,11 @@ def command(body: Mapping[str, Any]) -> Command:
 def report(body: Mapping[str, Any]) -> WorkerReport:
     """The report in a message."""
     return typing.cast("WorkerReport", _of_kind(_REPORTS, body))
+
+
+def measured(body: Mapping[str, Any]) -> Telemetry:
+    """The measured value in a message."""
+    return typing.cast("Telemetry", _of_kind(_MEASURED, body))
 
 
 def _of_kind(kinds: Mapping[str, type], body: Mapping[str, Any]) -> object:

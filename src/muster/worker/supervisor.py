@@ -9,6 +9,7 @@ What a control plane sends                     what it receives
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
     {"end": true}                                  nothing: everything is killed and the supervisor ends
+                                                   {"measured": {…}} for the newest value of each thing it measures
 
 What a viewer of a terminal sends              what it receives
     {"token": …, "as": "viewer", "job": …}         {"output": base64}, beginning with the last output before
@@ -25,6 +26,7 @@ from typing import Any
 from muster.model.ids import JobId
 from muster.model.node_limits import CONTROL_SILENCE_MS
 from muster.model.reports import StartFailed
+from muster.model.telemetry import Telemetry
 from muster.worker import messages
 from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.loop import Loop, Timer
@@ -38,6 +40,9 @@ from muster.worker.worker_pool import WorkerPool
 
 ORPHAN_LOOK_MS = 500
 """How often workers that a predecessor left are killed again while they are alive."""
+
+MEASURED_MOST = 4096
+"""How many things a node measures at the most: a hundred workers with as many values each are far below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,8 @@ class Supervisor:
         self._sent = 0
         self._hinted = 0
         """The numbers of the last report that was sent, and of the last that was sent without its number."""
+        self._measured: dict[tuple[object, ...], Telemetry] = {}
+        """What was measured and not sent yet: of each thing the newest value."""
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
@@ -82,6 +89,11 @@ class Supervisor:
         self._look_at_orphans()
         self.loop.run()
         self._journal.close()
+
+    def measured(self, value: Telemetry) -> None:
+        """Send a measured value with this round. While no control plane listens, only the newest is kept."""
+        if value.subject in self._measured or len(self._measured) < MEASURED_MOST:
+            self._measured[value.subject] = value
 
     def _look_at_orphans(self) -> None:
         """Kill what a predecessor left, again and again until it is gone."""
@@ -123,6 +135,7 @@ class Supervisor:
                 self._say_failures(control)
             else:
                 self._say_news(control)
+            self._say_measured(control)
             control.flush()
         if self._journal.is_stale and (self._retry is None or self._retry.is_over):
             self._retry = self.loop.after(RETRY_MS, lambda: None)  # the next round tries to write it again
@@ -151,6 +164,12 @@ class Supervisor:
                     break
                 control.say({"report": number, "event": body})
                 self._sent = number
+
+    def _say_measured(self, control: Conversation) -> None:
+        if self._untold is None and self._measured and control.has_room:
+            for value in self._measured.values():
+                control.say({"measured": messages.encoded(value)})
+            self._measured.clear()
 
     def _say_failures(self, control: Conversation) -> None:
         """Report failed starts while the journal cannot be written.

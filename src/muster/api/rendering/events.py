@@ -11,7 +11,10 @@ from muster.api.rendering.workers import worker_bodies
 from muster.formats.text.units import plain_number
 from muster.live.feed import Published
 from muster.model.events import (
+    CheckpointDamaged,
+    CheckpointEvent,
     CheckpointSaved,
+    CheckpointUploaded,
     ClusterChanged,
     DependencyFailed,
     DependencyMet,
@@ -31,9 +34,11 @@ from muster.model.events import (
     NodeUnreachable,
     ResizeOrdered,
     RulesChanged,
+    ShardsSaved,
     StartFailed,
     TimerFired,
     TurnCame,
+    WorkerEvent,
     WorkersExited,
     WorkersStarted,
 )
@@ -83,8 +88,16 @@ def _details(event: Event) -> Body:
     match event:
         case JobSubmitted() | JobUpdated() | JobStarted() | GangAdopted() | EvictionOrdered() | ResizeOrdered():
             return _decision(event)
-        case WorkersStarted() | WorkersExited() | StartFailed() | CheckpointSaved():
-            return _report(event)
+        case (
+            WorkersStarted()
+            | WorkersExited()
+            | StartFailed()
+            | CheckpointSaved()
+            | ShardsSaved()
+            | CheckpointUploaded()
+            | CheckpointDamaged()
+        ):
+            return {"attempt": event.attempt, **_report(event)}
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
             return {"dependency": dependency}
         case HoldsSet(holds=holds):
@@ -133,14 +146,27 @@ def _decision(event: _Decision) -> Body:
             }
 
 
-def _report(event: WorkersStarted | WorkersExited | StartFailed | CheckpointSaved) -> Body:
+def _checkpoint(event: CheckpointEvent) -> Body:
+    match event:
+        case CheckpointSaved():
+            return {"cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}
+        case ShardsSaved():
+            parts = {"node": event.node, "world": event.world, "ranks": list(event.ranks), "bytes": event.bytes}
+            return {"step": event.step, **parts, "cost_s": seconds(event.cost_ms)}
+        case CheckpointUploaded():
+            return {"step": event.step, "message": event.problem or None}
+        case CheckpointDamaged():
+            return {"step": event.step, "ranks": [event.rank], "message": event.problem}
+
+
+def _report(event: WorkerEvent | CheckpointEvent) -> Body:
     match event:
         case WorkersStarted():
-            return {"attempt": event.attempt, "ranks": list(event.ranks)}
+            return {"ranks": list(event.ranks)}
         case WorkersExited():
             outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told, "timed_out": event.timed_out}
-            return {"attempt": event.attempt, "ranks": list(event.ranks), **outcome}
+            return {"ranks": list(event.ranks), **outcome}
         case StartFailed():
-            return {"attempt": event.attempt, "ranks": list(event.ranks), "message": event.message or None}
-        case CheckpointSaved():
-            return {"attempt": event.attempt, "cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}
+            return {"ranks": list(event.ranks), "message": event.message or None}
+        case _:
+            return _checkpoint(event)

@@ -24,6 +24,7 @@ from muster.model.job import Worker
 from muster.model.limits import STOP_GRACE_MS
 from muster.model.node import Node
 from muster.model.spec import JobSpec
+from muster.model.telemetry import Telemetry
 from muster.worker.launch.devices import conflict
 
 
@@ -41,6 +42,8 @@ class FakeBackend:
         self._planned = 0
         self._on_node: dict[NodeName, list[Process]] = {}
         """Processes that may be alive on each node."""
+        self.measured: list[Telemetry] = []
+        """What its nodes have measured, for tests."""
         self._lost_nodes: dict[NodeName, None] = {}
         self._unnoticed: dict[NodeName, None] = {}
 
@@ -51,6 +54,11 @@ class FakeBackend:
 
     def acknowledge(self) -> None:
         """Nothing to do: no report is kept after it was polled."""
+
+    def telemetry(self) -> tuple[Telemetry, ...]:
+        """Everything that a test put into `measured` since the last call."""
+        values, self.measured = tuple(self.measured), []
+        return values
 
     def decided(self) -> None:
         """Nothing to do: nothing here decides in place of the control plane."""

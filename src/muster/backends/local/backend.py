@@ -21,7 +21,7 @@ from muster.backends.local.link import Link, Listener
 from muster.backends.local.logs import read_log
 from muster.backends.local.ports import free_port
 from muster.backends.local.pruning import Pruning, make_room
-from muster.backends.local.report_queue import ReportQueue
+from muster.backends.local.report_queue import MeasuredValues, ReportQueue
 from muster.backends.local.supervisor_address import supervisor_address
 from muster.backends.local.worker_routing import WorkerRouting
 from muster.failpoints import failpoint
@@ -40,8 +40,9 @@ from muster.model.instructions import Command, ranks_named
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.ownership import Leadership
+from muster.model.telemetry import Telemetry
 from muster.worker.loop import Loop
-from muster.worker.messages import encoded, report
+from muster.worker.messages import encoded, measured, report
 from muster.worker.output.budget import Disk
 from muster.worker.output.segments import log_folder
 from muster.worker.service import Message
@@ -76,6 +77,7 @@ class LocalBackend:
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
         self._news = ReportQueue()
+        self._measured = MeasuredValues()
         self._decided_s: float | None = None
         """When the control plane last decided, by a monotonic clock."""
         self._received: dict[NodeName, int] = {}
@@ -130,6 +132,10 @@ class LocalBackend:
         if was_full:
             self._ring()  # there is room again
         return tuple(events)
+
+    def telemetry(self) -> tuple[Telemetry, ...]:
+        """What nodes measured since the last call, of each thing the newest value. May be called on any thread."""
+        return self._measured.take()
 
     def acknowledge(self) -> None:
         """Everything that `poll` has returned is recorded: the supervisors may forget it."""
@@ -340,6 +346,8 @@ class LocalBackend:
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
                 self._tell(event, name, number)
+            case {"measured": dict(body)}:
+                self._measured.put(measured(body))
             case {"failed": dict(body)}:  # its journal cannot be written; it reports this again once it can
                 self._tell(report(body))
             case _:

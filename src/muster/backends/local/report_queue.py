@@ -4,8 +4,9 @@ import threading
 
 from muster.model.events import ObservedEvent
 from muster.model.ids import NodeName
-from muster.model.node_limits import BACKEND_NEWS
+from muster.model.node_limits import BACKEND_MEASURED, BACKEND_NEWS
 from muster.model.reports import CheckpointSaved
+from muster.model.telemetry import Telemetry
 
 Item = tuple[NodeName, int, ObservedEvent]
 """The node that reported it, the number of the report there, and what it says."""
@@ -42,3 +43,23 @@ class ReportQueue:
         with self._lock:
             items, self._items, self._saves = self._items, {}, {}
         return tuple(items.values())
+
+
+class MeasuredValues:
+    """What nodes measured and nobody has taken yet: of each thing the newest value."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[tuple[object, ...], Telemetry] = {}
+
+    def put(self, value: Telemetry) -> None:
+        """Keep a value instead of the one before. Beyond a bound, things that were never measured are left out."""
+        with self._lock:
+            if value.subject in self._values or len(self._values) < BACKEND_MEASURED:
+                self._values[value.subject] = value
+
+    def take(self) -> tuple[Telemetry, ...]:
+        """Take all values."""
+        with self._lock:
+            values, self._values = self._values, {}
+        return tuple(values.values())

@@ -5,7 +5,8 @@
     dependencies arrays  jobs that wait for other jobs, and arrays of tasks
     seats                which workers sit where, and which come and go in a resize
     gang                 its workers come up, save, exit, are resized, vanish with their node
-    checkpoints          what to resume from, how often to save
+    checkpoints          from saved parts to checkpoints, and what to resume from
+    save_interval        how often to save
     requests updating    a user asked something of the job, or changed what it asks for
     stopping             cancelled, evicted, out of time, broken: told to leave, and killed if it does not
     endings              an attempt is over: the job is done, retried, or given up

@@ -1,95 +1,106 @@
-"""Checkpoints: what to resume from, how often to save, what to delete.
+"""The checkpoints of a job: from the parts that ranks have saved to what the next attempt resumes from.
 
-Decides from what the checkpoint store has listed. Touches no storage.
+A checkpoint counts when the parts of all its ranks were reported. Files are never looked at here: whether they are
+intact is found out by the ranks that read them.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from math import isqrt
-
-from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
-from muster.model.spec import CheckpointSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
-    """One saved state of a job, as the store lists it."""
-
-    name: str
-    step: int
-    """The training step it was saved at."""
-    saved_ms: int
-    is_complete: bool
-    """True when its manifest was written, which happens last."""
-    in_use: bool = False
-    """True while it is being read, by an attempt that resumes or by a copy to durable storage."""
+from muster.core.lifecycle.stopping import Step, abandon
+from muster.core.lifecycle.timing import next_ask_ms
+from muster.model.checkpoint import Checkpoint
+from muster.model.events import CheckpointDamaged, CheckpointEvent, CheckpointSaved, CheckpointUploaded, ShardsSaved
+from muster.model.job import Cause, Job, JobState
+from muster.model.records import evolve
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureRecord:
-    """The failures seen so far, and the node time in which they were seen."""
-
-    failures: int = 0
-    node_ms: int = 0
-    """Summed over nodes: two nodes watched for one hour count as two hours."""
+def resume_from(job: Job) -> Checkpoint | None:
+    """The newest complete checkpoint that nobody found damaged; None to begin from the start."""
+    whole = (each for each in reversed(job.checkpoints) if each.is_complete and not each.problem)
+    return next(whole, None)
 
 
-NO_FAILURES = FailureRecord()
+def follow(job: Job, event: CheckpointEvent, *, is_of_now: bool) -> Step:
+    """The job after something happened to one of its checkpoints. Copies to durable storage may outlive an attempt."""
+    match event:
+        case CheckpointUploaded():
+            return _uploaded(job, event), ()
+        case _ if not is_of_now:
+            return job, ()
+        case CheckpointSaved():
+            return _saved(job, event), ()
+        case ShardsSaved():
+            return _shards_saved(job, event), ()
+        case CheckpointDamaged():
+            return _damaged(job, event)
 
 
-def newest_complete(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
-    """What to resume from: the complete checkpoint with the highest step, or None to begin from scratch."""
-    return max((each for each in checkpoints if each.is_complete), key=_age_order, default=None)
+def _saved(job: Job, event: CheckpointSaved) -> Job:
+    """A program without steps has saved everything in its own way."""
+    saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
+    return _is_safe(job, saved_ms, event.cost_ms, event.at_ms)
 
 
-def to_delete(checkpoints: Iterable[Checkpoint], *, keep: int) -> tuple[Checkpoint, ...]:
-    """The checkpoints that may be deleted, oldest first, when the `keep` newest complete ones stay.
+def _is_safe(job: Job, saved_ms: int, cost_ms: int, at_ms: int) -> Job:
+    """The job with its work until `saved_ms` safe. A save resets the count of faults in a row."""
+    newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
+    saved = evolve(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=cost_ms, faults_in_a_row=0)
+    return evolve(saved, ask_ms=next_ask_ms(saved, at_ms)) if job.state is JobState.RUNNING else saved
 
-    Never the newest complete one, and never one in use. An incomplete one may be deleted once a newer one is complete.
-    Until then a job may still be writing it.
+
+def _shards_saved(job: Job, event: ShardsSaved) -> Job:
+    """Count the parts of a checkpoint. With the last one it is complete."""
+    known = next((each for each in job.checkpoints if each.step == event.step), None)
+    if known is None or known.attempt != event.attempt or known.world != event.world:
+        known = Checkpoint(step=event.step, attempt=event.attempt, world=event.world, saved_ms=event.at_ms)
+    if known.is_complete:
+        return job
+    ranks = tuple(sorted(dict.fromkeys((*known.ranks, *(rank for rank in event.ranks if rank < event.world)))))
+    is_complete = len(ranks) == event.world
+    present = evolve(
+        known,
+        ranks=() if is_complete else ranks,
+        is_complete=is_complete,
+        bytes=known.bytes + event.bytes,
+        cost_ms=max(known.cost_ms, event.cost_ms),
+    )
+    after = _with(job, present)
+    return _is_safe(after, present.saved_ms, present.cost_ms, event.at_ms) if is_complete else after
+
+
+def _uploaded(job: Job, event: CheckpointUploaded) -> Job:
+    """Note that a checkpoint is durable, or why it is not yet."""
+    known = next((each for each in job.checkpoints if each.step == event.step), None)
+    if event.problem or known is None:
+        return job if job.upload_problem == event.problem else evolve(job, upload_problem=event.problem)
+    return evolve(_with(job, evolve(known, is_durable=True)), upload_problem="")
+
+
+def _damaged(job: Job, event: CheckpointDamaged) -> Step:
+    """Give up the attempt: the next one resumes from the checkpoint before."""
+    known = next((each for each in job.checkpoints if each.step == event.step), None)
+    if known is None or known.problem:
+        return job, ()
+    after = _with(job, evolve(known, problem=f"rank {event.rank}: {event.problem}"))
+    if job.state not in (JobState.STARTING, JobState.RUNNING):
+        return after, ()
+    return abandon(after, event.at_ms, cause=Cause.DAMAGED_CHECKPOINT)
+
+
+def _with(job: Job, checkpoint: Checkpoint) -> Job:
+    """The job with a checkpoint, instead of an older one of the same step, and without those that are not kept."""
+    others = [each for each in job.checkpoints if each.step != checkpoint.step]
+    return evolve(job, checkpoints=_kept(job, sorted((*others, checkpoint), key=lambda each: each.step)))
+
+
+def _kept(job: Job, checkpoints: list[Checkpoint]) -> tuple[Checkpoint, ...]:
+    """The newest complete ones that the job keeps, and all that are newer than those. At least one good one stays.
+
+    Nothing of a newer step than the newest good one can be complete and unknown, so the list has a bound.
     """
-    in_order = sorted(checkpoints, key=_age_order)
-    complete = [each for each in in_order if each.is_complete]
-    if not complete:
-        return ()
-    kept = {each.name for each in complete[-max(keep, 1) :]}
-    newest = _age_order(complete[-1])
-    return tuple(each for each in in_order if each.name not in kept and not each.in_use and _age_order(each) < newest)
+    keep = 1 if job.spec.checkpoint is None else max(job.spec.checkpoint.keep, 1)
+    good = [each.step for each in checkpoints if each.is_complete and not each.problem]
+    oldest = good[-keep] if len(good) >= keep else (good[0] if good else 0)
+    return tuple(each for each in checkpoints if each.step >= oldest)[-(keep + UNFINISHED_MOST) :]
 
 
-def save_interval_ms(spec: CheckpointSpec, *, cost_ms: int | None, nodes: int, record: FailureRecord) -> int:
-    """How long a job trains between two saves: what it asked for, or the best interval for its measured cost."""
-    if spec.every_ms is not None:
-        return max(spec.every_ms, CHECKPOINT_EVERY_MIN_MS)
-    if cost_ms is None:
-        return CHECKPOINT_EVERY_MS
-    return best_interval_ms(cost_ms=cost_ms, mtbf_ms=gang_mtbf_ms(nodes=nodes, record=record))
-
-
-def best_interval_ms(*, cost_ms: int, mtbf_ms: int) -> int:
-    """The training time between saves that loses the least time to saving and to repeated work together.
-
-    Young's formula is the square root of two times the cost times the mean time between failures (MTBF). This is Daly's
-    refinement of it. If a save costs twice the MTBF or more, no interval helps, and the result is the MTBF itself. The
-    result stays within `CHECKPOINT_EVERY_MIN_MS` and `CHECKPOINT_EVERY_MAX_MS`.
-    """
-    if cost_ms >= 2 * mtbf_ms:
-        interval_ms = mtbf_ms
-    else:
-        young_ms = isqrt(2 * cost_ms * mtbf_ms)
-        interval_ms = young_ms - 2 * cost_ms // 3 + young_ms * cost_ms // (18 * mtbf_ms)
-    return min(max(interval_ms, CHECKPOINT_EVERY_MIN_MS), CHECKPOINT_EVERY_MAX_MS)
-
-
-def gang_mtbf_ms(*, nodes: int, record: FailureRecord) -> int:
-    """Mean time until one of this many nodes fails.
-
-    It starts from the published time of large clusters and moves towards what is observed here: one failure in the
-    published time is added to the observed failures.
-    """
-    node_mtbf_ms = (NODE_MTBF_MS + record.node_ms) // (1 + record.failures)
-    return max(node_mtbf_ms // max(nodes, 1), 1)
-
-
-def _age_order(checkpoint: Checkpoint) -> tuple[int, int, str]:
-    return (checkpoint.step, checkpoint.saved_ms, checkpoint.name)
+UNFINISHED_MOST = 8
+"""How many checkpoints beyond those that are kept a record lists: saves that broke off, or were found damaged."""

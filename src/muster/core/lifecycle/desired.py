@@ -3,10 +3,11 @@
 They are sent with the job's present generation, so a backend that missed nothing only reports again.
 """
 
+from muster.core.lifecycle.checkpoints import resume_from
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
 from muster.core.lifecycle.timing import left_ms
 from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
-from muster.model.job import Cause, Job, JobState
+from muster.model.job import Cause, Job, JobState, Placement
 from muster.model.records import evolve
 
 GIVEN_UP = (Cause.CANCELLED, Cause.DEPENDENCY)
@@ -18,7 +19,7 @@ def desired_commands(job: Job, now_ms: int) -> tuple[Command, ...]:
     match job.state:
         case JobState.STARTING | JobState.RUNNING:
             leaving = (_stop(job, ranks_of(job.leaving), job.leaving_by_ms, now_ms),) if job.leaving else ()
-            return (*leaving, _start(job, now_ms))
+            return (*leaving, _start_again(job, now_ms))
         case JobState.CHECKPOINTING | JobState.STOPPING if job.killed:
             return (_kill(job, job.attempt, alive_ranks(job)),)
         case JobState.CHECKPOINTING | JobState.STOPPING:
@@ -45,17 +46,35 @@ def desired_kill(job: Job, kill: KillWorkers) -> KillWorkers | None:
     return evolve(kill, generation=job.generation) if job.attempt == kill.attempt else None
 
 
-def _start(job: Job, now_ms: int) -> StartWorkers:
-    alive = frozenset(alive_ranks(job))
+def start_command(job: Job, workers: Placement, now_ms: int) -> StartWorkers:
+    """The command that starts these workers of the present gang."""
+    checkpoint = resume_from(job)
     return StartWorkers(
         job=job.id,
         attempt=job.attempt,
         generation=job.generation,
         spec=job.spec,
-        workers=tuple(worker for worker in job.workers if worker.rank in alive),
+        workers=workers,
         gang=job.workers,
         max_duration_ms=left_ms(job, now_ms),
+        run=run_id(job),
+        resume_step=None if checkpoint is None else checkpoint.step,
+        is_resume_durable=checkpoint is not None and checkpoint.is_durable,
     )
+
+
+def run_id(job: Job) -> str:
+    """The name of the job's run, the same for all attempts. Jobs of two databases may have the same id, so it has more.
+
+    It is also the name of a folder.
+    """
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in job.id)
+    return f"{name}-{job.submitted_ms:x}"
+
+
+def _start_again(job: Job, now_ms: int) -> StartWorkers:
+    alive = frozenset(alive_ranks(job))
+    return start_command(job, tuple(worker for worker in job.workers if worker.rank in alive), now_ms)
 
 
 def _kill(job: Job, attempt: int, ranks: tuple[int, ...]) -> KillWorkers:

@@ -6,12 +6,12 @@ leave.
 
 from typing import Final
 
+from muster.core.lifecycle.desired import start_command
 from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
 from muster.core.lifecycle.stopping import Step, abandon
-from muster.core.lifecycle.timing import grace_ms, left_ms, next_ask_ms
+from muster.core.lifecycle.timing import grace_ms, next_ask_ms
 from muster.model.events import (
-    CheckpointSaved,
     JobStarted,
     NodeChanged,
     NodeLost,
@@ -22,7 +22,7 @@ from muster.model.events import (
     WorkersStarted,
 )
 from muster.model.ids import NodeName
-from muster.model.instructions import Command, KillWorkers, SignalStop, StartWorkers
+from muster.model.instructions import Command, KillWorkers, SignalStop
 from muster.model.job import Cause, Job, JobState, Placement
 from muster.model.node import NodeState
 from muster.model.records import evolve
@@ -58,7 +58,7 @@ def start(job: Job, event: JobStarted) -> Step:
         exit_code=None,
         preferred_nodes=(),
     )
-    return after, (_start_command(after, after.workers, event.at_ms),)
+    return after, (start_command(after, after.workers, event.at_ms),)
 
 
 def workers_started(job: Job, event: WorkersStarted) -> Step:
@@ -103,16 +103,6 @@ def start_failed(job: Job, event: StartFailed) -> Step:
     if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
         return abandon(after, event.at_ms, cause=Cause.START_FAILURE)
     return settled(after, event.at_ms), ()
-
-
-def checkpoint_saved(job: Job, event: CheckpointSaved) -> Step:
-    """Note when the job saved itself and what that cost. A save resets the count of faults in a row."""
-    saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
-    newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
-    saved = evolve(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=event.cost_ms, faults_in_a_row=0)
-    if job.state is _RUNNING:
-        return evolve(saved, ask_ms=next_ask_ms(saved, event.at_ms)), ()
-    return saved, ()
 
 
 def node_lost(job: Job, event: NodeLost) -> Step:
@@ -230,19 +220,7 @@ def _resize_commands(job: Job, joining: Placement, at_ms: int) -> tuple[Command,
                 cause=Cause.PREEMPTED,
             ),
         )
-    return (*commands, _start_command(job, joining, at_ms)) if joining else commands
-
-
-def _start_command(job: Job, workers: Placement, at_ms: int) -> StartWorkers:
-    return StartWorkers(
-        job=job.id,
-        attempt=job.attempt,
-        generation=job.generation,
-        spec=job.spec,
-        workers=workers,
-        gang=job.workers,
-        max_duration_ms=left_ms(job, at_ms),
-    )
+    return (*commands, start_command(job, joining, at_ms)) if joining else commands
 
 
 def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:

@@ -6,7 +6,7 @@ count on its GPUs.
 
 from muster.core.lifecycle.endings import settled
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
-from muster.core.lifecycle.timing import is_due, next_ask_ms, notice_ms, start_timeout_ms
+from muster.core.lifecycle.timing import is_due, next_ask_ms, notice_ms, save_every_ms, start_timeout_ms
 from muster.core.lifecycle.waiting import end_pause
 from muster.model.events import EvictionOrdered
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop
@@ -80,7 +80,8 @@ def _wake_active(job: Job, at_ms: int) -> Step:
         return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
     if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
         after = evolve(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
-        return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation),)
+        every_ms = save_every_ms(job) or 0
+        return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation, every_ms=every_ms),)
     return job, ()
 
 

@@ -5,7 +5,7 @@ All of this is computed from the job's record, so that timers survive a restart 
 
 from typing import Final
 
-from muster.core.lifecycle.checkpoints import NO_FAILURES, FailureRecord, save_interval_ms
+from muster.core.lifecycle.save_interval import NO_FAILURES, FailureRecord, save_interval_ms
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS
@@ -64,15 +64,26 @@ def grace_ms(job: Job, *, stop_grace_ms: int, max_duration_ms: int) -> int:
 
 def next_ask_ms(job: Job, at_ms: int) -> int | None:
     """When to ask for the next checkpoint, counted from the save, the request or the start at `at_ms`."""
+    every_ms = save_every_ms(job)
+    return None if every_ms is None else at_ms + every_ms
+
+
+def save_every_ms(job: Job) -> int | None:
+    """How long the job trains between saves; None when it cannot resume."""
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
         return None
     if checkpoint.every_ms is not None or job.checkpoint_cost_ms is None:
         # The gang's size and failures do not matter here. Most reports of a save take this path.
-        return at_ms + save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
+        return save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
     nodes = len({worker.node for worker in job.workers})
-    record = FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
-    return at_ms + save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=record)
+    return save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=failures_seen(job))
+
+
+def failures_seen(job: Job) -> FailureRecord:
+    """The failures of the job's nodes so far, and the node time in which it saw them."""
+    nodes = len({worker.node for worker in job.workers})
+    return FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
 
 
 def _attained_node_ms(job: Job, nodes: int) -> int:

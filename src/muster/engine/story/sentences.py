@@ -12,7 +12,10 @@ from muster.engine.story.steps import StoryStep
 from muster.formats.text.ranges import node_ranges
 from muster.formats.text.units import duration_text, plain_number
 from muster.model.events import (
+    CheckpointDamaged,
+    CheckpointEvent,
     CheckpointSaved,
+    CheckpointUploaded,
     DependencyFailed,
     DependencyMet,
     Event,
@@ -27,6 +30,7 @@ from muster.model.events import (
     NodeLost,
     NodeUnreachable,
     ResizeOrdered,
+    ShardsSaved,
     StartFailed,
     TimerFired,
     TurnCame,
@@ -188,8 +192,8 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return _exit(event) if after.state is not before.state else ""
         case StartFailed(message=message):
             return f"could not be started{f' ({message})' if message else ''}"
-        case CheckpointSaved():
-            return SAVED
+        case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged():
+            return _checkpointed(event, before, after)
         case NodeLost(node=node, because=because):
             return f"node {node} was lost{f' ({because})' if because else ''}"
         case NodeUnreachable(node=node, because=because):
@@ -200,6 +204,31 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return f"node {name} runs workers of it that were not known"
         case _:
             return ""
+
+
+def _checkpointed(event: CheckpointEvent, before: Job, after: Job) -> str:
+    """What became of a checkpoint."""
+    match event:
+        case CheckpointSaved():
+            return SAVED
+        case ShardsSaved(step=step):
+            return f"{SAVED} at step {step}" if _is_complete(after, step) and not _is_complete(before, step) else ""
+        case CheckpointUploaded(step=step, problem=""):
+            return f"its checkpoint of step {step} is in durable storage"
+        case CheckpointUploaded(step=step, problem=problem):
+            return f"its checkpoint of step {step} cannot be copied to durable storage yet ({problem})"
+        case CheckpointDamaged(step=step, rank=rank, problem=problem):
+            return f"rank {rank} cannot restore step {step} ({problem}); {_instead(after)}"
+
+
+def _is_complete(job: Job, step: int) -> bool:
+    return any(each.step == step and each.is_complete for each in job.checkpoints)
+
+
+def _instead(job: Job) -> str:
+    """What a job resumes from when a checkpoint is damaged."""
+    left = [each.step for each in job.checkpoints if each.is_complete and not each.problem]
+    return f"it goes back to step {left[-1]}" if left else "no other checkpoint is left, so it begins from the start"
 
 
 def _exit(event: WorkersExited) -> str:

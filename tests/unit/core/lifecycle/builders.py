@@ -31,6 +31,8 @@ HOUR_MS = 60 * MINUTE_MS
 START_MS = 1_000
 """When the builders start a job that was submitted at 0."""
 LIMIT_MS = 10 * HOUR_MS
+RUN = "job-1-0"
+"""The run of a job that was submitted at 0."""
 GRACE_MS = 30_000
 """Of jobs without a checkpoint."""
 

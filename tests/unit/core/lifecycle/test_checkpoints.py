@@ -1,87 +1,178 @@
-"""Checkpoints: what to resume from, how often to save, what to delete."""
+"""From the parts that ranks save to the checkpoint that the next attempt resumes from."""
 
-from math import sqrt
-
-import pytest
-
-from muster.core.lifecycle.checkpoints import (
-    Checkpoint,
-    FailureRecord,
-    best_interval_ms,
-    gang_mtbf_ms,
-    newest_complete,
-    save_interval_ms,
-    to_delete,
+from muster.core.lifecycle.checkpoints import UNFINISHED_MOST, resume_from
+from muster.model.events import CheckpointDamaged, CheckpointUploaded, ShardsSaved
+from muster.model.ids import NodeName
+from muster.model.instructions import StartWorkers
+from muster.model.job import Cause, Job, JobState
+from muster.model.records import evolve
+from tests.unit.core.lifecycle.builders import (
+    HOUR_MS,
+    JOB,
+    MINUTE_MS,
+    Played,
+    a_spec,
+    evict,
+    exits,
+    lost,
+    running,
+    start,
+    that_saves,
+    up,
 )
-from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
-from muster.model.spec import CheckpointSpec
 
-SECOND_MS, HOUR_MS = 1_000, 3_600_000
+SAVES = a_spec(checkpoint=that_saves())
 
 
-def at(step: int, *, complete: bool = True, in_use: bool = False) -> Checkpoint:
-    return Checkpoint(name=f"step-{step}", step=step, saved_ms=step, is_complete=complete, in_use=in_use)
+def shards(job: Job, step: int, *ranks: int, world: int = 2, at_ms: int = HOUR_MS, cost_ms: int = 500) -> ShardsSaved:
+    return ShardsSaved(
+        at_ms=at_ms,
+        job=JOB,
+        attempt=job.attempt,
+        node=NodeName("n0"),
+        step=step,
+        world=world,
+        ranks=ranks,
+        bytes=100 * len(ranks),
+        cost_ms=cost_ms,
+    )
 
 
-def names(*steps: int) -> list[str]:
-    return [f"step-{step}" for step in steps]
+def whole(job: Job, *steps: int, at_ms: int = HOUR_MS) -> list[ShardsSaved]:
+    return [shards(job, step, 0, 1, at_ms=at_ms + step) for step in steps]
 
 
-def test_a_job_resumes_from_the_newest_complete_checkpoint() -> None:
-    newest = newest_complete([at(10), at(30, complete=False), at(20)])
-    assert newest is not None
-    assert newest.step == 20
-    assert newest_complete([at(30, complete=False)]) is None
+def damaged(job: Job, step: int) -> CheckpointDamaged:
+    return CheckpointDamaged(at_ms=HOUR_MS, job=JOB, attempt=job.attempt, step=step, rank=1, problem="a byte differs")
 
 
-def test_the_newest_complete_checkpoints_are_kept() -> None:
-    checkpoints = [at(step) for step in (4, 1, 3, 2)]
-    assert [each.name for each in to_delete(checkpoints, keep=2)] == names(1, 2)
+def steps(job: Job) -> list[int]:
+    return [each.step for each in job.checkpoints]
 
 
-def test_the_last_checkpoint_is_kept_whatever_was_asked() -> None:
-    assert [each.name for each in to_delete([at(1), at(2)], keep=0)] == names(1)
-    assert to_delete([at(1, complete=False)], keep=0) == ()
+def resumed_step(played: Played) -> int | None:
+    """The step that the workers of the next attempt are told."""
+    job = played.job
+    played.then(start(job, at_ms=2 * HOUR_MS))
+    [command] = [each for each in played.instructions if isinstance(each, StartWorkers)]
+    return command.resume_step
 
 
-def test_a_checkpoint_in_use_is_kept() -> None:
-    assert to_delete([at(1, in_use=True), at(2)], keep=1) == ()
-    assert [each.name for each in to_delete([at(1, in_use=False), at(2)], keep=1)] == names(1)
+def test_a_checkpoint_counts_once_all_ranks_have_saved_their_part() -> None:
+    played = running(SAVES)
+    job = played.then(shards(played.job, 10, 0, at_ms=HOUR_MS, cost_ms=700)).job
+    assert (job.checkpoints[0].ranks, job.checkpointed_ms, resume_from(job)) == ((0,), None, None)
+    job = played.then(shards(job, 10, 1, at_ms=HOUR_MS + 9_000)).job
+    [checkpoint] = job.checkpoints
+    assert (checkpoint.is_complete, checkpoint.ranks, checkpoint.bytes) == (True, (), 200)
+    assert (job.checkpointed_ms, job.checkpoint_cost_ms) == (HOUR_MS, 700)
+    assert resume_from(job) == checkpoint
 
 
-def test_an_incomplete_checkpoint_goes_only_when_a_newer_one_is_complete() -> None:
-    checkpoints = [at(1, complete=False), at(2), at(3, complete=False)]
-    assert [each.name for each in to_delete(checkpoints, keep=5)] == names(1)
+def test_a_part_that_is_reported_twice_counts_once() -> None:
+    played = running(SAVES)
+    first = shards(played.job, 10, 0)
+    played.then(first, first)
+    assert resume_from(played.job) is None
+    complete = played.then(shards(played.job, 10, 1)).job
+    assert played.then(shards(complete, 10, 1)).job == complete
 
 
-@pytest.mark.parametrize(("cost_s", "mtbf_h"), [(10, 24), (60, 24), (60, 3), (300, 2)])
-def test_the_best_interval_is_dalys(cost_s: int, mtbf_h: int) -> None:
-    cost, mtbf = cost_s * SECOND_MS, mtbf_h * HOUR_MS
-    ratio = cost / (2 * mtbf)
-    daly = sqrt(2 * cost * mtbf) * (1 + sqrt(ratio) / 3 + ratio / 9) - cost
-    assert abs(best_interval_ms(cost_ms=cost, mtbf_ms=mtbf) - daly) < 3
+def test_ranks_that_do_not_exist_do_not_count() -> None:
+    played = running(SAVES)
+    assert resume_from(played.then(shards(played.job, 10, 0, 7)).job) is None
 
 
-def test_the_best_interval_stays_within_its_limits() -> None:
-    assert best_interval_ms(cost_ms=0, mtbf_ms=HOUR_MS) == CHECKPOINT_EVERY_MIN_MS
-    assert best_interval_ms(cost_ms=HOUR_MS, mtbf_ms=10**12) == CHECKPOINT_EVERY_MAX_MS
-    assert best_interval_ms(cost_ms=10 * HOUR_MS, mtbf_ms=HOUR_MS) == HOUR_MS
+def test_the_next_attempt_resumes_from_the_newest_complete_checkpoint() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), shards(played.job, 30, 0))
+    played.then(evict(at_ms=HOUR_MS), exits(played.job, 0, 1, code=1, told=True))
+    assert played.state is JobState.QUEUED
+    assert resumed_step(played) == 20
 
 
-def test_more_nodes_and_more_failures_mean_less_time_between_them() -> None:
-    assert gang_mtbf_ms(nodes=1, record=FailureRecord()) == NODE_MTBF_MS
-    assert gang_mtbf_ms(nodes=100, record=FailureRecord()) == NODE_MTBF_MS // 100
-    worse = FailureRecord(failures=9, node_ms=0)
-    assert gang_mtbf_ms(nodes=1, record=worse) == NODE_MTBF_MS // 10
-    assert gang_mtbf_ms(nodes=0, record=FailureRecord(node_ms=NODE_MTBF_MS)) == 2 * NODE_MTBF_MS
+def test_a_job_that_lost_a_node_resumes_too() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10), lost("n1"))
+    played.then(exits(played.job, 0, code=1, told=True))
+    assert resumed_step(played) == 10
 
 
-def test_what_the_job_asks_for_comes_before_what_is_best() -> None:
-    spec = CheckpointSpec(path="x", every_ms=HOUR_MS)
-    assert save_interval_ms(spec, cost_ms=1, nodes=1, record=FailureRecord()) == HOUR_MS
-    hasty = CheckpointSpec(path="x", every_ms=1)
-    assert save_interval_ms(hasty, cost_ms=1, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MIN_MS
-    auto = CheckpointSpec(path="x")
-    assert save_interval_ms(auto, cost_ms=None, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MS
-    tuned = save_interval_ms(auto, cost_ms=10_000, nodes=2, record=FailureRecord())
-    assert tuned == best_interval_ms(cost_ms=10_000, mtbf_ms=NODE_MTBF_MS // 2)
+def test_parts_of_an_older_attempt_are_not_mixed_with_new_ones() -> None:
+    played = running(SAVES)
+    played.then(shards(played.job, 10, 0), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    played.then(start(played.job, at_ms=2 * HOUR_MS))
+    played.then(up(played.job, at_ms=2 * HOUR_MS), shards(played.job, 10, 1, at_ms=3 * HOUR_MS))
+    assert resume_from(played.job) is None
+    assert resume_from(played.then(shards(played.job, 10, 0, at_ms=3 * HOUR_MS)).job) is not None
+
+
+def test_parts_of_another_world_size_are_not_mixed() -> None:
+    played = running(SAVES)
+    played.then(shards(played.job, 10, 0, 1, 2, world=4), shards(played.job, 10, 0, world=2))
+    assert [(each.world, each.ranks) for each in played.job.checkpoints] == [(2, (0,))]
+
+
+def test_only_as_many_are_listed_as_are_kept_and_the_unfinished_have_a_bound() -> None:
+    played = running(a_spec(checkpoint=evolve(that_saves(), keep=2)))
+    played.then(*whole(played.job, 10, 20, 30))
+    assert steps(played.job) == [20, 30]
+    played.then(*(shards(played.job, step, 0) for step in range(31, 60)))
+    assert len(played.job.checkpoints) == 2 + UNFINISHED_MOST
+
+
+def test_a_job_without_checkpoints_in_its_file_keeps_one() -> None:
+    played = running(a_spec())
+    assert steps(played.then(*whole(played.job, 10, 20)).job) == [20]
+
+
+def test_a_damaged_checkpoint_ends_the_attempt_and_the_one_before_is_taken() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), damaged(played.job, 20))
+    assert (played.state, played.job.cause) == (JobState.STOPPING, Cause.DAMAGED_CHECKPOINT)
+    assert played.job.checkpoints[-1].problem == "rank 1: a byte differs"
+    played.then(damaged(played.job, 20), exits(played.job, 0, 1, code=1, told=True))
+    assert (played.state, played.job.retries_used, played.job.faults_in_a_row) == (JobState.QUEUED, 0, 1)
+    assert resumed_step(played) == 10
+
+
+def test_damage_that_is_found_while_a_job_leaves_is_noted() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), evict(at_ms=HOUR_MS), damaged(played.job, 20))
+    assert played.state is JobState.CHECKPOINTING
+    assert played.then(exits(played.job, 0, 1, told=True)).job.cause is Cause.PREEMPTED
+    assert resumed_step(played) == 10
+
+
+def test_damage_of_an_unknown_checkpoint_changes_nothing() -> None:
+    job = running(SAVES).job
+    assert Played(job).then(damaged(job, 20)).job == job
+
+
+def test_copies_to_durable_storage_are_noted_also_after_the_attempt() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+
+    def uploaded(step: int, problem: str = "") -> CheckpointUploaded:
+        return CheckpointUploaded(at_ms=HOUR_MS, job=JOB, attempt=1, step=step, problem=problem)
+
+    assert played.then(uploaded(10, "access denied")).job.upload_problem == "access denied"
+    unchanged = played.job
+    assert played.then(uploaded(10, "access denied")).job is unchanged
+    assert not played.job.checkpoints[0].is_durable
+    done = played.then(uploaded(10)).job
+    assert (done.checkpoints[0].is_durable, done.upload_problem) == (True, "")
+    assert played.then(uploaded(5)).job is done
+
+
+def test_a_save_makes_the_next_request_wait_for_the_whole_interval() -> None:
+    played = running(a_spec(checkpoint=that_saves(every_ms=10 * MINUTE_MS)))
+    assert played.then(*whole(played.job, 10)).job.ask_ms == HOUR_MS + 10 + 10 * MINUTE_MS
+
+
+def test_late_parts_of_an_ended_attempt_change_nothing() -> None:
+    played = running(SAVES)
+    late = whole(played.job, 10)
+    played.then(evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    queued = played.job
+    assert played.then(*late).job is queued

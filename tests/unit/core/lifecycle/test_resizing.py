@@ -13,6 +13,7 @@ from tests.unit.core.lifecycle.builders import (
     HOUR_MS,
     JOB,
     LIMIT_MS,
+    RUN,
     START_MS,
     Played,
     a_gang,
@@ -81,6 +82,7 @@ def test_growth_starts_only_the_new_workers_and_tells_them_of_the_whole_gang() -
             workers=a_gang(1, first=2),
             gang=a_gang(3),
             max_duration_ms=START_MS + LIMIT_MS - HOUR_MS,
+            run=RUN,
         )
     ]
     assert (job.state, job.ready_ranks) == (JobState.RUNNING, (0, 1))

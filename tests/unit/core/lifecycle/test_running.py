@@ -22,6 +22,7 @@ from tests.unit.core.lifecycle.builders import (
     JOB,
     LIMIT_MS,
     MINUTE_MS,
+    RUN,
     START_MS,
     Played,
     a_gang,
@@ -47,7 +48,7 @@ def test_a_start_sends_the_whole_gang_and_sets_the_first_alarm() -> None:
     gang = a_gang(2)
     assert played.instructions == [
         StartWorkers(
-            job=JOB, attempt=1, generation=1, spec=a_spec(), workers=gang, gang=gang, max_duration_ms=LIMIT_MS
+            job=JOB, attempt=1, generation=1, spec=a_spec(), workers=gang, gang=gang, max_duration_ms=LIMIT_MS, run=RUN
         ),
         wake(START_MS + START_TIMEOUT_MS),
     ]
@@ -215,7 +216,7 @@ def test_a_job_that_saves_is_asked_to_regularly() -> None:
     assert played.instructions == [wake(2_000 + 10 * MINUTE_MS)]
     played.then(timer(2_000 + 10 * MINUTE_MS))
     assert played.instructions == [
-        AskCheckpoint(job=JOB, attempt=1, generation=2),
+        AskCheckpoint(job=JOB, attempt=1, generation=2, every_ms=10 * MINUTE_MS),
         wake(2_000 + 20 * MINUTE_MS),
     ]
     played.then(saved(played.job, at_ms=2_000 + 11 * MINUTE_MS))

@@ -13,6 +13,7 @@ from tests.unit.core.lifecycle.builders import (
     HOUR_MS,
     JOB,
     LIMIT_MS,
+    RUN,
     START_MS,
     Played,
     a_gang,
@@ -235,6 +236,7 @@ def test_what_a_backend_should_be_doing_can_be_sent_again() -> None:
             workers=gang[1:],
             gang=gang,
             max_duration_ms=START_MS + LIMIT_MS - HOUR_MS,
+            run=RUN,
         ),
     )
     for stopped in (leaving().job, stopping().job):

@@ -1,0 +1,53 @@
+"""How often a job saves itself: as it asked for, or as its measured cost and the failures of its nodes make it best."""
+
+from dataclasses import dataclass
+from math import isqrt
+
+from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
+from muster.model.spec import CheckpointSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRecord:
+    """The failures seen so far, and the node time in which they were seen."""
+
+    failures: int = 0
+    node_ms: int = 0
+    """Summed over nodes: two nodes watched for one hour count as two hours."""
+
+
+NO_FAILURES = FailureRecord()
+
+
+def save_interval_ms(spec: CheckpointSpec, *, cost_ms: int | None, nodes: int, record: FailureRecord) -> int:
+    """How long a job trains between two saves: what it asked for, or the best interval for its measured cost."""
+    if spec.every_ms is not None:
+        return max(spec.every_ms, CHECKPOINT_EVERY_MIN_MS)
+    if cost_ms is None:
+        return CHECKPOINT_EVERY_MS
+    return best_interval_ms(cost_ms=cost_ms, mtbf_ms=gang_mtbf_ms(nodes=nodes, record=record))
+
+
+def best_interval_ms(*, cost_ms: int, mtbf_ms: int) -> int:
+    """The training time between saves that loses the least time to saving and to repeated work together.
+
+    Young's formula is the square root of two times the cost times the mean time between failures (MTBF). This is Daly's
+    refinement of it. If a save costs twice the MTBF or more, no interval helps, and the result is the MTBF itself. The
+    result stays within `CHECKPOINT_EVERY_MIN_MS` and `CHECKPOINT_EVERY_MAX_MS`.
+    """
+    if cost_ms >= 2 * mtbf_ms:
+        interval_ms = mtbf_ms
+    else:
+        young_ms = isqrt(2 * cost_ms * mtbf_ms)
+        interval_ms = young_ms - 2 * cost_ms // 3 + young_ms * cost_ms // (18 * mtbf_ms)
+    return min(max(interval_ms, CHECKPOINT_EVERY_MIN_MS), CHECKPOINT_EVERY_MAX_MS)
+
+
+def gang_mtbf_ms(*, nodes: int, record: FailureRecord) -> int:
+    """Mean time until one of this many nodes fails.
+
+    It starts from the published time of large clusters and moves towards what is observed here: one failure in the
+    published time is added to the observed failures.
+    """
+    node_mtbf_ms = (NODE_MTBF_MS + record.node_ms) // (1 + record.failures)
+    return max(node_mtbf_ms // max(nodes, 1), 1)
