@@ -94,6 +94,11 @@ CASES = {
     "tell_job": Case(request="GET /v1/jobs/{}/story", prepare=_a_job, statuses=JOB_SEEN),
     "list_job_events": Case(request="GET /v1/jobs/{}/events", prepare=_a_job, statuses=JOB_SEEN),
     "read_log": Case(request="GET /v1/jobs/{}/logs", prepare=_a_job_with_a_log, statuses=JOB_SEEN),
+    "list_checkpoints": Case(request="GET /v1/jobs/{}/checkpoints", prepare=_a_job, statuses=JOB_SEEN),
+    "verify_checkpoints": Case(request="POST /v1/jobs/{}/checkpoints/verify", prepare=_a_job, statuses=JOB_CHANGED),
+    "remove_checkpoint": Case(
+        request="DELETE /v1/jobs/{}/checkpoints/7", prepare=_a_job, statuses=(401, 404, 403, 204, 403, 204, 204, 204)
+    ),
     "cancel_job": Case(request="POST /v1/jobs/{}/cancel", prepare=_a_job, statuses=JOB_CHANGED),
     "hold_job": Case(request="POST /v1/jobs/{}/hold", prepare=_a_job, statuses=JOB_CHANGED),
     "release_job": Case(request="POST /v1/jobs/{}/release", prepare=_a_held_job, statuses=JOB_CHANGED),

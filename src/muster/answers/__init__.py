@@ -2,6 +2,7 @@
 
     base marks   what all answers have in common, and what annotations say beyond types
     jobs story   jobs, why a job waits, and how it got into its state
+    checkpoints  what a job has saved
     nodes teams  machines and teams, with what is in use
     events       events as they are sent
     access       people, tokens and the audit

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from muster.answers.base import Answer, Document
+from muster.answers.checkpoints import Saves
 from muster.answers.marks import NEEDED, SENT, Example, Items, Otherwise, Time, Word
 from muster.model.job import FINAL_STATES, Cause, JobState
 from muster.model.plan import ReasonCode
@@ -78,6 +79,8 @@ class Job(Answer):
     """GPU time it has received so far."""
     checkpointed: Time | None
     """When its last complete checkpoint was saved."""
+    saves: Saves | None
+    """How often it saves itself; null when it cannot resume."""
     array: ArrayPlace | None
     """Set for a task of an array."""
     tasks: dict[State, int] | None

@@ -20,6 +20,7 @@ from muster.api.problems.failures import Failures
 from muster.api.routes import (
     attach,
     audit,
+    checkpoints,
     events,
     export,
     health,
@@ -43,6 +44,7 @@ _ROUTERS = (
     jobs.router,
     story.router,
     job_changes.router,
+    checkpoints.router,
     logs.router,
     attach.router,
     export.router,

@@ -11,6 +11,7 @@ from muster.api.schemas.problems import FieldError, Problem
 
 TAGS = [
     {"name": "jobs", "description": "Submitting, watching and changing jobs."},
+    {"name": "checkpoints", "description": "What jobs have saved."},
     {"name": "logs", "description": "What workers printed, and terminals."},
     {"name": "events", "description": "What happens, as it happens."},
     {"name": "nodes", "description": "The machines."},

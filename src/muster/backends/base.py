@@ -25,6 +25,7 @@ from typing import Protocol
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId
 from muster.model.instructions import Command
+from muster.model.spec import JobSpec
 from muster.model.telemetry import Telemetry
 
 
@@ -39,6 +40,22 @@ class OutputPart:
     """The offset to ask for next."""
     is_complete: bool
     """True when there is nothing after `end` and there will not be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCheckpoint:
+    """A checkpoint as it is found in storage."""
+
+    step: int
+    ranks: int
+    bytes: int = 0
+    saved_ms: int | None = None
+    is_complete: bool = False
+    is_verified: bool | None = None
+    """Whether all files agree with their checksums; None when that was not looked at."""
+    places: tuple[str, ...] = ()
+    """Where it was found: `hot`, `durable`."""
+    problems: tuple[str, ...] = ()
 
 
 class Terminal(Protocol):
@@ -98,6 +115,20 @@ class LiveBackend(Backend, Protocol):
 
         Called on separate threads, because it may wait for a disk. Raises `NotFound` when the worker printed nothing.
         """
+        ...
+
+    def stored_checkpoints(
+        self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False
+    ) -> tuple[StoredCheckpoint, ...]:
+        """What is in storage of a run, or of one step, oldest first. `verify` reads all files, which takes long.
+
+        Called on separate threads. Only manifests are read by the control plane itself: files are read by a process
+        with the environment of the job.
+        """
+        ...
+
+    def remove_checkpoint(self, spec: JobSpec, run: str, step: int) -> None:
+        """Remove the files of a checkpoint everywhere, as far as they are there. Called on separate threads."""
         ...
 
     def attach(self, job: JobId) -> Terminal:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from muster.answers.access import AuditEntry, FreshToken, Identity
 from muster.answers.base import Answer, Document
+from muster.answers.checkpoints import Checkpoint, Saves
 from muster.answers.events import Event
 from muster.answers.jobs import ArrayPlace as ArrayTask
 from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Why, Worker
@@ -41,6 +42,7 @@ __all__ = [
     "Answer",
     "ArrayTask",
     "AuditEntry",
+    "Checkpoint",
     "Cost",
     "Document",
     "DryRun",
@@ -53,6 +55,7 @@ __all__ = [
     "Node",
     "QuarantinedGang",
     "Reason",
+    "Saves",
     "Sentence",
     "Story",
     "Team",

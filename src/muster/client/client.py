@@ -18,6 +18,7 @@ from muster.client.address import find_address
 from muster.client.answers import (
     Answer,
     AuditEntry,
+    Checkpoint,
     Document,
     DryRun,
     Event,
@@ -38,6 +39,9 @@ from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
 from muster.model.errors import TimedOut
 
 PAGE_ITEMS = 500
+
+VERIFY_S = 660.0
+"""How long to wait until checkpoints are verified: a little longer than the server takes at the most."""
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
 JobSource = Mapping[str, Any] | str | Path
@@ -136,6 +140,21 @@ class Client:
     def story(self, job: str) -> Story:
         """How a job got into its state, in words."""
         return build(Story, self._wire.json("GET", f"{_job_path(job)}/story"))
+
+    def checkpoints(self, job: str) -> Iterator[Checkpoint]:
+        """What a job has saved, oldest first."""
+        return self._pages(f"{_job_path(job)}/checkpoints", Checkpoint, {})
+
+    def verify_checkpoints(self, job: str, step: int | None = None) -> list[Checkpoint]:
+        """Have the files of one checkpoint, or of all, compared with their checksums. This can take minutes."""
+        answer = self._wire.json(
+            "POST", f"{_job_path(job)}/checkpoints/verify", body={"step": step}, timeout_s=VERIFY_S
+        )
+        return [build(Checkpoint, each) for each in answer["items"]]
+
+    def remove_checkpoint(self, job: str, step: int) -> None:
+        """Remove a checkpoint everywhere."""
+        self._wire.send("DELETE", f"{_job_path(job)}/checkpoints/{step}")
 
     def job_events(self, job: str) -> Iterator[Event]:
         """What happened to a job, oldest first."""

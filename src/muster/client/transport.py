@@ -71,9 +71,13 @@ class Transport:
         body: object = None,
         headers: Mapping[str, str] | None = None,
         file: str = "the request",
+        timeout_s: float | None = None,
     ) -> httpx.Response:
-        """The answer to a request. Raises the error that an error answer stands for."""
-        request = self._http.build_request(method, path, params=_given(query), json=body, headers=headers)
+        """The answer to a request, within the usual time or this one. Raises what an error answer stands for."""
+        timeout = self._http.timeout if timeout_s is None else httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+        request = self._http.build_request(
+            method, path, params=_given(query), json=body, headers=headers, timeout=timeout
+        )
         tried = 0
         while True:
             tried += 1

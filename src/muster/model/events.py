@@ -1,7 +1,7 @@
 """What happened. The log is a list of these, and every state is folded from it.
 
     requests    JobSubmitted JobUpdated, and all those of `requests`           a user or operator asked
-                RulesChanged ClusterChanged GangAdopted GangKillOrdered
+                CheckpointRemoved RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
     observed    WorkersStarted WorkersExited StartFailed                       a backend reported
@@ -35,6 +35,7 @@ __all__ = [
     "CONFIGURATION",
     "CheckpointDamaged",
     "CheckpointEvent",
+    "CheckpointRemoved",
     "CheckpointSaved",
     "CheckpointUploaded",
     "ClusterChanged",
@@ -101,6 +102,15 @@ class JobUpdated(Record, frozen=True, kw_only=True):
     at_ms: int
     job: JobId
     changes: JobChanges
+    by: str = ""
+
+
+class CheckpointRemoved(Record, frozen=True, kw_only=True):
+    """A user removed a checkpoint. It is not resumed from any more."""
+
+    at_ms: int
+    job: JobId
+    step: int
     by: str = ""
 
 
@@ -279,7 +289,7 @@ StopEvent = EvictionOrdered | TimerFired
 WorkerEvent = WorkersStarted | WorkersExited | StartFailed
 """What happened to processes."""
 
-CheckpointEvent = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged
+CheckpointEvent = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged | CheckpointRemoved
 """What became of a job's checkpoints."""
 
 JobEvent = (

@@ -22,6 +22,12 @@ ends of all jobs of the largest cluster at once. More come only while nothing ca
 BACKEND_MEASURED = 200_000
 """Measured values that may wait to be looked at: some twenty for each of the workers of the largest cluster."""
 
+CHECKPOINT_ERRAND_S = 600
+"""How long checkpoints may be read or removed for one request: terabytes take minutes. The request is then given up."""
+
+CHECKPOINT_ERRAND_CHARS = 500
+"""How much is passed on of why checkpoints could not be read."""
+
 LOG_SEGMENT_BYTES = 8 << 20
 """One file of a worker's output: small enough to drop the oldest without losing much, large enough to be few."""
 

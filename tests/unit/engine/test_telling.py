@@ -7,7 +7,10 @@ import pytest
 from muster.engine.story.sentences import FAILURES_TOLD, told, told_of_array
 from muster.engine.story.steps import turns
 from muster.model.events import (
+    CheckpointDamaged,
+    CheckpointRemoved,
     CheckpointSaved,
+    CheckpointUploaded,
     DependencyFailed,
     DependencyMet,
     Event,
@@ -24,6 +27,7 @@ from muster.model.events import (
     NodeReturned,
     NodeUnreachable,
     ResizeOrdered,
+    ShardsSaved,
     StartFailed,
     TimerFired,
     TurnCame,
@@ -303,3 +307,56 @@ def test_of_many_tasks_that_failed_the_last_are_counted() -> None:
     said = [each.text for each in told_of_array((), [*failed, task(99)])]
     assert len(said) == FAILURES_TOLD + 1
     assert said[-1] == "3 more tasks failed until now"
+
+
+def shards(step: int, *ranks: int, at_ms: int) -> ShardsSaved:
+    return ShardsSaved(at_ms=at_ms, job=JOB, attempt=1, node=NodeName("n1"), step=step, world=2, ranks=ranks)
+
+
+def test_what_became_of_checkpoints_is_told() -> None:
+    begun: list[Event] = [submitted(a_job(workers=2, checkpoint=True)), started(), up()]
+    events: list[Event] = [
+        *begun,
+        shards(10, 0, 1, at_ms=1_000),
+        shards(20, 0, at_ms=30_000),
+        shards(20, 1, at_ms=31_000),
+        CheckpointUploaded(at_ms=32_000, job=JOB, attempt=1, step=20, problem="access denied"),
+        CheckpointUploaded(at_ms=33_000, job=JOB, attempt=1, step=20),
+        CheckpointRemoved(at_ms=34_000, job=JOB, step=10, by="ada"),
+    ]
+    assert texts(*events)[-5:] == [
+        "saved itself at step 10",
+        "saved itself at step 20",
+        "its checkpoint of step 20 cannot be copied to durable storage yet (access denied)",
+        "its checkpoint of step 20 is in durable storage",
+        "its checkpoint of step 10 was removed by ada",
+    ]
+
+
+def test_a_loss_says_what_has_to_be_done_again_and_where_the_next_attempt_begins() -> None:
+    events: list[Event] = [
+        submitted(a_job(workers=2, checkpoint=True)),
+        started(),
+        up(),
+        shards(20, 0, 1, at_ms=30_000),
+        NodeLost(at_ms=75_000, node=NodeName("n1")),
+        gone(76_000, 1, told=True, generation=2),
+        started(80_000, attempt=2, generation=3),
+    ]
+    assert texts(*events)[-2:] == [
+        "its workers have left: it waits in the queue again; the last 46s of its work have to be done again",
+        "starts on n[1-2] with 2 GPUs, attempt 2, from step 20",
+    ]
+
+
+def test_damage_says_what_is_resumed_from_instead() -> None:
+    def damaged(step: int) -> CheckpointDamaged:
+        return CheckpointDamaged(at_ms=90_000, job=JOB, attempt=1, step=step, rank=1, problem="a byte differs")
+
+    begun: list[Event] = [submitted(a_job(workers=2, checkpoint=True)), started(), up(), shards(10, 0, 1, at_ms=1_000)]
+    only = texts(*begun, damaged(10))[-1]
+    assert only == (
+        "rank 1 cannot restore step 10 (a byte differs); no other checkpoint is left, so it begins from the start: "
+        "its workers are told to end"
+    )
+    assert "it goes back to step 10" in texts(*begun, shards(20, 0, 1, at_ms=2_000), damaged(20))[-1]

@@ -2,5 +2,6 @@
 
 jobs workers explanations  jobs, their placements, and why a job waits
 nodes teams events access  machines, teams, events, tokens and the audit
+checkpoints                what jobs have saved, and how often
 times                      moments and durations
 """

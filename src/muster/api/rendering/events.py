@@ -13,6 +13,7 @@ from muster.live.feed import Published
 from muster.model.events import (
     CheckpointDamaged,
     CheckpointEvent,
+    CheckpointRemoved,
     CheckpointSaved,
     CheckpointUploaded,
     ClusterChanged,
@@ -96,8 +97,9 @@ def _details(event: Event) -> Body:
             | ShardsSaved()
             | CheckpointUploaded()
             | CheckpointDamaged()
+            | CheckpointRemoved()
         ):
-            return {"attempt": event.attempt, **_report(event)}
+            return _report(event)
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
             return {"dependency": dependency}
         case HoldsSet(holds=holds):
@@ -146,27 +148,24 @@ def _decision(event: _Decision) -> Body:
             }
 
 
-def _checkpoint(event: CheckpointEvent) -> Body:
-    match event:
-        case CheckpointSaved():
-            return {"cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}
-        case ShardsSaved():
-            parts = {"node": event.node, "world": event.world, "ranks": list(event.ranks), "bytes": event.bytes}
-            return {"step": event.step, **parts, "cost_s": seconds(event.cost_ms)}
-        case CheckpointUploaded():
-            return {"step": event.step, "message": event.problem or None}
-        case CheckpointDamaged():
-            return {"step": event.step, "ranks": [event.rank], "message": event.problem}
-
-
 def _report(event: WorkerEvent | CheckpointEvent) -> Body:
+    if isinstance(event, CheckpointRemoved):
+        return {"step": event.step}
     match event:
         case WorkersStarted():
-            return {"ranks": list(event.ranks)}
+            told: Body = {"ranks": list(event.ranks)}
         case WorkersExited():
             outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told, "timed_out": event.timed_out}
-            return {"ranks": list(event.ranks), **outcome}
+            told = {"ranks": list(event.ranks), **outcome}
         case StartFailed():
-            return {"ranks": list(event.ranks), "message": event.message or None}
-        case _:
-            return _checkpoint(event)
+            told = {"ranks": list(event.ranks), "message": event.message or None}
+        case CheckpointSaved():
+            told = {"cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}
+        case ShardsSaved():
+            parts = {"node": event.node, "world": event.world, "ranks": list(event.ranks), "bytes": event.bytes}
+            told = {"step": event.step, **parts, "cost_s": seconds(event.cost_ms)}
+        case CheckpointUploaded():
+            told = {"step": event.step, "message": event.problem or None}
+        case CheckpointDamaged():
+            told = {"step": event.step, "ranks": [event.rank], "message": event.problem}
+    return {"attempt": event.attempt, **told}

@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import TypedDict
 
 from muster.answers.jobs import ArrayPlace, Dependency, Job
+from muster.api.rendering.checkpoints import saves_body
 from muster.api.rendering.times import moment_of, seconds
 from muster.api.rendering.workers import gpus_milli, worker_answers
 from muster.core.lifecycle import occupied
@@ -61,6 +62,7 @@ def _single(job: model.Job, now_ms: int) -> Job:
         node_failures=job.node_failures,
         gpu_seconds=seconds(gpu_ms(job, now_ms)),
         checkpointed=moment_of(job.checkpointed_ms),
+        saves=saves_body(job),
         array=None if array is None else ArrayPlace(parent=array, index=job.array_index or 0),
         tasks=None,
         held=job.held,
@@ -93,6 +95,7 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         node_failures=array.node_failures,
         gpu_seconds=seconds(array.gpu_ms(now_ms)),
         checkpointed=None,
+        saves=None,
         array=None,
         tasks=dict(array.counts),
         held=array.held,

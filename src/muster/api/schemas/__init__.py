@@ -4,5 +4,5 @@ base                  what all schemas have in common
 jobs job_file logs    jobs, the job file as JSON Schema, and parts of a log
 teams rules queue     quotas, rules and totals
 events access health  events, tokens and the audit, and the health of the server
-problems              problem documents
+problems checkpoints  problem documents, and which checkpoint is meant
 """

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.base import OutputPart, Terminal
+from muster.backends.base import OutputPart, StoredCheckpoint, Terminal
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED, GangScript
 from muster.model.errors import NotFound
@@ -42,6 +42,8 @@ class FakeBackend:
         self._planned = 0
         self._on_node: dict[NodeName, list[Process]] = {}
         """Processes that may be alive on each node."""
+        self.stored: list[StoredCheckpoint] = []
+        """What is in storage, for tests."""
         self.measured: list[Telemetry] = []
         """What its nodes have measured, for tests."""
         self._lost_nodes: dict[NodeName, None] = {}
@@ -66,6 +68,21 @@ class FakeBackend:
     def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:  # noqa: ARG002
         """Simulated workers print nothing."""
         raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
+
+    def stored_checkpoints(
+        self,
+        spec: JobSpec,  # noqa: ARG002
+        run: str,  # noqa: ARG002
+        *,
+        step: int | None = None,
+        verify: bool = False,  # noqa: ARG002
+    ) -> tuple[StoredCheckpoint, ...]:
+        """What a test put into `stored`."""
+        return tuple(each for each in self.stored if step in (None, each.step))
+
+    def remove_checkpoint(self, spec: JobSpec, run: str, step: int) -> None:  # noqa: ARG002
+        """Remove it from `stored`."""
+        self.stored = [each for each in self.stored if each.step != step]
 
     def attach(self, job: JobId) -> Terminal:
         """Simulated workers have no terminal."""

@@ -10,6 +10,7 @@ sweeping ending                        end what a dead supervisor left, or super
 ownership takeover                     who owns the nodes, and whether a control plane may lead them
 inventory                              this machine as nodes
 attachment                             a user at the terminal of a worker
+checkpoint_errands                     what is in the storage of a run
 logs pruning                           read what workers printed, and drop old output
 """
 

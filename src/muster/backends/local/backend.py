@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from muster.backends.base import OutputPart
+from muster.backends.base import OutputPart, StoredCheckpoint
+from muster.backends.local import checkpoint_errands
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
@@ -40,6 +41,7 @@ from muster.model.instructions import Command, ranks_named
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.ownership import Leadership
+from muster.model.spec import JobSpec
 from muster.model.telemetry import Telemetry
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, measured, report
@@ -160,6 +162,16 @@ class LocalBackend:
         if not log_folder(self._home, job, attempt, rank).is_dir():
             raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
         return read_log(self._home, job, attempt, rank, offset=offset, limit=limit)
+
+    def stored_checkpoints(
+        self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False
+    ) -> tuple[StoredCheckpoint, ...]:
+        """What is in storage of a run. May be called on any thread, and may take long."""
+        return checkpoint_errands.stored_checkpoints(self._home, spec, run, step=step, verify=verify)
+
+    def remove_checkpoint(self, spec: JobSpec, run: str, step: int) -> None:
+        """Remove a checkpoint from all places. May be called on any thread, and may take long."""
+        checkpoint_errands.remove_checkpoint(self._home, spec, run, step)
 
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""

@@ -107,6 +107,10 @@ def _when(job: Job, present: datetime) -> Iterator[Line]:
         yield "limit", f"{duration(job.max_duration_s)}{by}"
     if job.checkpointed is not None:
         yield "saved", f"{moment(job.checkpointed)}  {between(job.checkpointed, present)} ago"
+    if job.saves is not None and not job.is_final:
+        yield "saves", f"every {duration(job.saves.every_s)}: {job.saves.because}"
+        if job.saves.upload_problem:
+            yield "upload", f"not in durable storage yet: {job.saves.upload_problem}"
 
 
 def _what(job: Job, _: datetime) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
@@ -52,6 +53,14 @@ def clock(at: datetime | None, present: datetime) -> str:
 def amount(value: float | None) -> str:
     """A number without a useless fraction."""
     return "" if value is None else f"{value:g}" if abs(value) < 1_000_000 else f"{value:.0f}"
+
+
+def size(number: int) -> str:
+    """Bytes in the largest binary unit that fits, such as `1.5 GiB`."""
+    amount_of, unit = float(number), 0
+    while amount_of >= 1024 and unit < len(_SIZES) - 1:
+        amount_of, unit = amount_of / 1024, unit + 1
+    return f"{amount_of:.0f} {_SIZES[unit]}" if unit == 0 or amount_of >= 100 else f"{amount_of:.1f} {_SIZES[unit]}"
 
 
 def gpu_hours(gpu_seconds: float) -> str:

@@ -7,7 +7,14 @@ intact is found out by the ranks that read them.
 from muster.core.lifecycle.stopping import Step, abandon
 from muster.core.lifecycle.timing import next_ask_ms
 from muster.model.checkpoint import Checkpoint
-from muster.model.events import CheckpointDamaged, CheckpointEvent, CheckpointSaved, CheckpointUploaded, ShardsSaved
+from muster.model.events import (
+    CheckpointDamaged,
+    CheckpointEvent,
+    CheckpointRemoved,
+    CheckpointSaved,
+    CheckpointUploaded,
+    ShardsSaved,
+)
 from muster.model.job import Cause, Job, JobState
 from muster.model.records import evolve
 
@@ -18,12 +25,26 @@ def resume_from(job: Job) -> Checkpoint | None:
     return next(whole, None)
 
 
-def follow(job: Job, event: CheckpointEvent, *, is_of_now: bool) -> Step:
+def is_only_good(job: Job, step: int) -> bool:
+    """True when a job that has not ended would lose all of its work without this checkpoint."""
+    newest = resume_from(job)
+    return newest is not None and newest.step == step and resume_from(without(job, step)) is None
+
+
+def without(job: Job, step: int) -> Job:
+    """The job after one of its checkpoints was removed."""
+    left = tuple(each for each in job.checkpoints if each.step != step)
+    return job if len(left) == len(job.checkpoints) else evolve(job, checkpoints=left)
+
+
+def follow(job: Job, event: CheckpointEvent) -> Step:
     """The job after something happened to one of its checkpoints. Copies to durable storage may outlive an attempt."""
     match event:
         case CheckpointUploaded():
             return _uploaded(job, event), ()
-        case _ if not is_of_now:
+        case CheckpointRemoved(step=step):
+            return without(job, step), ()
+        case _ if not (job.state.holds_resources and event.attempt == job.attempt):
             return job, ()
         case CheckpointSaved():
             return _saved(job, event), ()
@@ -92,15 +113,16 @@ def _with(job: Job, checkpoint: Checkpoint) -> Job:
 
 
 def _kept(job: Job, checkpoints: list[Checkpoint]) -> tuple[Checkpoint, ...]:
-    """The newest complete ones that the job keeps, and all that are newer than those. At least one good one stays.
+    """The newest good ones that the job keeps, and some of the others: being saved, broken off, or found damaged.
 
-    Nothing of a newer step than the newest good one can be complete and unknown, so the list has a bound.
+    A save that is older than a good checkpoint will not be completed.
     """
     keep = 1 if job.spec.checkpoint is None else max(job.spec.checkpoint.keep, 1)
-    good = [each.step for each in checkpoints if each.is_complete and not each.problem]
-    oldest = good[-keep] if len(good) >= keep else (good[0] if good else 0)
-    return tuple(each for each in checkpoints if each.step >= oldest)[-(keep + UNFINISHED_MOST) :]
+    good = [each for each in checkpoints if each.is_complete and not each.problem]
+    newest = good[-1].step if good else -1
+    others = [each for each in checkpoints if each.problem or (not each.is_complete and each.step > newest)]
+    return tuple(sorted((*good[-keep:], *others[-OTHERS_LISTED:]), key=lambda each: each.step))
 
 
-UNFINISHED_MOST = 8
-"""How many checkpoints beyond those that are kept a record lists: saves that broke off, or were found damaged."""
+OTHERS_LISTED = 8
+"""How many checkpoints besides the good ones a record lists: saves under way, broken off, or found damaged."""

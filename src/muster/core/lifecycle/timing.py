@@ -5,7 +5,7 @@ All of this is computed from the job's record, so that timers survive a restart 
 
 from typing import Final
 
-from muster.core.lifecycle.save_interval import NO_FAILURES, FailureRecord, save_interval_ms
+from muster.core.lifecycle.save_interval import NO_FAILURES, FailureRecord, gang_mtbf_ms, save_interval_ms
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS
@@ -77,10 +77,15 @@ def save_every_ms(job: Job) -> int | None:
         # The gang's size and failures do not matter here. Most reports of a save take this path.
         return save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
     nodes = len({worker.node for worker in job.workers})
-    return save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=failures_seen(job))
+    return save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=_failures_seen(job))
 
 
-def failures_seen(job: Job) -> FailureRecord:
+def interruption_every_ms(job: Job) -> int:
+    """How long the job's nodes are expected to run, all together, until one of them fails."""
+    return gang_mtbf_ms(nodes=len({worker.node for worker in job.workers}), record=_failures_seen(job))
+
+
+def _failures_seen(job: Job) -> FailureRecord:
     """The failures of the job's nodes so far, and the node time in which it saw them."""
     nodes = len({worker.node for worker in job.workers})
     return FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))

@@ -9,7 +9,7 @@ from muster.core.lifecycle.timing import due_ms
 from muster.core.lifecycle.waiting import reconsider, waiting_state
 from muster.model.events import (
     CheckpointDamaged,
-    CheckpointEvent,
+    CheckpointRemoved,
     CheckpointSaved,
     CheckpointUploaded,
     ClusterChanged,
@@ -53,7 +53,7 @@ _NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
 _BLANK = Job(id=JobId(""), spec=_NO_FILE, state=JobState.QUEUED, submitted_ms=0)
 """Every record is a copy of this one with a few fields changed, which costs less than setting all fields."""
 
-_AttemptEvent = WorkersStarted | WorkersExited | StartFailed | CheckpointEvent | EvictionOrdered | ResizeOrdered
+_AttemptEvent = WorkersStarted | WorkersExited | StartFailed | EvictionOrdered | ResizeOrdered
 """About one attempt of a job. Ignored if it comes after that attempt."""
 
 _RareEvent = (
@@ -129,10 +129,8 @@ def _step(job: Job, event: Event) -> Step:
             return gang.workers_exited(known, event) if _is_of_now(event, known) else (known, ())
         case JobStarted():
             return gang.start(job, event) if _is_addressed(event, job) else (job, ())
-        case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged():
-            if not _is_addressed(event, job):
-                return job, ()
-            return checkpoints.follow(job, event, is_of_now=_is_of_now(event, job))
+        case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged() | CheckpointRemoved():
+            return checkpoints.follow(job, event) if _is_addressed(event, job) else (job, ())
         case TimerFired():
             return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
         case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound():

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from muster.core.lifecycle.checkpoints import resume_from
 from muster.engine.story.steps import StoryStep
 from muster.formats.text.ranges import node_ranges
 from muster.formats.text.units import duration_text, plain_number
 from muster.model.events import (
     CheckpointDamaged,
     CheckpointEvent,
+    CheckpointRemoved,
     CheckpointSaved,
     CheckpointUploaded,
     DependencyFailed,
@@ -133,7 +135,7 @@ def _sentence(turn: StoryStep) -> str:
         return f"{_born(after)}: {_waiting(after)}"
     if after == before:
         return ""
-    outcome = _outcome(before, after)
+    outcome = _outcome(before, after, event.at_ms)
     happened = _kills(turn) or _requested(event) or _decided(event, before, after) or _reported(event, before, after)
     return f"{happened}: {outcome}" if happened and outcome else happened or outcome
 
@@ -171,7 +173,7 @@ def _decided(event: Event, before: Job, after: Job) -> str:
         case JobStarved():
             return "it has waited too long after it gave way, and may now ask others to give way"
         case JobStarted(workers=workers):
-            again = f", attempt {after.attempt}" if after.attempt > 1 else ""
+            again = f", attempt {after.attempt}{_resumed(before)}" if after.attempt > 1 else ""
             return f"starts on {_seats(workers)}{again}"
         case GangAdopted(workers=workers, by=by):
             return f"goes on with what was found running on {_seats(workers)}, let in{_by(by)}"
@@ -184,7 +186,7 @@ def _decided(event: Event, before: Job, after: Job) -> str:
 
 
 def _reported(event: Event, before: Job, after: Job) -> str:
-    """What nodes reported."""
+    """What nodes reported, and what was removed."""
     match event:
         case WorkersExited() if after.state is JobState.SUCCEEDED:
             return "all workers ended well"
@@ -192,7 +194,7 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return _exit(event) if after.state is not before.state else ""
         case StartFailed(message=message):
             return f"could not be started{f' ({message})' if message else ''}"
-        case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged():
+        case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged() | CheckpointRemoved():
             return _checkpointed(event, before, after)
         case NodeLost(node=node, because=because):
             return f"node {node} was lost{f' ({because})' if because else ''}"
@@ -211,6 +213,8 @@ def _checkpointed(event: CheckpointEvent, before: Job, after: Job) -> str:
     match event:
         case CheckpointSaved():
             return SAVED
+        case CheckpointRemoved(step=step, by=by):
+            return f"its checkpoint of step {step} was removed{_by(by)}"
         case ShardsSaved(step=step):
             return f"{SAVED} at step {step}" if _is_complete(after, step) and not _is_complete(before, step) else ""
         case CheckpointUploaded(step=step, problem=""):
@@ -246,7 +250,7 @@ def _kills(turn: StoryStep) -> str:
     return "workers that had not left in time were killed" if is_kill else ""
 
 
-def _outcome(before: Job, after: Job) -> str:
+def _outcome(before: Job, after: Job, at_ms: int) -> str:
     """The new state of the job in words; empty when it has not changed, or starts."""
     state = after.state
     if state is before.state or state is JobState.STARTING:
@@ -265,7 +269,23 @@ def _outcome(before: Job, after: Job) -> str:
         return _waiting(after)
     retry = f", retry {after.retries_used} of {after.spec.retry.limit}" * (after.retries_used > before.retries_used)
     why = " after it gave way" * (after.cause is Cause.PREEMPTED)
-    return _waiting(after) if state is not JobState.QUEUED else f"it waits in the queue again{why}{retry}"
+    lost = _lost_work(before, after, at_ms)
+    return _waiting(after) if state is not JobState.QUEUED else f"it waits in the queue again{why}{retry}{lost}"
+
+
+def _resumed(job: Job) -> str:
+    """What a further attempt resumes from, where that is known by its step."""
+    newest = resume_from(job)
+    return "" if newest is None else f", from step {newest.step}"
+
+
+def _lost_work(before: Job, after: Job, at_ms: int) -> str:
+    """How much work has to be done again after an attempt, for a job that saves by steps."""
+    newest = resume_from(after)
+    if newest is None or before.started_ms is None:
+        return ""
+    lost_s = (at_ms - max(newest.saved_ms, before.started_ms)) // 1000
+    return f"; the last {duration_text(lost_s * 1000)} of its work have to be done again" if lost_s > 0 else ""
 
 
 def _ended(job: Job) -> str:

@@ -1,7 +1,7 @@
 """From the parts that ranks save to the checkpoint that the next attempt resumes from."""
 
-from muster.core.lifecycle.checkpoints import UNFINISHED_MOST, resume_from
-from muster.model.events import CheckpointDamaged, CheckpointUploaded, ShardsSaved
+from muster.core.lifecycle.checkpoints import OTHERS_LISTED, resume_from
+from muster.model.events import CheckpointDamaged, CheckpointRemoved, CheckpointUploaded, ShardsSaved
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Cause, Job, JobState
@@ -118,7 +118,8 @@ def test_only_as_many_are_listed_as_are_kept_and_the_unfinished_have_a_bound() -
     played.then(*whole(played.job, 10, 20, 30))
     assert steps(played.job) == [20, 30]
     played.then(*(shards(played.job, step, 0) for step in range(31, 60)))
-    assert len(played.job.checkpoints) == 2 + UNFINISHED_MOST
+    assert steps(played.job) == [20, 30, *range(60 - OTHERS_LISTED, 60)]
+    assert steps(played.then(*whole(played.job, 60)).job) == [30, 60]
 
 
 def test_a_job_without_checkpoints_in_its_file_keeps_one() -> None:
@@ -176,3 +177,19 @@ def test_late_parts_of_an_ended_attempt_change_nothing() -> None:
     played.then(evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
     queued = played.job
     assert played.then(*late).job is queued
+
+
+def test_a_damaged_checkpoint_stays_listed_beside_the_good_ones() -> None:
+    played = running(a_spec(checkpoint=evolve(that_saves(), keep=1)))
+    played.then(*whole(played.job, 10, 20), damaged(played.job, 20), exits(played.job, 0, 1, code=1, told=True))
+    assert [(each.step, bool(each.problem)) for each in played.job.checkpoints] == [(20, True)]
+
+
+def test_a_checkpoint_that_was_removed_is_not_resumed_from() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=20))
+    newest = resume_from(played.job)
+    assert newest is not None
+    assert newest.step == 10
+    unchanged = played.job
+    assert played.then(CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=20)).job is unchanged

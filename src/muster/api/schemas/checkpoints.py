@@ -1,0 +1,15 @@
+"""What is asked about checkpoints."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from muster.api.schemas.base import Schema
+from muster.model.limits import STEP_MAX
+
+
+class WhichStep(Schema):
+    """Which checkpoint is meant."""
+
+    step: Annotated[int, Field(ge=0, le=STEP_MAX)] | None = None
+    """The training step; null means all."""

@@ -1,0 +1,159 @@
+"""What a job has saved, over the API: listing, verifying, removing."""
+
+from typing import Any
+
+import httpx
+
+from muster.backends.base import StoredCheckpoint
+from muster.engine.engine import Engine
+from muster.model.events import CheckpointUploaded, ShardsSaved
+from muster.model.ids import JobId, NodeName
+from tests.api.world import World, eventually, played, submitted
+
+SAVES = {"checkpoint": {"path": "s3://bucket/run/"}}
+
+
+async def _running(world: World, client: httpx.AsyncClient, **keys: Any) -> str:
+    """A job that runs and can resume."""
+    job = await submitted(client, gpus=2, **(keys or SAVES))
+
+    async def is_in(state: str) -> bool:
+        return str((await client.get(f"/v1/jobs/{job}")).json()["state"]) == state
+
+    await eventually(lambda: is_in("starting"))
+    world.backend.advance(world.clock.now_ms() + 10_000)
+    world.control.nudge()
+    await eventually(lambda: is_in("running"))
+    return job
+
+
+async def _saved(world: World, job: str, *steps: int, ranks: tuple[int, ...] = (0, 1)) -> None:
+    """All ranks, or some, have saved these steps."""
+
+    def observed(engine: Engine, now_ms: int) -> int:
+        return engine.observe(
+            *(
+                ShardsSaved(
+                    at_ms=now_ms,
+                    job=JobId(job),
+                    attempt=1,
+                    node=NodeName("n1"),
+                    step=step,
+                    world=2,
+                    ranks=ranks,
+                    bytes=1000,
+                    cost_ms=800,
+                )
+                for step in steps
+            )
+        )
+
+    world.control.ask(observed).result(20)
+
+
+async def _listed(client: httpx.AsyncClient, job: str) -> list[dict[str, Any]]:
+    answer = await client.get(f"/v1/jobs/{job}/checkpoints")
+    assert answer.status_code == 200, answer.text
+    items: list[dict[str, Any]] = answer.json()["items"]
+    return items
+
+
+def test_checkpoints_are_listed_with_where_they_are() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await _running(world, client)
+        assert await _listed(client, job) == []
+        await _saved(world, job, 10)
+        await _saved(world, job, 20, ranks=(1,))
+        world.control.ask(
+            lambda engine, now: engine.observe(CheckpointUploaded(at_ms=now, job=JobId(job), attempt=1, step=10))
+        ).result(20)
+        first, second = await _listed(client, job)
+        assert first.pop("at").endswith("Z")
+        assert first == {
+            "step": 10,
+            "bytes": 1000,
+            "ranks": 2,
+            "complete": True,
+            "verified": None,
+            "where": ["hot", "durable"],
+            "path": "s3://bucket/run/step-000000000010",
+            "problem": None,
+        }
+        assert (second["complete"], second["where"]) == (False, ["hot"])
+
+    played(scenario)
+
+
+def test_a_job_says_how_often_it_saves_itself_and_why() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await _running(world, client)
+
+        async def saves() -> dict[str, Any]:
+            found: dict[str, Any] = (await client.get(f"/v1/jobs/{job}")).json()["saves"]
+            return found
+
+        assert (await saves())["because"] == "no save was measured yet"
+        await _saved(world, job, 10)
+        assert (await saves())["because"].startswith("a save stalls 0.8 s, one interruption per ")
+        other = await _running(world, client, checkpoint={"path": "/c", "every": "15m"})
+        answer = (await client.get(f"/v1/jobs/{other}")).json()["saves"]
+        assert answer == {"every_s": 900, "because": "the job file says so", "upload_problem": None}
+
+    played(scenario)
+
+
+def test_files_are_verified_by_the_backend() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await _running(world, client)
+        world.backend.stored = [
+            StoredCheckpoint(step=10, ranks=2, is_complete=True, is_verified=True, places=("hot",)),
+            StoredCheckpoint(
+                step=20, ranks=2, is_complete=True, is_verified=False, problems=("x differs", "y is gone")
+            ),
+        ]
+        answer = await client.post(f"/v1/jobs/{job}/checkpoints/verify")
+        assert [(each["step"], each["verified"], each["problem"]) for each in answer.json()["items"]] == [
+            (10, True, None),
+            (20, False, "x differs; y is gone"),
+        ]
+        one = await client.post(f"/v1/jobs/{job}/checkpoints/verify", json={"step": 20})
+        assert [each["step"] for each in one.json()["items"]] == [20]
+        none = await client.post(f"/v1/jobs/{job}/checkpoints/verify", json={"step": 30})
+        assert none.status_code == 404
+
+    played(scenario)
+
+
+def test_the_only_good_checkpoint_of_a_job_that_goes_on_stays() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await _running(world, client)
+        await _saved(world, job, 10, 20)
+        world.backend.stored = [StoredCheckpoint(step=step, ranks=2) for step in (10, 20)]
+        assert (await client.delete(f"/v1/jobs/{job}/checkpoints/20")).status_code == 204
+        assert [each["step"] for each in await _listed(client, job)] == [10]
+        assert [each.step for each in world.backend.stored] == [10]
+        refused = await client.delete(f"/v1/jobs/{job}/checkpoints/10")
+        assert refused.status_code == 409
+        assert "only good checkpoint" in refused.json()["detail"]
+        assert [each.step for each in world.backend.stored] == [10]
+
+    played(scenario)
+
+
+def test_of_a_job_that_has_ended_what_is_in_storage_is_listed_and_can_go() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await _running(world, client)
+        await client.post(f"/v1/jobs/{job}/cancel")
+        world.backend.advance(world.clock.now_ms() + 600_000)
+        world.control.nudge()
+
+        async def has_ended() -> bool:
+            return str((await client.get(f"/v1/jobs/{job}")).json()["state"]) == "cancelled"
+
+        await eventually(has_ended)
+        world.backend.stored = [StoredCheckpoint(step=10, ranks=2, is_complete=True, places=("durable",))]
+        assert [each["where"] for each in await _listed(client, job)] == [["durable"]]
+        assert (await client.delete(f"/v1/jobs/{job}/checkpoints/10")).status_code == 204
+        assert await _listed(client, job) == []
+
+    played(scenario)
