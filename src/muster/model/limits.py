@@ -94,7 +94,10 @@ CHECKPOINT_EVERY_MS = 30 * 60_000
 """Interval between saves while the cost of a save is not known."""
 
 CHECKPOINT_EVERY_MIN_MS = 60_000
-"""No interval is shorter, tuned or asked for: the log would fill with requests."""
+"""No tuned interval is shorter: the log would fill with saves."""
+
+CHECKPOINT_ASKED_MIN_MS = 5_000
+"""No interval that a job asks for is shorter."""
 
 CHECKPOINT_EVERY_MAX_MS = 6 * 3_600_000
 """A tuned interval is never longer: the loss of a working day would be too much."""

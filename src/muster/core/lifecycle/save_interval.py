@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from math import isqrt
 
-from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
+from muster.model.limits import (
+    CHECKPOINT_ASKED_MIN_MS,
+    CHECKPOINT_EVERY_MAX_MS,
+    CHECKPOINT_EVERY_MIN_MS,
+    CHECKPOINT_EVERY_MS,
+    NODE_MTBF_MS,
+)
 from muster.model.spec import CheckpointSpec
 
 
@@ -22,7 +28,7 @@ NO_FAILURES = FailureRecord()
 def save_interval_ms(spec: CheckpointSpec, *, cost_ms: int | None, nodes: int, record: FailureRecord) -> int:
     """How long a job trains between two saves: what it asked for, or the best interval for its measured cost."""
     if spec.every_ms is not None:
-        return max(spec.every_ms, CHECKPOINT_EVERY_MIN_MS)
+        return max(spec.every_ms, CHECKPOINT_ASKED_MIN_MS)
     if cost_ms is None:
         return CHECKPOINT_EVERY_MS
     return best_interval_ms(cost_ms=cost_ms, mtbf_ms=gang_mtbf_ms(nodes=nodes, record=record))

@@ -10,7 +10,13 @@ from muster.core.lifecycle.save_interval import (
     gang_mtbf_ms,
     save_interval_ms,
 )
-from muster.model.limits import CHECKPOINT_EVERY_MAX_MS, CHECKPOINT_EVERY_MIN_MS, CHECKPOINT_EVERY_MS, NODE_MTBF_MS
+from muster.model.limits import (
+    CHECKPOINT_ASKED_MIN_MS,
+    CHECKPOINT_EVERY_MAX_MS,
+    CHECKPOINT_EVERY_MIN_MS,
+    CHECKPOINT_EVERY_MS,
+    NODE_MTBF_MS,
+)
 from muster.model.spec import CheckpointSpec
 
 SECOND_MS, HOUR_MS = 1_000, 3_600_000
@@ -42,7 +48,7 @@ def test_what_the_job_asks_for_comes_before_what_is_best() -> None:
     spec = CheckpointSpec(path="x", every_ms=HOUR_MS)
     assert save_interval_ms(spec, cost_ms=1, nodes=1, record=FailureRecord()) == HOUR_MS
     hasty = CheckpointSpec(path="x", every_ms=1)
-    assert save_interval_ms(hasty, cost_ms=1, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MIN_MS
+    assert save_interval_ms(hasty, cost_ms=1, nodes=1, record=FailureRecord()) == CHECKPOINT_ASKED_MIN_MS
     auto = CheckpointSpec(path="x")
     assert save_interval_ms(auto, cost_ms=None, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MS
     tuned = save_interval_ms(auto, cost_ms=10_000, nodes=2, record=FailureRecord())

@@ -1,0 +1,204 @@
+"""One training under fire: a real server with four nodes, a real training, and kills at random moments."""
+
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from muster.client.answers import Event, Job
+from muster.model.errors import MusterError
+from tests.chaos.cluster import Cluster, tidy_up
+from tests.survival.ledger import Entry, differences, entries, resumes
+from tests.survival.strikes import INTERRUPTS, STRIKES
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "examples" / "survive" / "train.py"
+EVERY_S = 5
+GRACE_S = 30
+END_S = 300.0
+"""How long a training may take to its end once nothing kills it any more."""
+RECOVERY_S = 90.0
+"""After how long without a step a trial is given up."""
+DETECTED = ("workers_exited", "node_unreachable", "node_lost", "start_failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Struck:
+    """One kill and what followed."""
+
+    kind: str
+    what: str
+    at_s: float
+    detected_s: float | None = None
+    stepped_s: float | None = None
+    """When the next new step was done, in seconds after the kill."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """What became of one training."""
+
+    seed: int
+    steps: int = 0
+    attempts: int = 0
+    struck: list[Struck] = field(default_factory=list)
+    lost_s: list[float] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For a file of results."""
+        return asdict(self)
+
+
+def reference(folder: Path, *, steps: int, world: int, fsdp: bool = False) -> list[Entry]:
+    """The same training, left alone and without Muster."""
+    ledger = folder / f"reference-{world}-{fsdp}"
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
+    program = [str(PROGRAM), "--steps", str(steps), "--ledger", str(ledger), "--path", str(folder / "unused")]
+    flags = ["--every", "1000000", *(["--fsdp"] if fsdp else [])]
+    subprocess.run([*words, *program, *flags], check=True, capture_output=True, timeout=END_S)
+    return entries(ledger)
+
+
+def run_trial(
+    seed: int,
+    *,
+    kills: int,
+    steps: int,
+    kinds: tuple[str, ...] = tuple(STRIKES),
+    worlds: tuple[int, ...] = (4,),
+    fsdp: bool = False,
+    pause_s: float = 0.05,
+) -> Result:
+    """Kill a training so many times, let it end, and compare it with one that was left alone."""
+    mark = f"survival-{seed}-{random.randrange(1 << 32):x}"
+    folder = Path(tempfile.mkdtemp(prefix="muster-survival-"))
+    cluster = Cluster(folder, mark, nodes="4x1")
+    try:
+        wanted = reference(folder, steps=steps, world=4, fsdp=fsdp)
+        trial = _Trial(seed, cluster, folder, kills=kills, steps=steps, kinds=kinds)
+        trial.run(_job(folder, steps=steps, workers=worlds[0], fsdp=fsdp, pause_s=pause_s))
+        trial.compare(wanted)
+        return trial.result
+    finally:
+        cluster.close()
+        tidy_up(folder, mark)
+
+
+def _job(folder: Path, *, steps: int, workers: int, fsdp: bool, pause_s: float) -> dict[str, Any]:
+    flags = ["--steps", str(steps), "--ledger", str(folder / "ledger"), "--pause", str(pause_s)]
+    return {
+        "name": "counting",
+        "workers": workers,
+        "resources": {"gpus": 1},
+        "launch": "torchrun",
+        "run": shlex.join([sys.executable, str(PROGRAM), *flags, *(["--fsdp"] if fsdp else [])]),
+        "checkpoint": {"path": str(folder / "durable"), "every": f"{EVERY_S}s", "keep": 3, "grace": f"{GRACE_S}s"},
+        "retry": {"limit": 100, "on": ["error"]},
+        "max_duration": "2h",
+        "workdir": str(folder),
+    }
+
+
+class _Trial:
+    def __init__(
+        self, seed: int, cluster: Cluster, folder: Path, *, kills: int, steps: int, kinds: tuple[str, ...]
+    ) -> None:
+        self.result = Result(seed=seed)
+        self._chance = random.Random(seed)
+        self._cluster = cluster
+        self._ledger = folder / "ledger"
+        self._kills, self._steps, self._kinds = kills, steps, kinds
+        self._job = ""
+
+    def run(self, job: dict[str, Any]) -> None:
+        """Start everything, strike, and wait for the end."""
+        started = self._cluster.start()
+        assert started.is_up, started.said
+        self._job = self._cluster.client().submit(job).id
+        self._await_step(0, RECOVERY_S)
+        turns = [self._kinds[number % len(self._kinds)] for number in range(self._kills)]
+        self._chance.shuffle(turns)
+        for kind in turns:
+            time.sleep(self._chance.uniform(0.5, 1.6 * EVERY_S))
+            if self._has_ended():
+                self.result.problems.append(f"it ended before {kind}: give it more steps")
+                return
+            self._strike(kind)
+        self._await_end()
+
+    def _strike(self, kind: str) -> None:
+        before = self._reached()
+        what = STRIKES[kind](self._cluster, self._chance)
+        at_s = time.time()
+        if what is None:
+            self.result.problems.append(f"there was nothing to strike for {kind}")
+            return
+        stepped_s = self._await_step(before, RECOVERY_S, since_s=at_s)
+        self.result.struck.append(Struck(kind=kind, what=what, at_s=at_s, stepped_s=stepped_s))
+        if stepped_s is None:
+            self.result.problems.append(
+                f"{kind} ({what}): no new step after {RECOVERY_S:.0f} s, and it was at {before}"
+            )
+
+    def _await_step(self, beyond: int, patience_s: float, since_s: float | None = None) -> float | None:
+        """Wait for a step that was never done before; how long that took."""
+        begun_s = time.time() if since_s is None else since_s
+        while time.time() < begun_s + patience_s:
+            if self._reached() > beyond or self._has_ended():
+                return time.time() - begun_s
+            time.sleep(0.1)
+        return None
+
+    def _reached(self) -> int:
+        return max((entry.step for entry in entries(self._ledger)), default=0)
+
+    def _record(self) -> Job | None:
+        try:
+            return self._cluster.client().job(self._job)
+        except MusterError:
+            return None
+
+    def _has_ended(self) -> bool:
+        found = self._record()
+        return found is not None and found.is_final
+
+    def _await_end(self) -> None:
+        until_s = time.time() + END_S
+        while time.time() < until_s and not self._has_ended():
+            time.sleep(0.2)
+        found = self._record()
+        if found is None or not found.succeeded:
+            state = "unknown" if found is None else f"{found.state} ({found.reason}, exit code {found.exit_code})"
+            self.result.problems.append(f"the job is {state} in the end")
+        else:
+            self.result.attempts = found.attempt
+        self.result.struck = _with_detections(self.result.struck, list(self._cluster.client().job_events(self._job)))
+
+    def compare(self, wanted: list[Entry]) -> None:
+        """Every step, in every attempt, has the loss of the training that was left alone; little work was repeated."""
+        found = entries(self._ledger)
+        self.result.steps = self._reached()
+        self.result.problems += differences(found, wanted)[:5]
+        if self.result.steps != self._steps:
+            self.result.problems.append(f"it ended at step {self.result.steps} of {self._steps}")
+        self.result.lost_s = [round(each.lost_s, 2) for each in resumes(found)]
+
+
+def _with_detections(struck: list[Struck], events: list[Event]) -> list[Struck]:
+    """The kills with how long it took until the control plane knew of each."""
+    known = sorted(each.at.timestamp() for each in events if each.kind in DETECTED and each.at is not None)
+    return [
+        Struck(**{**asdict(each), "detected_s": _first_after(known, each.at_s) if each.kind in INTERRUPTS else None})
+        for each in struck
+    ]
+
+
+def _first_after(moments: list[float], at_s: float) -> float | None:
+    return next((moment - at_s for moment in moments if moment >= at_s - 0.5), None)
