@@ -17,7 +17,7 @@ from tests.survival.trial import EVERY_S, Result, run_trial
 
 PER_TRIAL = 20
 STEPS_PER_KILL = 150
-"""A step takes a twentieth of a second and more, and between two kills the training runs for ten seconds at the most."""
+"""A step takes a twentieth of a second and more, and between two kills the training runs for about ten seconds."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
