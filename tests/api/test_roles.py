@@ -95,6 +95,7 @@ CASES = {
     "list_job_events": Case(request="GET /v1/jobs/{}/events", prepare=_a_job, statuses=JOB_SEEN),
     "read_log": Case(request="GET /v1/jobs/{}/logs", prepare=_a_job_with_a_log, statuses=JOB_SEEN),
     "list_checkpoints": Case(request="GET /v1/jobs/{}/checkpoints", prepare=_a_job, statuses=JOB_SEEN),
+    "list_measures": Case(request="GET /v1/jobs/{}/measures", prepare=_a_job, statuses=JOB_SEEN),
     "verify_checkpoints": Case(request="POST /v1/jobs/{}/checkpoints/verify", prepare=_a_job, statuses=JOB_CHANGED),
     "remove_checkpoint": Case(
         request="DELETE /v1/jobs/{}/checkpoints/7", prepare=_a_job, statuses=(401, 404, 403, 204, 403, 204, 204, 204)

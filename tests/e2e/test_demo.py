@@ -23,7 +23,8 @@ def test_the_demo_runs_its_story_and_leaves_nothing_behind(tmp_path: Path) -> No
     assert "12/12 ended" in ended["sweep"]
     assert "exit code 3" in ended["broken"]
     assert "succeeded" in ended["retrain"]
-    assert "was preempted once, saved itself and went on where it was" in done.stdout
+    assert "was preempted 1 time and lost a node 1 time, and went on where it had saved itself" in done.stdout
+    assert done.stdout.count("↻") >= 3, "the curve marks both resumes, and a line says what the mark means"
     assert list(tmp_path.glob("muster-demo-*")) == []
     assert not _processes_that_mention(str(tmp_path))
 

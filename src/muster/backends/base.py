@@ -19,6 +19,7 @@ The contract that every adapter fulfils. It lets either side forget or repeat it
   command that was on its way there comes too late.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,6 +57,16 @@ class StoredCheckpoint:
     places: tuple[str, ...] = ()
     """Where it was found: `hot`, `durable`."""
     problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredStep:
+    """What a training measured of itself at one step."""
+
+    attempt: int
+    at_ms: int
+    step: int
+    values: Mapping[str, float]
 
 
 class Terminal(Protocol):
@@ -115,6 +126,10 @@ class LiveBackend(Backend, Protocol):
 
         Called on separate threads, because it may wait for a disk. Raises `NotFound` when the worker printed nothing.
         """
+        ...
+
+    def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:
+        """What the attempts of a job measured of themselves, oldest first. Called on separate threads."""
         ...
 
     def stored_checkpoints(

@@ -13,6 +13,7 @@ from muster.answers.events import Event
 from muster.answers.jobs import ArrayPlace as ArrayTask
 from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Why, Worker
 from muster.answers.jobs import Promise as Hold
+from muster.answers.measures import Measure
 from muster.answers.nodes import Node, QuarantinedGang
 from muster.answers.nodes import NodeUse as Used
 from muster.answers.story import Sentence, Story
@@ -52,6 +53,7 @@ __all__ = [
     "Identity",
     "Job",
     "Log",
+    "Measure",
     "Node",
     "QuarantinedGang",
     "Reason",

@@ -25,6 +25,7 @@ from muster.client.answers import (
     Identity,
     Job,
     Log,
+    Measure,
     Node,
     QuarantinedGang,
     Story,
@@ -155,6 +156,10 @@ class Client:
     def remove_checkpoint(self, job: str, step: int) -> None:
         """Remove a checkpoint everywhere."""
         self._wire.send("DELETE", f"{_job_path(job)}/checkpoints/{step}")
+
+    def measures(self, job: str) -> Iterator[Measure]:
+        """What a training measured of itself, such as its loss, oldest first."""
+        return self._pages(f"{_job_path(job)}/measures", Measure, {})
 
     def job_events(self, job: str) -> Iterator[Event]:
         """What happened to a job, oldest first."""

@@ -22,6 +22,9 @@ ends of all jobs of the largest cluster at once. More come only while nothing ca
 BACKEND_MEASURED = 200_000
 """Measured values that may wait to be looked at: some twenty for each of the workers of the largest cluster."""
 
+MEASURES_SENT = 5_000
+"""How many measured steps of a training are sent for one request: more than a screen has columns."""
+
 CHECKPOINT_ERRAND_S = 600
 """How long checkpoints may be read or removed for one request: terabytes take minutes. The request is then given up."""
 

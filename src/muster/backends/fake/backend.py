@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.base import OutputPart, StoredCheckpoint, Terminal
+from muster.backends.base import MeasuredStep, OutputPart, StoredCheckpoint, Terminal
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED, GangScript
 from muster.model.errors import NotFound
@@ -42,6 +42,8 @@ class FakeBackend:
         self._planned = 0
         self._on_node: dict[NodeName, list[Process]] = {}
         """Processes that may be alive on each node."""
+        self.steps_measured: list[MeasuredStep] = []
+        """What trainings have measured of themselves, for tests."""
         self.stored: list[StoredCheckpoint] = []
         """What is in storage, for tests."""
         self.measured: list[Telemetry] = []
@@ -68,6 +70,10 @@ class FakeBackend:
     def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:  # noqa: ARG002
         """Simulated workers print nothing."""
         raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
+
+    def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:  # noqa: ARG002
+        """What a test put into `steps_measured`."""
+        return tuple(self.steps_measured)
 
     def stored_checkpoints(
         self,

@@ -11,6 +11,7 @@ ownership takeover                     who owns the nodes, and whether a control
 inventory                              this machine as nodes
 attachment                             a user at the terminal of a worker
 checkpoint_errands                     what is in the storage of a run
+metrics_files                          read what trainings measured of themselves
 logs pruning                           read what workers printed, and drop old output
 """
 

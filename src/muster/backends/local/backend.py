@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from muster.backends.base import OutputPart, StoredCheckpoint
+from muster.backends.base import MeasuredStep, OutputPart, StoredCheckpoint
 from muster.backends.local import checkpoint_errands
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
 from muster.backends.local.link import Link, Listener
 from muster.backends.local.logs import read_log
+from muster.backends.local.metrics_files import measured_steps
 from muster.backends.local.ports import free_port
 from muster.backends.local.pruning import Pruning, make_room
 from muster.backends.local.report_queue import MeasuredValues, ReportQueue
@@ -162,6 +163,10 @@ class LocalBackend:
         if not log_folder(self._home, job, attempt, rank).is_dir():
             raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
         return read_log(self._home, job, attempt, rank, offset=offset, limit=limit)
+
+    def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:
+        """What the attempts of a job measured of themselves. May be called on any thread."""
+        return measured_steps(self._home, job, attempts)
 
     def stored_checkpoints(
         self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False

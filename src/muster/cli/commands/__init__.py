@@ -2,7 +2,7 @@
 
 submit run job_reading       handing in jobs, and what is sent
 jobs story logs attach wait  looking at jobs
-checkpoints                  what jobs have saved
+checkpoints curve            what jobs have saved, and what they measured
 changes                      cancelling, holding and changing them
 nodes quarantine teams top   the cluster
 events audit export          what happened

@@ -45,7 +45,7 @@ def demo(stay: Stay = None) -> None:
     home = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     try:
         with _server(home) as client:
-            _show_story(client, story(home / "checkpoints"))
+            _show_story(client, home, story(home / "checkpoints"))
             _tell_what_next(client, home)
             if console.is_terminal if stay is None else stay:
                 _stay()
@@ -75,8 +75,8 @@ def _server(home: Path) -> "Iterator[Client]":
         run_down([sys.executable, "-m", "muster.main", "down", "--home", str(home)])
 
 
-def _show_story(client: "Client", scenes: "Sequence[Scene]") -> None:
-    """Submit scene after scene, and draw the cluster until everything has ended."""
+def _show_story(client: "Client", home: Path, scenes: "Sequence[Scene]") -> None:
+    """Play scene after scene, and draw the cluster until everything has ended."""
     from rich.live import Live
 
     told: list[str] = []
@@ -88,12 +88,15 @@ def _show_story(client: "Client", scenes: "Sequence[Scene]") -> None:
             jobs = list(client.jobs())
             while coming and coming[0].is_time(jobs, now()):
                 scene = coming.pop(0)
-                client.submit(scene.job)
+                if scene.job is not None:
+                    client.submit(scene.job)
+                if scene.strike is not None:
+                    scene.strike(home, jobs)
                 told.append(scene.told)
                 if not console.is_terminal:
                     show(f"• {scene.told}")
-            if not coming and jobs and all(job.is_final for job in jobs):
-                break
+            if jobs and all(job.is_final for job in jobs):
+                break  # also when the training ended before all scenes had their moment
             if console.is_terminal:
                 live.update(_picture(client, jobs, told), refresh=True)
             time.sleep(LOOK_S)
@@ -114,16 +117,14 @@ def _picture(client: "Client", jobs: "Sequence[Job]", told: Sequence[str]) -> "R
 
 def _tell_what_next(client: "Client", home: Path) -> None:
     from muster.cli.drawing.job_list import job_list
+    from muster.cli.server.demo_story import TRAINING
 
     console = screen()
     jobs = sorted(client.jobs(), key=lambda job: (job.submitted is None, job.submitted, job.id))
     show(job_list([job for job in jobs if job.array is None], console, now()), console)
-    pretrain = next((job for job in jobs if job.name == "pretrain"), None)
-    if pretrain is not None and pretrain.preemptions:
-        times = "once" if pretrain.preemptions == 1 else f"{pretrain.preemptions} times"
-        show(
-            f"\n{pretrain.id} was preempted {times}, saved itself and went on where it was: `muster logs {pretrain.id}`"
-        )
+    trained = next((job for job in jobs if job.name == TRAINING), None)
+    if trained is not None:
+        _show_training(client, trained)
     show(
         f"\nThe API is at {client.url}, and the dashboard will be there too. In another terminal:\n\n"
         f"  export MUSTER_HOME={home}\n"
@@ -133,6 +134,24 @@ def _tell_what_next(client: "Client", home: Path) -> None:
         "  muster run -- hostname            run something yourself\n"
         "  muster top                        the cluster, live\n"
     )
+
+
+def _show_training(client: "Client", job: "Job") -> None:
+    """How the training learnt, with its interruptions marked."""
+    from muster.cli.commands.curve import drawn_points, resumed_at
+    from muster.cli.drawing.curve import curve
+
+    found = list(client.measures(job.id))
+    if points := drawn_points(found, "loss"):
+        show(f"\nThe loss of {job.id} over its steps; ↻ is where it was resumed:\n")
+        show(curve(points, width=72, height=10, breaks=resumed_at(found)))
+    stops = [
+        f"preempted {job.preemptions} time{'s' * (job.preemptions > 1)}" * bool(job.preemptions),
+        f"lost a node {job.node_failures} time{'s' * (job.node_failures > 1)}" * bool(job.node_failures),
+    ]
+    if any(stops):
+        told = " and ".join(filter(None, stops))
+        show(f"\n{job.id} was {told}, and went on where it had saved itself: `muster story {job.id}`")
 
 
 def _stay() -> None:

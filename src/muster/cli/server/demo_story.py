@@ -1,5 +1,10 @@
-"""What the demo runs: three teams, a gang that is preempted and resumes, a sweep, a job that fails, an urgent job."""
+"""What happens in the demo: three teams, a gang that is preempted and loses a node and resumes, a sweep, a failure."""
 
+import json
+import os
+import shlex
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.client.answers import Job
+from muster.home import Home
 
 CONFIGURATION = """
 [teams]
@@ -21,28 +27,19 @@ stop_grace = "5s"
 """A job may be preempted after three seconds, because no spectator wants to wait for the usual ten minutes. One team
 may use the highest tier. The other teams are guaranteed nothing, so that team may have the whole cluster."""
 
-ENOUGH = timedelta(seconds=4)
-
-_TRAINING = """
-saved=$MUSTER_CHECKPOINT_PATH/step-$MUSTER_RANK
-step=$(cat "$saved" 2>/dev/null || echo 0)
-echo "rank $MUSTER_RANK on $MUSTER_NODE begins at step $step"
-save() { echo "$step" > "$saved"; echo saved > "$MUSTER_CHECKPOINT_NOTICE"; echo "saved at step $step"; exit 0; }
-trap save TERM
-while [ "$step" -lt 10 ]; do
-  sleep 1 & wait $!
-  step=$((step + 1))
-  echo "step $step of 10"
-done
-"""
+ENOUGH = timedelta(seconds=6)
+TRAINING = "pretrain"
+"""The job that survives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A submission, when it is made, and what a spectator is told."""
+    """A submission or a strike, when it is made, and what a spectator is told."""
 
     told: str
-    job: dict[str, Any]
+    job: dict[str, Any] | None = None
+    strike: Callable[[Path, Sequence[Job]], None] | None = None
+    """Given the home and all jobs."""
     is_time: Callable[[Sequence[Job], datetime], bool] = lambda _jobs, _present: True
 
 
@@ -52,12 +49,12 @@ def story(folder: Path) -> tuple[Scene, ...]:
         Scene(
             told="language trains a model: a gang of 3 workers with 8 GPUs each, all or nothing",
             job={
-                "name": "pretrain",
+                "name": TRAINING,
                 "team": "language",
                 "workers": 3,
                 "resources": {"gpus": 8},
-                "checkpoint": {"path": str(folder), "grace": "5s"},
-                "run": _TRAINING,
+                "checkpoint": {"path": str(folder), "every": "5s", "grace": "10s"},
+                "run": shlex.join([sys.executable, "-m", "muster.cli.server.demo_training"]),
             },
         ),
         Scene(
@@ -91,14 +88,26 @@ def story(folder: Path) -> tuple[Scene, ...]:
                 "resources": {"gpus": 8},
                 "run": "echo retraining for the release; sleep 3",
             },
-            is_time=_pretraining_for_a_while,
+            is_time=lambda jobs, present: _is_training(jobs, present, attempt=1),
+        ),
+        Scene(
+            told="a node of the gang dies: it goes on from its newest checkpoint",
+            strike=_kill_a_node,
+            is_time=lambda jobs, present: _is_training(jobs, present, attempt=2),
         ),
     )
 
 
-def _pretraining_for_a_while(jobs: Sequence[Job], present: datetime) -> bool:
+def _is_training(jobs: Sequence[Job], present: datetime, *, attempt: int) -> bool:
     """True once the gang has run so long that losing its work would hurt."""
-    return any(
-        job.name == "pretrain" and job.state == "running" and job.started is not None and present - job.started > ENOUGH
-        for job in jobs
-    )
+    gang = next((job for job in jobs if job.name == TRAINING), None)
+    if gang is None or gang.state != "running" or gang.attempt != attempt or gang.started is None:
+        return False
+    return present - gang.started > ENOUGH
+
+
+def _kill_a_node(home: Path, jobs: Sequence[Job]) -> None:
+    """Kill the supervisor of a node of the gang. Whatever it ran is ended with it."""
+    gang = next(job for job in jobs if job.name == TRAINING)
+    known = json.loads((Home(home).node(gang.workers[-1].node) / "supervisor.json").read_text("utf-8"))
+    os.kill(known["pid"], signal.SIGKILL)
