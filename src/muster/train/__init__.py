@@ -8,27 +8,14 @@ Saving and restoring:
     surroundings   what the environment says about the run, and which rank this process is
     agreement      at which step all ranks save or leave, as the board announces it
     announcer      the same agreement among the ranks of one training outside Muster
-    state_tree     the user's state taken apart: what is saved for each rank, and what the ranks share
-    torch_state    models and optimizers in names that fit any number of ranks
-    torch_files    the shared tensors as files, by torch.distributed.checkpoint
-    rank_file      the file with what belongs to one rank: plain values and arrays, without code in it
-    shards         arrays of which each rank holds a part
-    staging        copies of tensors and arrays that are written while training goes on
     own_clock      when a process that is alone saves
     durations      how often, as users write it
     saving         one save from the copy to the committed part
     restoring      one checkpoint found, verified and put into the user's state
     peers          the other ranks, asked in the background and never by a collective of training
-
-The store:
-
-    parts          the list of files of one rank, and the manifest of a whole checkpoint
-    stores         folders and object storage with checkpoints
-    places         where checkpoints of a run are: the hot tiers of nodes, and durable storage
-    retention      which checkpoints are kept
-    uploads        one checkpoint sent to durable storage
+    state          what a training has in memory, and how it becomes files
+    store          where checkpoints are kept
     uploader       the process that copies checkpoints to a neighbour and to durable storage
-    inventory      which checkpoints there are, and whether they are whole
 
 What the supervisor sees:
 
@@ -36,6 +23,8 @@ What the supervisor sees:
     notice_pipe    lines that a training process writes to its supervisor
     busy           how long each rank is busy itself in a step
     stacks         where a process is, written when the supervisor asks
+
+Around it:
 
     lightning      a callback for Lightning
     huggingface    a callback for the Trainer of Hugging Face
@@ -51,11 +40,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muster.train.checkpointer import Checkpointer
-    from muster.train.shards import Shard
+    from muster.train.state.shards import Shard
 
 __all__ = ["Checkpointer", "Shard"]
 
-_HOMES = {"Checkpointer": "muster.train.checkpointer", "Shard": "muster.train.shards"}
+_HOMES = {"Checkpointer": "muster.train.checkpointer", "Shard": "muster.train.state.shards"}
 
 
 def __getattr__(name: str) -> Any:

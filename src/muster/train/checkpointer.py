@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 from muster.train import optional
-from muster.train.agreement import Agreement
+from muster.train.agreement import DECISION_S, Agreement
 from muster.train.announcer import Announcer
 from muster.train.board import CLOSED, LEAVE, LEFT, SIZE, Board
 from muster.train.busy import BusyTime, busy_time_of
@@ -28,10 +28,10 @@ from muster.train.errors import CheckpointError, UnwritableCheckpoint
 from muster.train.notice_pipe import NoticePipe, say
 from muster.train.own_clock import OwnClock
 from muster.train.peers import Peers
-from muster.train.places import Places, places_of
 from muster.train.restoring import restore
 from muster.train.saving import RankContext, SaveHandle, Saver
 from muster.train.stacks import Stacks
+from muster.train.store.places import Places, places_of
 from muster.train.surroundings import Surroundings, place_in_world, surroundings
 
 METRICS_NS = 1_000_000_000
@@ -158,7 +158,7 @@ class Checkpointer:
         rank, world = place_in_world()
         self._board = self._made_board(rank, world)
         self._board.resume_at(max(0, step))
-        self._agreement = Agreement(self._board, self._every_steps)
+        self._agreement = Agreement(self._board, self._every_steps, DECISION_S)
         self._agreement.begin(max(0, step))
         self._step_ns = time.monotonic_ns()
         if self._places is None:
@@ -246,7 +246,7 @@ def _plain_numbers(metrics: dict[str, Any]) -> dict[str, Any]:
             plain[name] = value
             continue
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            number = float(value)
+            number = float(value.detach() if hasattr(value, "detach") else value)
             plain[name] = number if math.isfinite(number) else None
     return plain
 

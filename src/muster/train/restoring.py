@@ -12,13 +12,13 @@ from typing import Any
 from muster.train import optional
 from muster.train.errors import DamagedCheckpoint, in_words
 from muster.train.notice_pipe import say
-from muster.train.parts import Manifest
-from muster.train.places import Places
-from muster.train.rank_file import RankFile, is_tensor
 from muster.train.saving import RankContext, values_name
-from muster.train.shards import cut, overlaps
-from muster.train.state_tree import put_back
-from muster.train.torch_files import SharedTensors
+from muster.train.state.rank_file import RankFile, is_tensor
+from muster.train.state.shards import cut, overlaps
+from muster.train.state.state_tree import put_back
+from muster.train.state.torch_files import SharedTensors
+from muster.train.store.parts import Manifest
+from muster.train.store.places import Places
 
 ARRIVAL_S = 60
 """How long a rank waits for a checkpoint that the control plane knows and no place has yet: uploaders of other nodes
@@ -117,7 +117,7 @@ class SavedState:
     @property
     def _rank(self) -> int:
         """The old rank whose values this rank takes over."""
-        return self._context.rank % self._manifest.world
+        return self._context.rank % int(self._manifest.world)
 
     @property
     def tree(self) -> Any:
@@ -129,7 +129,7 @@ class SavedState:
         return self._values_of(self._rank).array(number)
 
     def shard(self, number: int, path: str, axis: int) -> Any:
-        """This rank's part of an array that is cut along an axis."""
+        """The part that this rank has of an array that is cut along an axis."""
         if self._manifest.world == self._context.world:
             return self.array(number)
         files = [self._values_of(rank) for rank in range(self._manifest.world)]

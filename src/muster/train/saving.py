@@ -5,7 +5,6 @@ ranks, then the values of this rank, then the list of its files, which commits t
 checkpoints before it as they are, and training goes on.
 """
 
-import contextlib
 import os
 import threading
 import time
@@ -17,16 +16,16 @@ from muster.train.board import SAVING, Board
 from muster.train.errors import CheckpointError, UnsavableState, UnwritableCheckpoint, in_words
 from muster.train.failpoints import failpoint
 from muster.train.notice_pipe import NoticePipe, say
-from muster.train.parts import STEP_MOST, FileEntry, Part, encode_part, part_name
 from muster.train.peers import Peers
-from muster.train.places import Places
-from muster.train.rank_file import pieces
-from muster.train.retention import clear_for, complete, keep_newest
-from muster.train.staging import Staging
-from muster.train.state_tree import TakenState, take_apart
+from muster.train.state.rank_file import pieces
+from muster.train.state.staging import Staging
+from muster.train.state.state_tree import TakenState, take_apart
+from muster.train.state.torch_files import HashedFile, failure_in_words, write_shared
+from muster.train.store.parts import STEP_MOST, FileEntry, Part, encode_part, part_name
+from muster.train.store.places import Places
+from muster.train.store.retention import clear_for, complete, keep_newest
+from muster.train.store.uploads import upload
 from muster.train.surroundings import Surroundings
-from muster.train.torch_files import HashedFile, failure_in_words, write_shared
-from muster.train.uploads import upload
 
 
 def values_name(rank: int) -> str:
@@ -83,7 +82,7 @@ class Saver:
         self._context = context
         self._committed = committed
         self._staging = Staging()
-        self._running: SaveHandle | None = None
+        self._thread: threading.Thread | None = None
         self._said = ""
         self.is_owner_known = False
         """True when it was checked that the path is not another run's."""
@@ -93,7 +92,7 @@ class Saver:
         begun_ns = time.monotonic_ns()
         self.finish()
         self._context.peers.meet()
-        handle = self._running = SaveHandle(step)
+        handle = SaveHandle(step)
         taken, problem = TakenState(), None
         try:
             if not 0 <= step <= STEP_MOST:
@@ -104,16 +103,15 @@ class Saver:
         handle.cost_ms = (time.monotonic_ns() - begun_ns) // 1_000_000
         self._context.board.flag(SAVING)
         # A daemon: a process whose training failed must not wait for ranks that are gone.
-        threading.Thread(
-            target=self._write, args=(handle, taken, problem), name=f"muster-save-{step}", daemon=True
-        ).start()
+        arguments = (handle, taken, problem)
+        self._thread = threading.Thread(target=self._write, args=arguments, name=f"muster-save-{step}", daemon=True)
+        self._thread.start()
         return handle
 
     def finish(self, timeout_s: float | None = None) -> None:
         """Wait for the save that is under way. Its problem was said already."""
-        if self._running is not None:
-            with contextlib.suppress(CheckpointError, TimeoutError):
-                self._running.wait(timeout_s)
+        if self._thread is not None:
+            self._thread.join(timeout_s)
 
     def _write(self, handle: SaveHandle, taken: TakenState, problem: CheckpointError | None) -> None:
         error: CheckpointError | None = None

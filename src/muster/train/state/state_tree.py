@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from muster.train import optional, torch_state
+from muster.train import optional
 from muster.train.errors import DamagedCheckpoint, StateMismatch, UnsavableState
-from muster.train.rank_file import RawArray, is_array, is_tensor, raw
-from muster.train.shards import Shard
-from muster.train.staging import Staging, is_sharded
+from muster.train.state import torch_state
+from muster.train.state.rank_file import RawArray, is_array, is_tensor, raw
+from muster.train.state.shards import Shard
+from muster.train.state.staging import Staging, is_sharded
 
 KIND = "$"
 """Marks an object of the tree that JSON has no form for."""
@@ -36,7 +37,7 @@ class SavedArrays(Protocol):
         ...
 
     def shard(self, number: int, path: str, axis: int) -> Any:
-        """This rank's part of an array that is cut along an axis."""
+        """The part that this rank has of an array that is cut along an axis."""
         ...
 
     def shared_names(self, prefix: str) -> set[str]:

@@ -6,7 +6,7 @@ Training stands still for the copies only. The memory is kept from save to save,
 from typing import Any
 
 from muster.train import optional
-from muster.train.rank_file import is_tensor
+from muster.train.state.rank_file import is_tensor
 
 
 class Staging:
@@ -44,7 +44,7 @@ class Staging:
         torch = optional.module("torch")
         is_on_device = tensor.device.type == "cuda"
         self._is_on_device |= is_on_device
-        buffer = self._buffers.get(name)
+        buffer: Any = self._buffers.get(name)
         if not is_tensor(buffer) or buffer.dtype != tensor.dtype or buffer.shape != tensor.shape:
             buffer = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=is_on_device)
         buffer.copy_(tensor, non_blocking=is_on_device)

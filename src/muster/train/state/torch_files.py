@@ -17,7 +17,7 @@ from typing import Any
 
 from muster.train import optional
 from muster.train.errors import DamagedCheckpoint, StateMismatch
-from muster.train.parts import FileEntry
+from muster.train.store.parts import FileEntry
 
 INDEX = "tensors.json"
 INDEX_BYTES_MOST = 1 << 30
@@ -198,7 +198,7 @@ def _index_of(metadata: Any, results: Any) -> dict[str, Any]:
 
 
 @cache
-def _reader_class() -> Any:
+def _reader_class() -> Any:  # noqa: C901 (it is one class, which can be made only where torch is)
     checkpoint = optional.module("torch.distributed.checkpoint")
 
     class ShardReader(checkpoint.StorageReader):  # type: ignore[misc, name-defined]
@@ -214,18 +214,11 @@ def _reader_class() -> Any:
 
         def read_metadata(self) -> Any:
             """What the planner needs to know."""
-            entries = {name: self._entry(name, saved) for name, saved in self._index.items()}
+            for name, saved in self._index.items():
+                for offsets, _, file, offset, length in saved["chunks"]:
+                    self._places[name, tuple(offsets)] = (file, offset, length)
+            entries = {name: _described(saved) for name, saved in self._index.items()}
             return optional.module("torch.distributed.checkpoint.metadata").Metadata(entries)
-
-        def _entry(self, name: str, saved: dict[str, Any]) -> Any:
-            torch = optional.module("torch")
-            words = optional.module("torch.distributed.checkpoint.metadata")
-            chunks = []
-            for offsets, sizes, file, offset, length in saved["chunks"]:
-                chunks.append(words.ChunkStorageMetadata(torch.Size(offsets), torch.Size(sizes)))
-                self._places[name, tuple(offsets)] = (file, offset, length)
-            properties = words.TensorProperties(dtype=getattr(torch, saved["dtype"]))
-            return words.TensorStorageMetadata(properties, torch.Size(saved["size"]), chunks)
 
         def set_up_storage_reader(self, metadata: Any, is_coordinator: bool) -> None:
             """Everything is known already."""
@@ -242,14 +235,10 @@ def _reader_class() -> Any:
             """Read file by file."""
             by_file: dict[str, list[tuple[int, int, Any]]] = {}
             for item in plan.items:
-                offsets = tuple(item.storage_index.offset or ())
-                file, offset, length = self._places[item.storage_index.fqn, offsets]
-                by_file.setdefault(file, []).append((offset, length, item))
+                name, offset, length = self._places[item.storage_index.fqn, tuple(item.storage_index.offset or ())]
+                by_file.setdefault(name, []).append((offset, length, item))
             for name, items in by_file.items():
-                with open(self._find(name), "rb") as file:
-                    for offset, length, item in sorted(items, key=lambda each: each[0]):
-                        file.seek(offset)
-                        _read_item(planner, item, file.read(length))
+                _read_file(self._find(name), items, planner)
             future = optional.module("torch.futures").Future()
             future.set_result(None)
             return future
@@ -260,6 +249,22 @@ def _reader_class() -> Any:
             return checkpoint_id is not None
 
     return ShardReader
+
+
+def _described(saved: dict[str, Any]) -> Any:
+    """What the planner needs to know of one tensor."""
+    torch = optional.module("torch")
+    words = optional.module("torch.distributed.checkpoint.metadata")
+    chunks = [words.ChunkStorageMetadata(torch.Size(at), torch.Size(sizes)) for at, sizes, *_ in saved["chunks"]]
+    properties = words.TensorProperties(dtype=getattr(torch, saved["dtype"]))
+    return words.TensorStorageMetadata(properties, torch.Size(saved["size"]), chunks)
+
+
+def _read_file(path: str, items: list[tuple[int, int, Any]], planner: Any) -> None:
+    with open(path, "rb") as file:
+        for offset, length, item in sorted(items, key=lambda each: each[0]):
+            file.seek(offset)
+            _read_item(planner, item, file.read(length))
 
 
 def _read_item(planner: Any, item: Any, data: bytes) -> None:

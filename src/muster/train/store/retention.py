@@ -8,9 +8,16 @@ from collections.abc import Iterable
 
 from muster.train.errors import DamagedCheckpoint
 from muster.train.failpoints import failpoint
-from muster.train.parts import MANIFEST, MANIFEST_BYTES_MOST, Manifest, assembled, decode_manifest, encode_manifest
-from muster.train.places import parts_in
-from muster.train.stores import CheckpointStore, FolderStore
+from muster.train.store.parts import (
+    MANIFEST,
+    MANIFEST_BYTES_MOST,
+    Manifest,
+    assembled,
+    decode_manifest,
+    encode_manifest,
+)
+from muster.train.store.places import parts_in
+from muster.train.store.stores import CheckpointStore, FolderStore
 
 HOT_STEPS_MOST = 8
 """Steps beyond `keep` that a hot tier holds while they cannot be uploaded. After that the oldest go, because a full

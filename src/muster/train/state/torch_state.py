@@ -9,7 +9,7 @@ from typing import Any
 
 from muster.train import optional
 from muster.train.errors import StateMismatch
-from muster.train.staging import is_sharded
+from muster.train.state.staging import is_sharded
 
 WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 """What compiling and wrapping adds to the names of parameters."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from muster.train import optional
 from muster.train.errors import DamagedCheckpoint
-from muster.train.parts import FileEntry, step_name, step_of
+from muster.train.store.parts import FileEntry, step_name, step_of
 
 PIECE_BYTES = 1 << 20
 """Copied and hashed at once: large enough for disks, small enough to stay in a cache."""
@@ -193,7 +193,7 @@ class ObjectStore:
         options = S3_OPTIONS if protocol in ("s3", "s3a") else {}
         fsspec = optional.storage_package(protocol)
         self._fs = fsspec.filesystem(protocol, use_listings_cache=False, skip_instance_cache=True, **options)
-        self._base = str(self._fs._strip_protocol(self.root))
+        self._base = str(self._fs._strip_protocol(self.root))  # noqa: SLF001 (what fsspec itself does with addresses)
 
     def path(self, step: int) -> str:
         """The address of a step."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from muster.train.errors import DamagedCheckpoint, ForeignCheckpoint, in_words
 from muster.train.notice_pipe import say
-from muster.train.parts import (
+from muster.train.store.parts import (
     MANIFEST,
     MANIFEST_BYTES_MOST,
     PART_BYTES_MOST,
@@ -26,7 +26,7 @@ from muster.train.parts import (
     decode_part,
     part_of,
 )
-from muster.train.stores import UNFINISHED, CheckpointStore, FolderStore, ObjectStore, sha256_of, store_at
+from muster.train.store.stores import UNFINISHED, CheckpointStore, FolderStore, ObjectStore, sha256_of, store_at
 from muster.train.surroundings import Surroundings
 
 
@@ -116,7 +116,7 @@ class Places:
         raise DamagedCheckpoint(f"step {step}: {entry.name} cannot be restored ({'; '.join(problems)})")
 
     def _fetched(self, step: int, entry: FileEntry) -> str:
-        assert self.durable is not None  # noqa: S101 (asked by the caller)
+        assert self.durable is not None
         os.makedirs(self.own.path(step), exist_ok=True)
         unfinished = self.own.file(step, f"{UNFINISHED}{os.getpid()}-{time.monotonic_ns()}")
         try:

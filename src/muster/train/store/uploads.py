@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from muster.train.errors import DamagedCheckpoint, ForeignCheckpoint, in_words
 from muster.train.failpoints import failpoint
-from muster.train.parts import MANIFEST, Part, encode_part, part_name
-from muster.train.places import manifest_in, parts_in
-from muster.train.stores import CheckpointStore, FolderStore
+from muster.train.store.parts import MANIFEST, Part, encode_part, part_name
+from muster.train.store.places import manifest_in, parts_in
+from muster.train.store.stores import CheckpointStore, FolderStore
 
 PAUSES_S = (0.2, 1.0, 3.0)
 """Pauses between tries of one operation on storage. What fails longer is tried again with the whole step."""
@@ -32,7 +33,7 @@ def send_part(own: FolderStore, target: CheckpointStore, part: Part, runs: tuple
         _make_room(target, part, name, runs)
     for file in part.files:
         failpoint("upload.before-file")
-        tried(lambda entry=file: target.put(part.step, entry, own.file(part.step, entry.name)))
+        tried(partial(target.put, part.step, file, own.file(part.step, file.name)))
     failpoint("upload.before-part")
     tried(lambda: target.write(part.step, name, encode_part(part)))
     failpoint("upload.after-part")

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class Shard:
-    """This rank's part of an array that is cut along one axis, in the order of the ranks.
+    """The part that this rank has of an array that is cut along one axis, in the order of the ranks.
 
     At another number of ranks the whole is cut anew, as evenly as possible and the larger parts first, and `array` is
     replaced by the new part.

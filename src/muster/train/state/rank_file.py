@@ -104,7 +104,7 @@ def _memory(tensor: Any) -> memoryview:
 
 def pieces(tree: Any, arrays: list[RawArray]) -> Iterator[Any]:
     """The file in the order in which it is written."""
-    places = []
+    places: list[dict[str, Any]] = []
     end = 0
     for array in arrays:
         begin = -(-end // ALIGNED_BYTES) * ALIGNED_BYTES
