@@ -1,4 +1,4 @@
-"""A job as its supervisor makes it for training code: folders, the pipe for notices, the environment, and the boards."""
+"""A job as its supervisor makes it for training code: folders, the pipe for notices, the environment, boards."""
 
 import json
 import os

@@ -53,7 +53,7 @@ def test_the_five_lines_survive_outside_muster(tmp_path: Path) -> None:
 def test_every_plain_value_comes_back_as_it_was(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     odd = {"nan": float("nan"), "inf": float("-inf"), "tuple": (1, [2, (3,)]), 5: "five", "$": 1, "bytes": b"\0\xff"}
-    arrays = {
+    arrays: dict[str, Any] = {
         "scalar": np.float32(1.5),
         "empty": np.empty((0, 3)),
         "none": np.array(7),
@@ -308,7 +308,7 @@ def test_a_state_of_another_shape_is_no_damage(tmp_path: Path) -> None:
             return {"count": 1}
 
         def load_state_dict(self, state: dict[str, int]) -> None:
-            raise StateMismatch("not mine")
+            raise StateMismatch(f"not mine: {state}")
 
     with environment({}), Checkpointer(str(tmp_path)) as checkpoints:
         checkpoints.save(1, {"counter": Counter()}).wait()
@@ -368,7 +368,8 @@ def test_a_single_process_saves_by_its_clock(tmp_path: Path, monkeypatch: pytest
 
 
 def test_several_processes_without_a_way_to_agree_are_told_what_to_do(tmp_path: Path) -> None:
-    with environment({"RANK": "0", "WORLD_SIZE": "2"}), Checkpointer(str(tmp_path), every="5m") as checkpoints:
+    with environment({"RANK": "0", "WORLD_SIZE": "2"}):
+        checkpoints = Checkpointer(str(tmp_path), every="5m")
         with pytest.raises(ValueError, match="give every= as a number of steps"):
             checkpoints.step(1, a_state())
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from muster.train import optional
-from muster.train.errors import DamagedCheckpoint, in_words
+from muster.train.errors import CheckpointError, DamagedCheckpoint, UnwritableCheckpoint, in_words
 from muster.train.notice_pipe import say
 from muster.train.saving import RankContext, values_name
 from muster.train.state.rank_file import RankFile, is_tensor
@@ -32,9 +32,8 @@ def restore(context: RankContext, state: dict[str, Any]) -> int:
     context.peers.meet()
     if context.around.is_in_muster and context.around.step is not None:
         return _restored_as_told(context, state, context.around.step)
-    candidates = _agreed(context, _candidates(context.places))
+    candidates = _agreed(context, _candidates(context))
     if not candidates:
-        context.places.check_owner()
         return 0
     problem = ""
     for step in candidates:
@@ -67,10 +66,26 @@ def _arrived(places: Places, step: int) -> Manifest:
     return manifest
 
 
-def _candidates(places: Places) -> list[int]:
-    """Complete checkpoints in durable storage, newest first."""
-    store = places.durable if places.durable is not None else places.own
-    return [step for step in store.steps() if places.manifest(step) is not None]
+def _candidates(context: RankContext) -> list[int]:
+    """Complete checkpoints in durable storage, newest first.
+
+    A job begins when storage cannot be reached: the control plane would know of a checkpoint if there were one. Outside
+    Muster nobody else knows, so nothing is begun anew there.
+    """
+    places = context.places
+    try:
+        found = [step for step in places.lasting.steps() if places.manifest(step) is not None]
+        if not found:
+            places.check_owner(places.lasting)
+    except CheckpointError:
+        raise
+    except Exception as error:
+        problem = f"{places.lasting.root} cannot be read: {in_words(error)}"
+        if not context.around.is_in_muster:
+            raise UnwritableCheckpoint(problem) from error
+        say(f"{problem}. Training begins without a checkpoint.")
+        return []
+    return found
 
 
 def _agreed(context: RankContext, candidates: list[int]) -> list[int]:

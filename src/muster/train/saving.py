@@ -154,7 +154,7 @@ class Saver:
         context = self._context
         try:
             if not self.is_owner_known and (context.rank == 0 or context.peers.group is None):
-                context.places.check_owner()
+                context.places.check_owner(context.places.own)
             self.is_owner_known = True
             os.makedirs(context.places.own.path(step), exist_ok=True)
             names = [part_name(context.rank, context.world), *([".metadata"] if context.rank == 0 else [])]

@@ -162,10 +162,11 @@ class Uploader:
     def _tidy_hot(self) -> None:
         """Remove from the hot tier what is not kept."""
         known = {step for step, seen in self._progress.items() if seen.is_complete}
-        known |= {step for step in self._progress if manifest_of(self._places.own, step) is not None}
+        steps = self._places.own.steps()
+        known |= {step for step in steps if manifest_of(self._places.own, step) is not None}
         if self._around.step is not None:
             known.add(self._around.step)
-        gone = hot_surplus(self._progress, known, self._around.keep)
+        gone = hot_surplus(steps, known, self._around.keep)
         remove_steps(self._places.own, gone)
 
 

@@ -62,10 +62,10 @@ class Places:
         """All places in the order in which they are asked."""
         return [*self.hot_stores(), *([self.durable] if self.durable is not None else [])]
 
-    def steps(self) -> list[int]:
-        """Steps of which any place has something, newest first."""
-        found = {step for store in self.stores() for step in store.steps()}
-        return sorted(found, reverse=True)
+    @property
+    def lasting(self) -> CheckpointStore:
+        """The store that outlives nodes: durable storage, if there is any."""
+        return self.durable if self.durable is not None else self.own
 
     def manifest(self, step: int) -> Manifest | None:
         """The checkpoint at a step, from the lists that the places have; None when it is not complete."""
@@ -83,20 +83,14 @@ class Places:
         """True when checkpoints of this run may be restored."""
         return not self.runs or run in self.runs
 
-    def check_owner(self) -> None:
-        """Refuse a path with checkpoints of other runs, and none that this run may use."""
-        strangers = [run for step in self.steps() for run in self._runs_at(step) if not self.accepts(run)]
+    def check_owner(self, store: CheckpointStore) -> None:
+        """Refuse a store with checkpoints of runs that this one may not use."""
+        strangers = [run for step in store.steps() for run in _runs_at(store, step) if not self.accepts(run)]
         if strangers:
-            place = self.durable.root if self.durable is not None else self.own.root
             raise ForeignCheckpoint(
-                f"{place} holds checkpoints of the run {strangers[0]}, and this is {self.runs[0]}:"
+                f"{store.root} holds checkpoints of the run {strangers[0]}, and this is {self.runs[0]}:"
                 f" give another path, or put MUSTER_RESUME_RUN={strangers[0]} into `env` to go on from them"
             )
-
-    def _runs_at(self, step: int) -> list[str]:
-        parts: list[Part] = []
-        wholes = [manifest_in(store, step, parts) for store in self.stores()]
-        return [whole.run for whole in wholes if whole is not None] + [part.run for part in parts]
 
     def find(self, step: int, entry: FileEntry) -> str:
         """A local file that is verified to be what the entry says. Damaged copies are named and passed over."""
@@ -111,7 +105,7 @@ class Places:
         if self.durable is not None:
             try:
                 return self._fetched(step, entry)
-            except (OSError, DamagedCheckpoint) as error:
+            except Exception as error:  # noqa: BLE001 (each file system has errors of its own)
                 problems.append(f"{self.durable.path(step)}: {in_words(error)}")
         raise DamagedCheckpoint(f"step {step}: {entry.name} cannot be restored ({'; '.join(problems)})")
 
@@ -167,6 +161,12 @@ def parts_in(
                 yield decode_part(store.read(step, name, PART_BYTES_MOST), step, name)
             except (FileNotFoundError, DamagedCheckpoint) as error:
                 hear(f"{store.path(step)}: {in_words(error)}")
+
+
+def _runs_at(store: CheckpointStore, step: int) -> list[str]:
+    parts: list[Part] = []
+    whole = manifest_in(store, step, parts)
+    return [whole.run] if whole is not None else [part.run for part in parts]
 
 
 def places_of(around: Surroundings, path: str | None) -> Places | None:

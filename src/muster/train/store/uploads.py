@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from muster.train.errors import DamagedCheckpoint, ForeignCheckpoint, in_words
+from muster.train.errors import CheckpointError, DamagedCheckpoint, ForeignCheckpoint, in_words
 from muster.train.failpoints import failpoint
 from muster.train.store.parts import MANIFEST, Part, encode_part, part_name
 from muster.train.store.places import manifest_in, parts_in
@@ -60,7 +60,7 @@ def tried(operation: Callable[[], T], pauses_s: Iterable[float] = PAUSES_S) -> T
     for pause_s in pauses_s:
         try:
             return operation()
-        except (FileNotFoundError, PermissionError, DamagedCheckpoint):
+        except (FileNotFoundError, NotADirectoryError, PermissionError, CheckpointError):
             raise
         except Exception:  # noqa: BLE001 (each file system has errors of its own)
             time.sleep(pause_s)
