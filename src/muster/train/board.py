@@ -173,11 +173,25 @@ class Board:
             number = self.announced
             if not number:
                 return None
-            place = _PLACES[number % 2]
-            step, every, kind, state = (int(word) for word in self._words[place : place + 4])
+            found = self._place(number)
             # The place is written anew only after the next number.
             if self.announced == number:
-                return Announcement(number, step, kind, state, every)
+                return found
+
+    def announcement_numbered(self, number: int) -> Announcement | None:
+        """The newest announcement or the one before it; None when the number is neither."""
+        while True:
+            newest = self.announced
+            if not 0 < number <= newest or number < newest - 1:
+                return None
+            found = self._place(number)
+            if self.announced == newest:
+                return found
+
+    def _place(self, number: int) -> Announcement:
+        place = _PLACES[number % 2]
+        step, every, kind, state = (int(word) for word in self._words[place : place + 4])
+        return Announcement(number, step, kind, state, every)
 
 
 def board_path(folder: str, rank: int) -> str:

@@ -1,0 +1,46 @@
+"""The other ranks, asked in the background.
+
+What is asked goes through a group of processes of its own on the CPU, so it never mixes with the collectives of
+training. Without torch.distributed a rank is alone: then completeness is decided by what is on disk.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from muster.train import optional
+
+ANSWER_MINUTES = 30
+"""How long a rank waits for the others in the background: the slowest disk of a gang."""
+
+
+class Peers:
+    """The ranks that save together."""
+
+    def __init__(self) -> None:
+        self._group: Any = None
+
+    @property
+    def group(self) -> Any:
+        """The group of processes; None when this process is alone."""
+        return self._group
+
+    def meet(self) -> None:
+        """Make the group, once. All ranks come here at the same point of their programs: restore, or the first save."""
+        distributed = _initialised()
+        if self._group is None and distributed is not None and distributed.get_world_size() > 1:
+            self._group = distributed.new_group(backend="gloo", timeout=timedelta(minutes=ANSWER_MINUTES))
+
+    def gather(self, value: Any) -> list[Any]:
+        """What every rank says."""
+        if self._group is None:
+            return [value]
+        answers: list[Any] = [None] * self._group.size()
+        optional.module("torch.distributed").all_gather_object(answers, value, group=self._group)
+        return answers
+
+
+def _initialised() -> Any:
+    torch = optional.loaded("torch")
+    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    return torch.distributed

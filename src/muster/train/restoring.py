@@ -1,0 +1,216 @@
+"""One checkpoint found, verified and put into the user's state.
+
+In a job the control plane says which step, the same for all ranks. Elsewhere the newest complete one is taken, and the
+one before it when a file of it is damaged in all places.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from muster.train import optional
+from muster.train.errors import CheckpointError, DamagedCheckpoint, UnwritableCheckpoint, in_words
+from muster.train.notice_pipe import say
+from muster.train.saving import RankContext, values_name
+from muster.train.state.rank_file import RankFile, is_tensor
+from muster.train.state.shards import cut, overlaps
+from muster.train.state.state_tree import put_back
+from muster.train.state.torch_files import SharedTensors
+from muster.train.store.parts import Manifest
+from muster.train.store.places import Places
+
+ARRIVAL_S = 60
+"""How long a rank waits for a checkpoint that the control plane knows and no place has yet: uploaders of other nodes
+are still sending it."""
+
+LOOK_S = 0.5
+
+
+def restore(context: RankContext, state: dict[str, Any]) -> int:
+    """Put a checkpoint into the state; its step, or 0 when there is none."""
+    context.peers.meet()
+    if context.around.is_in_muster and context.around.step is not None:
+        return _restored_as_told(context, state, context.around.step)
+    candidates = _agreed(context, _candidates(context))
+    if not candidates:
+        return 0
+    problem = ""
+    for step in candidates:
+        problem = _tried(context, step, state)
+        answers = context.peers.gather(problem)
+        if not any(answers):
+            return step
+        problem = next(answer for answer in answers if answer)
+        say(f"step {step} cannot be restored, so the checkpoint before it is taken: {problem}")
+    raise DamagedCheckpoint(f"none of the checkpoints {candidates} can be restored: {problem}")
+
+
+def _restored_as_told(context: RankContext, state: dict[str, Any], step: int) -> int:
+    try:
+        manifest = _arrived(context.places, step)
+        load(context, manifest, state)
+    except DamagedCheckpoint as error:
+        context.pipe.tell("damaged", {"step": step, "rank": context.rank, "problem": in_words(error)})
+        raise
+    return step
+
+
+def _arrived(places: Places, step: int) -> Manifest:
+    deadline_s = time.monotonic() + ARRIVAL_S
+    while (manifest := places.manifest(step)) is None:
+        is_hopeless = places.durable is None or time.monotonic() > deadline_s
+        if is_hopeless:
+            raise DamagedCheckpoint(f"step {step}: the lists of files of all ranks are in none of the places")
+        time.sleep(LOOK_S)
+    return manifest
+
+
+def _candidates(context: RankContext) -> list[int]:
+    """Complete checkpoints in durable storage, newest first.
+
+    A job begins when storage cannot be reached: the control plane would know of a checkpoint if there were one. Outside
+    Muster nobody else knows, so nothing is begun anew there.
+    """
+    places = context.places
+    try:
+        found = [step for step in places.lasting.steps() if places.manifest(step) is not None]
+        if not found:
+            places.check_owner(places.lasting)
+    except CheckpointError:
+        raise
+    except Exception as error:
+        problem = f"{places.lasting.root} cannot be read: {in_words(error)}"
+        if not context.around.is_in_muster:
+            raise UnwritableCheckpoint(problem) from error
+        say(f"{problem}. Training begins without a checkpoint.")
+        return []
+    return found
+
+
+def _agreed(context: RankContext, candidates: list[int]) -> list[int]:
+    """Those that all ranks see."""
+    seen = context.peers.gather(candidates)
+    return [step for step in candidates if all(step in each for each in seen)]
+
+
+def _tried(context: RankContext, step: int, state: dict[str, Any]) -> str:
+    """Restore a step; what was damaged, or nothing."""
+    try:
+        manifest = context.places.manifest(step)
+        if manifest is None:
+            raise DamagedCheckpoint("its lists of files are gone")
+        load(context, manifest, state)
+    except DamagedCheckpoint as error:
+        return in_words(error)
+    return ""
+
+
+def load(context: RankContext, manifest: Manifest, state: dict[str, Any]) -> None:
+    """Verify what this rank needs of a checkpoint, and put it into the state."""
+    with SavedState(context, manifest) as saved:
+        put_back(state, saved.tree, saved, say)
+
+
+class SavedState:
+    """A checkpoint as one rank reads it: its own values, and the shared tensors."""
+
+    def __init__(self, context: RankContext, manifest: Manifest) -> None:
+        self._context = context
+        self._manifest = manifest
+        self._found: dict[str, str] = {}
+        self._values: dict[int, RankFile] = {}
+        self._shared: SharedTensors | None = None
+
+    def __enter__(self) -> "SavedState":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for values in self._values.values():
+            values.close()
+
+    @property
+    def _rank(self) -> int:
+        """The old rank whose values this rank takes over."""
+        return self._context.rank % int(self._manifest.world)
+
+    @property
+    def tree(self) -> Any:
+        """The values of this rank."""
+        return self._values_of(self._rank).tree
+
+    def array(self, number: int) -> Any:
+        """One of the arrays of this rank."""
+        return self._values_of(self._rank).array(number)
+
+    def shard(self, number: int, path: str, axis: int) -> Any:
+        """The part that this rank has of an array that is cut along an axis."""
+        if self._manifest.world == self._context.world:
+            return self.array(number)
+        files = [self._values_of(rank) for rank in range(self._manifest.world)]
+        numbers = [_shard_number(file.tree, path, axis) for file in files]
+        lengths = [file.shape(at)[axis] for file, at in zip(files, numbers, strict=True)]
+        begin, end = cut(sum(lengths), self._context.rank, self._context.world)
+        cuts = [
+            _sliced(files[rank].array(numbers[rank]), axis, low, high)
+            for rank, low, high in overlaps(lengths, begin, end)
+        ]
+        return _joined(cuts or [_sliced(self.array(number), axis, 0, 0)], axis)
+
+    def shared_names(self, prefix: str) -> set[str]:
+        """What the ranks share under a path."""
+        return self._tensors.names(prefix)
+
+    def load_shared(self, tensors: dict[str, Any]) -> None:
+        """Read shared tensors into these, each rank its part."""
+        self._tensors.load(tensors)
+
+    def empty_like(self, name: str) -> Any:
+        """A tensor with the shape and type of a shared one."""
+        return self._tensors.empty_like(name)
+
+    @property
+    def _tensors(self) -> SharedTensors:
+        if self._shared is None:
+            self._shared = SharedTensors(self._find)
+        return self._shared
+
+    def _values_of(self, rank: int) -> RankFile:
+        if rank not in self._values:
+            self._values[rank] = RankFile(self._find(values_name(rank)))
+        return self._values[rank]
+
+    def _find(self, name: str) -> str:
+        """A verified local copy of a file of this checkpoint."""
+        if name not in self._found:
+            entry = self._manifest.files.get(name)
+            if entry is None:
+                raise DamagedCheckpoint(f"step {self._manifest.step}: no rank lists the file {name!r}")
+            self._found[name] = self._context.places.find(self._manifest.step, entry)
+        return self._found[name]
+
+
+def _shard_number(tree: Any, path: str, axis: int) -> int:
+    """Which array of another rank is the part of the same whole."""
+    node = tree
+    with contextlib.suppress(KeyError, IndexError, ValueError, TypeError):
+        for key in _keys(path):
+            node = node[int(key)] if isinstance(node, list) else node[key]
+        if node["axis"] == axis and node["$"] == "shard":
+            return int(node["at"])
+    raise DamagedCheckpoint(f"the ranks have saved different things as {path!r}")
+
+
+def _keys(path: str) -> Iterator[str]:
+    for key in path.split("/"):
+        yield key.replace("~1", "/").replace("~0", "~")
+
+
+def _sliced(array: Any, axis: int, begin: int, end: int) -> Any:
+    return array[(slice(None),) * axis + (slice(begin, end),)]
+
+
+def _joined(arrays: list[Any], axis: int) -> Any:
+    if is_tensor(arrays[0]):
+        return optional.module("torch").cat(arrays, dim=axis)
+    return optional.module("numpy").concatenate(arrays, axis=axis)

@@ -1,0 +1,218 @@
+"""One save from the copy to the committed part.
+
+Training stands still while the state is copied. A thread writes: first the shared tensors, together with the other
+ranks, then the values of this rank, then the list of its files, which commits the part. A save that fails leaves the
+checkpoints before it as they are, and training goes on.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from muster.train.board import SAVING, Board
+from muster.train.errors import CheckpointError, UnsavableState, UnwritableCheckpoint, in_words
+from muster.train.failpoints import failpoint
+from muster.train.notice_pipe import NoticePipe, say
+from muster.train.peers import Peers
+from muster.train.state.rank_file import pieces
+from muster.train.state.staging import Staging
+from muster.train.state.state_tree import TakenState, take_apart
+from muster.train.state.torch_files import HashedFile, failure_in_words, write_shared
+from muster.train.store.parts import STEP_MOST, FileEntry, Part, encode_part, part_name
+from muster.train.store.places import Places
+from muster.train.store.retention import clear_for, complete, keep_newest
+from muster.train.store.uploads import upload
+from muster.train.surroundings import Surroundings
+
+
+def values_name(rank: int) -> str:
+    """The file with the values of a rank."""
+    return f"values-{rank:05d}.bin"
+
+
+class SaveHandle:
+    """A save that was begun."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.cost_ms = 0
+        """How long training stood still for it."""
+        self._ended = threading.Event()
+        self._error: CheckpointError | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """True when it has ended, well or not."""
+        return self._ended.is_set()
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait for its end. Raises CheckpointError when it failed, TimeoutError when it takes longer."""
+        if not self._ended.wait(timeout_s):
+            raise TimeoutError(f"the save at step {self.step} is still under way")
+        if self._error is not None:
+            raise self._error
+
+    def end(self, error: CheckpointError | None = None) -> None:
+        """It has ended."""
+        self._error = error
+        self._ended.set()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankContext:
+    """What saving and restoring need to know about this rank."""
+
+    around: Surroundings
+    places: Places
+    rank: int
+    world: int
+    keep: int
+    peers: Peers
+    pipe: NoticePipe
+    board: Board
+
+
+class Saver:
+    """Saves of one rank, one after the other."""
+
+    def __init__(self, context: RankContext, committed: Callable[[int], None]) -> None:
+        self._context = context
+        self._committed = committed
+        self._staging = Staging()
+        self._thread: threading.Thread | None = None
+        self._said = ""
+        self.is_owner_known = False
+        """True when it was checked that the path is not another run's."""
+
+    def start(self, step: int, state: Any) -> SaveHandle:
+        """Copy the state and write it in the background. Waits for the save before, so that all ranks save alike."""
+        begun_ns = time.monotonic_ns()
+        self.finish()
+        self._context.peers.meet()
+        handle = SaveHandle(step)
+        taken, problem = TakenState(), None
+        try:
+            if not 0 <= step <= STEP_MOST:
+                raise UnsavableState(f"the step {step} is not between 0 and {STEP_MOST}")
+            taken = take_apart(state, self._staging, self._context.world)
+        except Exception as error:  # noqa: BLE001 (a user's state_dict may raise anything, and training goes on)
+            problem = error if isinstance(error, CheckpointError) else UnsavableState(f"the state: {in_words(error)}")
+        handle.cost_ms = (time.monotonic_ns() - begun_ns) // 1_000_000
+        self._context.board.flag(SAVING)
+        # A daemon: a process whose training failed must not wait for ranks that are gone.
+        arguments = (handle, taken, problem)
+        self._thread = threading.Thread(target=self._write, args=arguments, name=f"muster-save-{step}", daemon=True)
+        self._thread.start()
+        return handle
+
+    def finish(self, timeout_s: float | None = None) -> None:
+        """Wait for the save that is under way. Its problem was said already."""
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def _write(self, handle: SaveHandle, taken: TakenState, problem: CheckpointError | None) -> None:
+        error: CheckpointError | None = None
+        try:
+            self._write_together(handle, taken, problem)
+        except CheckpointError as failed:
+            error = failed
+        except Exception as failed:  # noqa: BLE001 (whatever a file system or a lost rank raises)
+            cause = failure_in_words(failed)
+            place = self._context.places.own.root
+            error = cause if isinstance(cause, CheckpointError) else UnwritableCheckpoint(f"{place}: {in_words(cause)}")
+        self._context.board.flag(SAVING, False)
+        if error is not None:
+            self._complain(handle.step, error)
+        handle.end(error)
+
+    def _write_together(self, handle: SaveHandle, taken: TakenState, problem: CheckpointError | None) -> None:
+        context, step = self._context, handle.step
+        problem = problem or self._prepared(step)
+        answers = context.peers.gather((problem and (type(problem), str(problem)), bool(taken.shared)))
+        _raise_first(answers)
+        failpoint("save.before-files")
+        files: list[FileEntry] = []
+        if any(has_shared for _, has_shared in answers):
+            files += write_shared(context.places.own.path(step), taken.shared, context.peers.group)
+        failpoint("save.after-shared")
+        try:
+            files.append(self._write_values(step, taken))
+            failpoint("save.before-part")
+            self._commit(handle, files)
+            failpoint("save.after-part")
+        except OSError as error:
+            problem = UnwritableCheckpoint(f"{context.places.own.path(step)}: {in_words(error)}")
+        _raise_first(context.peers.gather((problem and (type(problem), str(problem)), False)))
+        self._follow_up(step)
+        self._committed(step)
+
+    def _prepared(self, step: int) -> CheckpointError | None:
+        """Make room for the part; what is in the way of it."""
+        context = self._context
+        try:
+            if not self.is_owner_known and (context.rank == 0 or context.peers.group is None):
+                context.places.check_owner(context.places.own)
+            self.is_owner_known = True
+            os.makedirs(context.places.own.path(step), exist_ok=True)
+            names = [part_name(context.rank, context.world), *([".metadata"] if context.rank == 0 else [])]
+            clear_for(context.places.own, step, names)
+        except CheckpointError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 (whatever a file system raises)
+            return UnwritableCheckpoint(f"{context.places.own.path(step)} cannot be written: {in_words(error)}")
+        return None
+
+    def _write_values(self, step: int, taken: TakenState) -> FileEntry:
+        file = HashedFile(self._context.places.own.file(step, values_name(self._context.rank)))
+        try:
+            for piece in pieces(taken.tree, taken.arrays):
+                file.write(piece)
+            os.fsync(file.fileno())
+        finally:
+            file.close()
+        return file.entry
+
+    def _commit(self, handle: SaveHandle, files: list[FileEntry]) -> None:
+        context = self._context
+        part = Part(
+            run=context.around.run,
+            step=handle.step,
+            rank=context.rank,
+            world=context.world,
+            attempt=context.around.attempt,
+            node=context.around.node,
+            at_ms=time.time_ns() // 1_000_000,
+            files=tuple(sorted(files, key=lambda file: file.name)),
+        )
+        context.places.own.write(handle.step, part_name(part.rank, part.world), encode_part(part))
+        told = {"step": part.step, "rank": part.rank, "world": part.world, "bytes": part.bytes}
+        context.pipe.tell("shard", {**told, "cost_ms": handle.cost_ms})
+
+    def _follow_up(self, step: int) -> None:
+        """Complete the checkpoint, send it away and tidy up, as far as no uploader does that."""
+        places, context = self._context.places, self._context
+        manifest = complete(places.own, step)
+        if places.is_uploaded_here and places.durable is not None:
+            upload(places.own, places.durable, step, runs=places.runs)
+            manifest = complete(places.durable, step)
+            if manifest is not None:
+                keep_newest(places.durable, context.keep, context.around.run)
+        if places.hot is None and manifest is not None:
+            keep_newest(places.own, context.keep, context.around.run)
+
+    def _complain(self, step: int, error: CheckpointError) -> None:
+        text = in_words(error)
+        if text != self._said:
+            self._said = text
+            say(f"step {step} is not saved: {text}. Training goes on, and checkpoints before it stay.")
+
+
+def _raise_first(answers: list[Any]) -> None:
+    """Fail as the first rank that failed did."""
+    for rank, (problem, _) in enumerate(answers):
+        if problem is not None:
+            kind, text = problem
+            raise kind(text if len(answers) == 1 else f"rank {rank}: {text}")

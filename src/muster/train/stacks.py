@@ -1,0 +1,39 @@
+"""Where a process is, written into a file when the supervisor asks by a signal."""
+
+import contextlib
+import faulthandler
+import os
+import signal
+from typing import IO, Any
+
+from muster.train.notice_pipe import NoticePipe
+
+ASKED_BY = signal.SIGUSR2
+
+
+class Stacks:
+    """The stacks of all threads of this process, in `rank-N.stack` beside its board."""
+
+    def __init__(self, folder: str, rank: int, pipe: NoticePipe) -> None:
+        self._file: IO[Any] | None = None
+        # A program that uses the signal itself keeps it.
+        if signal.getsignal(ASKED_BY) is not signal.SIG_DFL:
+            return
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            self._file = open(stack_path(folder, rank), "w", encoding="utf-8")  # noqa: SIM115 (closed by close)
+            faulthandler.register(ASKED_BY, file=self._file, all_threads=True, chain=False)
+            pipe.tell(f"stacks {rank} {os.getpid()} {ASKED_BY.name}", patience_s=1)
+
+    def close(self) -> None:
+        """The signal has no meaning any longer. It is ignored from here on, because one may be under way."""
+        if self._file is not None:
+            faulthandler.unregister(ASKED_BY)
+            with contextlib.suppress(ValueError):
+                signal.signal(ASKED_BY, signal.SIG_IGN)
+            self._file.close()
+            self._file = None
+
+
+def stack_path(folder: str, rank: int) -> str:
+    """The file with the stacks of a rank. Each request adds to it."""
+    return os.path.join(folder, f"rank-{rank}.stack")

@@ -1,0 +1,9 @@
+"""Where checkpoints are kept: hot tiers on nodes, and durable storage.
+
+parts       the list of files of one rank, and the manifest of a whole checkpoint
+stores      folders and object storage with checkpoints
+places      where checkpoints of a run are, and verified copies of their files
+retention   which checkpoints are kept
+uploads     one checkpoint sent to durable storage
+inventory   which checkpoints there are, and whether they are whole
+"""
