@@ -18,18 +18,24 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 MEET_S = 1800.0
 """How long a worker waits for the first one to come up: as long as a gang may take to start."""
 
 MEET_PAUSE_S = 0.05
+
+LOOK_S = 0.1
+"""How often the first worker looks whether the script has ended, and whether what it left has."""
+
 ORPHANED_S = 60.0
 """How long a worker waits to be ended when the first worker vanished. By then the control plane has seen why."""
 
 LOST, NO_WORKER = 1, 255
 HUB = "hub"
 SHELL = "/bin/sh"
+_MPIRUN = ("mpirun", "mpiexec", "orterun", "prterun")
+_DAEMONS = ("orted", "prted")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -62,6 +68,7 @@ class Lead:
 
     def __init__(self, box: str, gang: str) -> None:
         self._gang = gang
+        self._is_told = False
         self._workers: dict[int, Line] = {}
         self._callers: list[Line] = []
         """Who asked for a command, by the number of the command."""
@@ -78,11 +85,11 @@ class Lead:
 
     def run(self, file: str) -> int:
         """Run the script, and serve until it has ended."""
-        child = subprocess.Popen([SHELL, file])
-        ended = os.pidfd_open(child.pid)
-        self._selector.register(ended, selectors.EVENT_READ)
-        while child.poll() is None:
-            for key, _ in self._selector.select():
+        child = subprocess.Popen([SHELL, file], process_group=0)
+        for each in _SIGNALS:
+            signal.signal(each, lambda number, _: self._pass_on(number, child.pid))
+        while child.poll() is None or (self._is_told and _group_is_alive(child.pid)):
+            for key, _ in self._selector.select(LOOK_S):
                 if key.fileobj is self._door:
                     line = Line(self._door.accept()[0])
                     self._selector.register(line.connection, selectors.EVENT_READ, line)
@@ -93,6 +100,19 @@ class Lead:
             worker.say(over=code)
         os.unlink(self._path)
         return code
+
+    def _pass_on(self, number: int, group: int) -> None:
+        """Tell the script and the processes of the program what the worker was told.
+
+        Not `mpirun`: it would kill the processes a second later, and it ends when they have. The shell of the script
+        dies, so that it does not go on with its next command.
+        """
+        self._is_told = True
+        if number == signal.SIGTERM:
+            tell_ranks(os.getpid())  # first, because without the shell they are no descendants of this process
+        for each in _processes():
+            if each.group == group and (number != signal.SIGTERM or each.name not in _MPIRUN):
+                _signal(each.pid, number)
 
     def _read(self, line: Line) -> None:
         messages = line.hear()
@@ -124,8 +144,11 @@ class Lead:
 def wait(box: str, gang: str, rank: int) -> int:
     """Run what the first worker sends, until it has ended. Returns how it ended."""
     line = Line(_met(box))
-    # The whole gang is told at once. The daemons end with `mpirun`, which lets programs save themselves first.
-    _outlive_signals()
+    # The whole gang is told at once. The daemons end with `mpirun`, when programs have saved themselves.
+    # Not by ignoring it, because programs inherit what is ignored.
+    for each in _SIGNALS:
+        signal.signal(each, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: tell_ranks(os.getpid()))
     line.say(worker=rank, gang=gang)
     children: dict[int, tuple[subprocess.Popen[bytes], int]] = {}
     with selectors.DefaultSelector() as selector:
@@ -170,6 +193,21 @@ def run(box: str, gang: str, own_rank: int, host: str, command: str) -> int:
     return NO_WORKER
 
 
+def tell_ranks(root: int) -> None:
+    """Tell the processes that daemons below this process have started to leave."""
+    table = {each.pid: each for each in _processes()}
+
+    def is_below(pid: int) -> bool:
+        while pid in table and pid != root:
+            pid = table[pid].parent
+        return pid == root
+
+    for each in table.values():
+        parent = table.get(each.parent)
+        if parent is not None and parent.name in _DAEMONS and is_below(each.pid):
+            _signal(-each.pid if each.group == each.pid else each.pid, signal.SIGTERM)
+
+
 def exit_code(child: "subprocess.Popen[bytes]") -> int:
     """How a child ended, as a shell says it."""
     code = child.wait()
@@ -181,10 +219,36 @@ def _started(command: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([SHELL, "-c", command], stdin=subprocess.DEVNULL, start_new_session=True)
 
 
-def _outlive_signals() -> None:
-    """Live on when the worker is told something. Not by ignoring it, because programs inherit what is ignored."""
-    for number in _SIGNALS:
-        signal.signal(number, lambda *_: None)
+def _group_is_alive(group: int) -> bool:
+    return any(each.group == group and each.state not in "ZX" for each in _processes())
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+class ProcessLine(NamedTuple):
+    """What is asked about a process."""
+
+    pid: int
+    name: str
+    state: str
+    parent: int
+    group: int
+
+
+def _processes() -> list[ProcessLine]:
+    """Every process of this machine."""
+    found = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/stat") as file:
+                text = file.read()
+            begin, end = text.index("("), text.rindex(")")
+            state, parent, group = text[end + 2 :].split()[:3]
+            found.append(ProcessLine(int(name), text[begin + 1 : end], state, int(parent), int(group)))
+    return found
 
 
 def _met(box: str) -> socket.socket:
@@ -207,7 +271,6 @@ def main(arguments: list[str]) -> int:
     """One of the commands above."""
     match arguments:
         case ["lead", box, gang, file]:
-            _outlive_signals()
             return Lead(box, gang).run(file)
         case ["wait", box, gang, rank]:
             return wait(box, gang, int(rank))
