@@ -12,6 +12,9 @@ SHELL = "/bin/sh"
 CANNOT_ENTER = 125
 """The exit code of a worker that could not enter its control groups, its limits or its working directory."""
 
+NO_FLOCK = 127
+"""What a shell says of a program that is not there."""
+
 TOLD = "told"
 """A file in the folder of a worker. It exists once the worker was told to leave."""
 
@@ -26,7 +29,11 @@ begin='[ ! -e "$1/{TOLD}" ] || exit 143; shift; eval "unset {SETUP} {RUN};'
 become() {{ exec {SHELL} -c "$begin \\$$1\\"" {SHELL} "$own" 2>&3 3>&- 9>&-; }}
 prepare() {{
 [ "${SETUP}" ] || return 0
-flock -w {WAIT_S} 9 || [ ! -e "$own/{TOLD}" ] || return 143
+waited=0
+until flock -w 1 9 || [ $? = {NO_FLOCK} ] || [ $waited = {WAIT_S} ]; do
+[ ! -e "$own/{TOLD}" ] || return 143
+waited=$((waited + 1))
+done
 for mark in "$once/attempt-$MUSTER_ATTEMPT-"*; do [ ! -e "$mark" ] || return "${{mark##*-}}"; done
 [ -e "$once/done-$key" ] || (become {SETUP})
 code=$?
@@ -52,8 +59,8 @@ before the program is there. So the program is not started once the worker was t
 a program that died of a signal is not shown.
 
 `setup` runs under a lock in the folder `once` that the workers of one run on this node share (see setup_records). The
-kernel takes the lock from a worker that is killed. No program inherits it. Where there is no `flock`, or it takes too
-long, each worker runs `setup` by itself.
+kernel takes the lock from a worker that is killed. No program inherits it. A worker that waits looks every second
+whether it was told to leave. Where there is no `flock`, or it takes too long, each worker runs `setup` by itself.
 
 `last` makes the program replace this process: a shell at a terminal wants to lead its session.
 """
