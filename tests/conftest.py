@@ -5,11 +5,13 @@ The profile `default` is the same in every run, `thorough` is for a long evening
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from muster.core.planning import cycle
+from muster.worker.launch.runtime_folder import SCRATCH
 from tests import capabilities
 from tests.capabilities import (  # noqa: F401 (hooks)
     pytest_make_collect_report,
@@ -45,6 +47,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         pure = [item for item in items if item.get_closest_marker("pure_only")]
         items[:] = [item for item in items if not item.get_closest_marker("pure_only")]
         config.hook.pytest_deselected(items=pure)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where nodes under test keep hot checkpoints: a place that goes with the other files of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("scratch")
+        patch.setenv(SCRATCH, str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ from muster.model.node_limits import SUPERVISOR_LOG_BYTES, SUPERVISOR_START_MS, 
 from muster.private_files import open_private, write_private
 from muster.processes import entry
 from muster.worker.launch.launch_spec import NodeContext
-from muster.worker.launch.runtime_folder import give_back, keep_from_cleaners, remove, remove_all, runtime_folder
+from muster.worker.launch.runtime_folder import keep_from_cleaners, remove, remove_all, runtime_folder
+from muster.worker.launch.training_path import withdraw
 from muster.worker.processes.cgroups import CgroupRoot, find_cgroup_root
 from muster.worker.processes.process_table import become_subreaper, boot_id
 from muster.worker.processes.strays import end_strays
@@ -109,6 +110,7 @@ def _serve(context: NodeContext, folder: Path, ready: int) -> None:
     orphans.settle()
     if orphans.is_settled and not journal.is_stale:
         remove_all(context.workers)
+    withdraw(context.workers)  # that of a predecessor, which may have been another version
     remove(folder / "workers")  # where an older Muster kept the folders of workers
     identity = _identity()
     supervisor = Supervisor(context, journal, identity, orphans)
@@ -119,7 +121,7 @@ def _serve(context: NodeContext, folder: Path, ready: int) -> None:
         os.close(ready)
     supervisor.run()
     context.cgroup_root.remove()
-    give_back(context.workers)
+    context.give_back()
     (folder / "supervisor.json").unlink(missing_ok=True)
 
 

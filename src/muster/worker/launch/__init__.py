@@ -2,7 +2,12 @@
 
 launch_spec     command, environment, folders and limits of one worker
 environment     the variables in its environment
+frameworks      how the processes of a gang find each other: each launcher's variables and command
+shell_lines     which program the line of a job runs
 command_lines   what its shell runs
+setup_records   what is remembered about `setup`, so that it runs once on a node
+training_path   the folder that puts `muster.train` on Python's path
+mpi_shell       a remote shell between the workers of an MPI gang; a program of its own
 runtime_folder  the files that a worker and Muster share, outside of the home
 hot_folder      the folder with hot tiers of checkpoints
 secret_files    secrets by name

@@ -1,18 +1,19 @@
 """The command lines that the shell of a worker runs. Pure."""
 
-import re
+import shlex
 from collections.abc import Sequence
 
-from muster.model.instructions import StartWorkers
-from muster.model.job import Worker
-from muster.model.spec import Launch
-from muster.worker.launch.environment import WorkerPlace, place_in_gang, processes_per_worker
+from muster.worker.launch.frameworks import LIGHTHOUSE
 from muster.worker.launch.runtime_folder import EXIT_RECORD
+from muster.worker.launch.setup_records import WAIT_S
 
 SHELL = "/bin/sh"
 
 CANNOT_ENTER = 125
 """The exit code of a worker that could not enter its control groups, its limits or its working directory."""
+
+NO_FLOCK = 127
+"""What a shell says of a program that is not there."""
 
 TOLD = "told"
 """A file in the folder of a worker. It exists once the worker was told to leave."""
@@ -21,14 +22,29 @@ SETUP, RUN = "MUSTER_WORKER_SETUP", "MUSTER_WORKER_RUN"
 """The variables that pass scripts to the shell. The scripts themselves do not see them."""
 
 _PREAMBLE = f"""\
-own=$1 folder=$2 limits=$3 last=$4; shift 4
+own=$1 folder=$2 limits=$3 last=$4 once=$5 key=$6; shift 6
 for group; do echo 0 >"$group" || exit {CANNOT_ENTER}; done
 eval "$limits" && cd "$folder" || exit {CANNOT_ENTER}
 begin='[ ! -e "$1/{TOLD}" ] || exit 143; shift; eval "unset {SETUP} {RUN};'
-become() {{ exec {SHELL} -c "$begin \\$$1\\"" {SHELL} "$own" 2>&3 3>&-; }}
+become() {{ exec {SHELL} -c "$begin \\$$1\\"" {SHELL} "$own" 2>&3 3>&- 9>&-; }}
+prepare() {{
+[ "${SETUP}" ] || return 0
+waited=0
+until flock -w 1 9 || [ $? = {NO_FLOCK} ] || [ $waited = {WAIT_S} ]; do
+[ ! -e "$own/{TOLD}" ] || return 143
+waited=$((waited + 1))
+done
+for mark in "$once/attempt-$MUSTER_ATTEMPT-"*; do [ ! -e "$mark" ] || return "${{mark##*-}}"; done
+[ -e "$once/done-$key" ] || (become {SETUP})
+code=$?
+[ "$code" = 0 ] && : >"$once/done-$key"
+[ -e "$own/{TOLD}" ] || : >"$once/attempt-$MUSTER_ATTEMPT-$code"
+return $code
+}}
 exec 3>&2 2>/dev/null
 [ "$last" ] || trap : HUP INT QUIT ALRM TERM USR1 USR2 XCPU
-{{ [ -z "${SETUP}" ] || (become {SETUP}); }} && if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
+[ -z "$once" ] || exec 9>>"$once/lock"
+prepare && exec 9>&- && if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
 code=$?
 : >"$own/{EXIT_RECORD}$code"
 exit $code
@@ -42,22 +58,23 @@ supervisor that was not there to see it. So it survives the signals that its gro
 before the program is there. So the program is not started once the worker was told to leave. The shell's message about
 a program that died of a signal is not shown.
 
+`setup` runs under a lock in the folder `once` that the workers of one run on this node share (see setup_records). The
+kernel takes the lock from a worker that is killed. No program inherits it. A worker that waits looks every second
+whether it was told to leave. Where there is no `flock`, or it takes too long, each worker runs `setup` by itself.
+
 `last` makes the program replace this process: a shell at a terminal wants to lead its session.
 """
 
-_PYTHON = re.compile(
-    r"""(?P<before>(?:[A-Za-z_]\w*=[^\s'"$`\\]*\s+)*)  # variables for this command only
-        (?:python[\d.]*\s+(?:-u\s+)?)?              # torchrun brings its own interpreter
-        (?P<script>-m\s+(?!torch\.distributed\b)[\w.]+|[\w./~-]+\.py)
-        (?P<arguments>(?:\s.*)?)""",
-    re.VERBOSE,
-)
-_COMPOUND = re.compile(r"[;&|<>\n]|\$\(|`")
 
+def shell_command(
+    *, own: str, folder: str, limits: str, has_terminal: bool, groups: Sequence[str], once: str = "", key: str = ""
+) -> list[str]:
+    """A process that enters its control groups, sets its limits, and runs the scripts in the working directory.
 
-def shell_command(*, own: str, folder: str, limits: str, has_terminal: bool, groups: Sequence[str]) -> list[str]:
-    """A process that enters its control groups, sets its limits, and runs the scripts in the working directory."""
-    return [SHELL, "-c", _PREAMBLE, "muster", own, folder, limits, "last" if has_terminal else "", *groups]
+    `once` is the folder with the records of `setup`, and `key` stands for what `setup` depends on.
+    """
+    last = "last" if has_terminal else ""
+    return [SHELL, "-c", _PREAMBLE, "muster", own, folder, limits, last, once, key, *groups]
 
 
 def limits_line(umask: int, memory_bytes: int | None) -> str:
@@ -70,26 +87,10 @@ def limits_line(umask: int, memory_bytes: int | None) -> str:
     return f"umask {umask:04o}{memory}"
 
 
-def run_line(start: StartWorkers, worker: Worker, place: WorkerPlace) -> str:
-    """What the worker's role runs, under torchrun where the job file asks for that and does not do it itself."""
-    run = start.spec.role(worker.role).run
-    if start.spec.launch is not Launch.TORCHRUN:
-        return run
-    return _with_torchrun(run, _torchrun_flags(start, worker, place))
-
-
-def _torchrun_flags(start: StartWorkers, worker: Worker, place: WorkerPlace) -> str:
+def with_lighthouse(line: str, program: str) -> str:
+    """A line that does not begin without the program of the lighthouse, which `setup` may have installed."""
     return (
-        f"--nnodes {len(start.gang)} --node-rank {place_in_gang(start, worker)} "
-        f"--nproc-per-node {processes_per_worker(worker)} "
-        f"--master-addr {place.master_host} --master-port {place.master_port}"
+        f"command -v {shlex.quote(program)} >/dev/null || command -v {LIGHTHOUSE} >/dev/null || {{ "
+        f"echo 'muster: launch: torchft needs {LIGHTHOUSE} beside the Python of the job or on its PATH:"
+        f" pip install torchft-nightly' >&2; exit 127; }}\n{line}"
     )
-
-
-def _with_torchrun(run: str, flags: str) -> str:
-    """A single Python program is run by torchrun. Anything else stays, and finds the flags in its environment."""
-    line = run.strip()
-    found = _PYTHON.fullmatch(line)
-    if found is None or _COMPOUND.search(line):
-        return run
-    return f"{found['before']}torchrun {flags} {found['script']}{found['arguments']}"

@@ -1,19 +1,16 @@
-"""The environment variables of a worker: which worker it is, which others there are, and where they meet.
+"""The environment variables of a worker: which worker it is, what it resumes from, and where its gang meets.
 
-Pure: from a start to names and values. Frameworks disagree about the names but not about the facts, so each way of
-launching is one small table.
+Pure: from a start to names and values.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
-from muster.model.spec import Launch
-
-Variables = dict[str, str]
+from muster.worker.launch.frameworks import MeetingPlace, Variables, default_variables, meeting_variables
 
 TOKEN_VARIABLE = "MUSTER_WORKER_TOKEN"
 """Marks every process of a worker, so that its process tree can be recognised."""
@@ -27,16 +24,19 @@ class WorkerPlace:
     """What the supervisor adds to a start."""
 
     node: NodeName
-    master_host: str
-    """An address of the first worker's node."""
-    master_port: int
+    meeting: MeetingPlace
+    """An address of the first worker's node, and what the launcher may use."""
     token: str
     notice_path: str
     """The pipe where the program reports that it has saved a checkpoint."""
     ask_path: str
     """A file that exists while the program is asked to save a checkpoint."""
-    hostfile_path: str = ""
-    """The file with the nodes of the gang for MPI; empty unless MPI launches it."""
+    boards_path: str
+    """The folder in which each process of the worker makes its board."""
+    hot_path: str
+    """The folder with the hot tiers of all nodes that this one can read."""
+    python_path: str
+    """The folder with `muster.train`, and the path of the job behind it."""
 
 
 def inherited(variables: Mapping[str, str]) -> Variables:
@@ -47,54 +47,70 @@ def inherited(variables: Mapping[str, str]) -> Variables:
 def environment(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variables:
     """All variables that a start adds for one worker. Muster's variables override those of the job file."""
     return {
+        **default_variables(start.spec, place.meeting),
         **dict(start.spec.env),
+        "PYTHONPATH": place.python_path,
         **_identity(start, worker, place),
         **_checkpoints(start, place),
         **_devices(worker),
-        **_meeting(start, worker, place),
+        **meeting_variables(start, worker, place.meeting),
     }
 
 
-def place_in_gang(start: StartWorkers, worker: Worker) -> int:
-    """A worker's number from 0 without gaps. Ranks have gaps once a gang was resized, which frameworks do not allow."""
-    return sum(other.rank < worker.rank for other in start.gang)
-
-
-def hostfile(start: StartWorkers, addresses: Mapping[NodeName, str]) -> str:
-    """The nodes of a gang with their slots, one line each, in the order of the ranks."""
-    slots: dict[str, int] = {}
-    for worker in start.gang:
-        host = addresses.get(worker.node, worker.node)
-        slots[host] = slots.get(host, 0) + max(len(worker.gpus), 1)
-    return "".join(f"{host} slots={count}\n" for host, count in slots.items())
-
-
-def processes_per_worker(worker: Worker) -> int:
-    """One process per GPU, as launchers start them; one for a worker without GPUs."""
-    return max(len(worker.gpus), 1)
+def job_path(start: StartWorkers, variables: Mapping[str, str]) -> str:
+    """What the job, or else the supervisor, has on Python's path."""
+    return dict(start.spec.env).get("PYTHONPATH", variables.get("PYTHONPATH", ""))
 
 
 def _identity(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variables:
-    nodes = tuple(dict.fromkeys(other.node for other in start.gang))
+    nodes = _nodes(start)
     return {
         "MUSTER_JOB": start.job,
         "MUSTER_ATTEMPT": str(start.attempt),
+        "MUSTER_RESTART": str(start.attempt - 1),
+        "MUSTER_RUN_ID": start.run or start.job,
         "MUSTER_RANK": str(worker.rank),
         "MUSTER_ROLE": worker.role,
         "MUSTER_WORLD": str(len(start.gang)),
         "MUSTER_NODE": place.node,
         "MUSTER_NODE_RANK": str(nodes.index(worker.node) if worker.node in nodes else 0),
-        "MUSTER_MASTER_ADDR": place.master_host,
-        "MUSTER_MASTER_PORT": str(place.master_port),
+        "MUSTER_MASTER_ADDR": place.meeting.host,
+        "MUSTER_MASTER_PORT": str(place.meeting.port),
         TOKEN_VARIABLE: place.token,
     }
 
 
+def _nodes(start: StartWorkers) -> tuple[NodeName, ...]:
+    """The nodes of a gang, each once, in the order of the ranks."""
+    return tuple(dict.fromkeys(other.node for other in start.gang))
+
+
 def _checkpoints(start: StartWorkers, place: WorkerPlace) -> Variables:
-    variables = {"MUSTER_CHECKPOINT_NOTICE": place.notice_path, "MUSTER_CHECKPOINT_ASK": place.ask_path}
+    variables = {
+        "MUSTER_CHECKPOINT_NOTICE": place.notice_path,
+        "MUSTER_CHECKPOINT_ASK": place.ask_path,
+        "MUSTER_BOARDS": place.boards_path,
+        "MUSTER_HOT": place.hot_path,
+    }
+    nodes = _nodes(start)
+    if len(nodes) > 1 and place.node in nodes:
+        variables["MUSTER_NEIGHBOUR"] = nodes[(nodes.index(place.node) + 1) % len(nodes)]
     if start.spec.checkpoint is not None:
         variables["MUSTER_CHECKPOINT_PATH"] = start.spec.checkpoint.path
+        variables["MUSTER_CHECKPOINT_KEEP"] = str(start.spec.checkpoint.keep)
+    if start.resume_step is not None:
+        variables["MUSTER_CHECKPOINT_STEP"] = str(start.resume_step)
+        variables["MUSTER_CHECKPOINT_LATEST"] = _latest(start, place, start.resume_step)
     return variables
+
+
+def _latest(start: StartWorkers, place: WorkerPlace, step: int) -> str:
+    """Where the checkpoint to resume from is: in durable storage if it is whole there, otherwise in the hot tier."""
+    if start.is_resume_durable and start.spec.checkpoint is not None:
+        root = start.spec.checkpoint.path.rstrip("/")
+    else:
+        root = os.path.join(place.hot_path, place.node, start.run or start.job)
+    return f"{root}/step-{step:012d}"
 
 
 def _devices(worker: Worker) -> Variables:
@@ -104,50 +120,3 @@ def _devices(worker: Worker) -> Variables:
     if worker.share_milli is not None:
         variables["MUSTER_GPU_SHARE"] = f"{worker.share_milli // 1000}.{worker.share_milli % 1000:03d}"
     return variables
-
-
-def _meeting(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variables:
-    index, world = str(place_in_gang(start, worker)), str(len(start.gang))
-    host, port = place.master_host, str(place.master_port)
-    match start.spec.launch:
-        case Launch.PLAIN:
-            return {**_env_rendezvous(index, world), "MASTER_ADDR": host, "MASTER_PORT": port}
-        case Launch.TORCHRUN:
-            # torchrun reads these where a flag is not given. A script that calls torchrun itself needs no flags.
-            return {
-                "PET_NNODES": world,
-                "PET_NODE_RANK": index,
-                "PET_NPROC_PER_NODE": str(processes_per_worker(worker)),
-                "PET_MASTER_ADDR": host,
-                "PET_MASTER_PORT": port,
-            }
-        case Launch.JAX:
-            return {
-                "JAX_COORDINATOR_ADDRESS": f"{host}:{port}",
-                "JAX_NUM_PROCESSES": world,
-                "JAX_PROCESS_ID": index,
-            }
-        case Launch.MPI:
-            return _mpi(start, worker, place)
-        case Launch.TORCHFT:
-            return {"REPLICA_GROUP_ID": index, "NUM_REPLICA_GROUPS": world}
-        case _:
-            assert_never(start.spec.launch)
-
-
-def _env_rendezvous(index: str, world: str) -> Variables:
-    """What PyTorch's `env://` reads. A worker sees only its own GPUs, so locally it is the first and only one."""
-    return {"RANK": index, "WORLD_SIZE": world, "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
-
-
-def _mpi(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Variables:
-    here = [other for other in start.gang if other.node == worker.node]
-    return {
-        "OMPI_COMM_WORLD_RANK": str(place_in_gang(start, worker)),
-        "OMPI_COMM_WORLD_SIZE": str(len(start.gang)),
-        "OMPI_COMM_WORLD_LOCAL_RANK": str(sum(other.rank < worker.rank for other in here)),
-        "OMPI_COMM_WORLD_LOCAL_SIZE": str(len(here)),
-        "MUSTER_HOSTFILE": place.hostfile_path,
-        "OMPI_MCA_orte_default_hostfile": place.hostfile_path,
-        "PRTE_MCA_prte_default_hostfile": place.hostfile_path,
-    }

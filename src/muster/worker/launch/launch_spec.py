@@ -1,6 +1,8 @@
 """What a worker needs before it can be started: command, environment, folders, limits."""
 
 import os
+import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +16,21 @@ from muster.model.limits import STOP_GRACE_MS
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
-from muster.worker.launch.command_lines import RUN, SETUP, SHELL, TOLD, limits_line, run_line, shell_command
-from muster.worker.launch.environment import WorkerPlace, environment, hostfile, inherited
-from muster.worker.launch.runtime_folder import claim, remove
+from muster.worker.launch.command_lines import (
+    RUN,
+    SETUP,
+    SHELL,
+    TOLD,
+    limits_line,
+    shell_command,
+    with_lighthouse,
+)
+from muster.worker.launch.environment import WorkerPlace, environment, inherited, job_path
+from muster.worker.launch.frameworks import MeetingPlace, hostfile, launched, lighthouse_program, needs_lighthouse
+from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove
 from muster.worker.launch.secret_files import SecretMissing, secrets_of
+from muster.worker.launch.setup_records import record_folder, setup_folder, setup_key
+from muster.worker.launch.training_path import provide, withdraw
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
 
 
@@ -49,10 +62,29 @@ class NodeContext:
         """The folder that the supervisor keeps for this node."""
         return Home(self.home).node(self.node)
 
+    @property
+    def hot(self) -> Path:
+        """The folder with the hot tiers of all nodes that this one can read. Each node writes to its own in it."""
+        return hot_folder(self.home, self.variables)
+
     def claim_workers(self) -> None:
         """Make the folder `workers`, or take it if it exists. Raises `Refused` if another user has made it."""
         for folder in (self.workers.parent, self.workers):
             claim(folder)
+
+    def claim_hot(self) -> None:
+        """Make the node's hot tier, or take it if it exists. Raises `Refused` if another user has made it."""
+        hot = self.hot
+        for folder in (hot.parent, hot, hot / self.node):
+            claim(folder)
+
+    def give_back(self) -> None:
+        """Remove what no successor needs. Checkpoints stay."""
+        withdraw(self.workers)
+        remove(setup_folder(self.workers))
+        give_back(self.workers)
+        hot = self.hot
+        give_back_if_empty(hot / self.node, hot, hot.parent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +108,8 @@ class LaunchSpec:
     ask: Path
     told: Path
     """A file that exists once the worker was told to leave."""
+    boards: Path
+    """The folder in which each process of the worker makes its board."""
     cgroup: Cgroup | None
     grace_ms: int
     idle_timeout_ms: int | None
@@ -114,16 +148,18 @@ def _launch_spec(
     secrets: dict[str, str],
 ) -> LaunchSpec:
     context.claim_workers()
+    context.claim_hot()
     folder.mkdir(mode=0o700)
-    place = _place(start, worker, folder, meeting)
+    place = _place(start, worker, folder, meeting, context)
     os.mkfifo(place.notice_path, 0o600)
+    os.mkdir(place.boards_path, 0o700)
     workdir = _workdir(start)
     allowance = _allowance(start.spec.role(worker.role).request, context)
     cgroup = make_cgroup(context.cgroup_root, folder.name, allowance) if context.cgroup_root.folders else None
     interactive = start.spec.interactive if worker.rank == _lead(start) else None
     scripts = {
         SETUP: _script(start.spec.setup, folder / "setup"),
-        RUN: _script(run_line(start, worker, place), folder / "run"),
+        RUN: _script(_run_line(start, worker, folder, place), folder / "run"),
     }
     return LaunchSpec(
         command=shell_command(
@@ -132,6 +168,8 @@ def _launch_spec(
             limits=limits_line(context.umask, None if context.cgroup_root.limits(MEMORY) else allowance.memory_bytes),
             has_terminal=interactive is not None,
             groups=() if cgroup is None else cgroup.entrances,
+            once=str(record_folder(context.workers, start)) if start.spec.setup else "",
+            key=setup_key(start, workdir) if start.spec.setup else "",
         ),
         variables={**inherited(context.variables), **environment(start, worker, place), **secrets, **scripts},
         secrets=tuple(secrets.values()),
@@ -139,6 +177,7 @@ def _launch_spec(
         notice=Path(place.notice_path),
         ask=Path(place.ask_path),
         told=folder / TOLD,
+        boards=Path(place.boards_path),
         cgroup=cgroup,
         grace_ms=STOP_GRACE_MS if start.spec.checkpoint is None else start.spec.checkpoint.grace_ms,
         idle_timeout_ms=None if interactive is None else interactive.idle_timeout_ms,
@@ -146,21 +185,61 @@ def _launch_spec(
     )
 
 
-def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting) -> WorkerPlace:
-    hosts = ""
-    if start.spec.launch is Launch.MPI:
-        hosts = str(folder / "hosts")
-        # Every node of this backend is this machine.
-        Path(hosts).write_text(hostfile(start, {other.node: meeting.host for other in start.gang}))
+def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting, context: NodeContext) -> WorkerPlace:
+    path = (str(provide(context.workers)), job_path(start, context.variables))
     return WorkerPlace(
         node=worker.node,
-        master_host=meeting.host,
-        master_port=meeting.port,
+        meeting=_meeting_place(start, worker, folder, meeting),
         token=folder.name,
         notice_path=str(folder / "notice"),
         ask_path=str(folder / "ask"),
-        hostfile_path=hosts,
+        boards_path=str(folder / "boards"),
+        hot_path=str(context.hot),
+        python_path=os.pathsep.join(filter(None, path)),
     )
+
+
+def _meeting_place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting) -> MeetingPlace:
+    if start.spec.launch is not Launch.MPI:
+        return MeetingPlace(host=meeting.host, port=meeting.port)
+    hosts, remote_shell = folder / "hosts", folder / "remote_shell"
+    hosts.write_text(hostfile(start))
+    box = _mpi_box(folder, meeting)
+    claim(box)
+    remote_shell.write_text(f'exec {_mpi_shell("run", box, start, str(worker.rank))} "$@"\n')
+    return MeetingPlace(
+        host=meeting.host,
+        port=meeting.port,
+        hostfile=str(hosts),
+        # By its shell, because files in this place may not be executable.
+        remote_shell=f"{SHELL} {remote_shell}",
+        is_root=os.geteuid() == 0,
+    )
+
+
+def _run_line(start: StartWorkers, worker: Worker, folder: Path, place: WorkerPlace) -> str:
+    """What the shell of a worker runs: the line of its role under its launcher, or what waits for the first worker."""
+    line = launched(start, worker)
+    if needs_lighthouse(start.spec):
+        return with_lighthouse(line, lighthouse_program(start.spec))
+    if start.spec.launch is not Launch.MPI:
+        return line
+    box = _mpi_box(folder, Meeting(host=place.meeting.host, port=place.meeting.port))
+    if worker.rank != _lead(start):
+        return f"exec {_mpi_shell('wait', box, start, str(worker.rank))}"
+    (folder / "line").write_text(line)
+    return f"exec {_mpi_shell('lead', box, start, str(folder / 'line'))}"
+
+
+def _mpi_box(folder: Path, meeting: Meeting) -> Path:
+    """The folder in which the workers of a gang meet, on any node of this home: no other gang has its port."""
+    return folder.parent.parent / f".mpi-{meeting.port}"
+
+
+def _mpi_shell(command: str, box: Path, start: StartWorkers, last: str) -> str:
+    # Isolated from what the job has on Python's path. It is not imported here, because few jobs need it.
+    own = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mpi_shell.py")))
+    return shlex.join((*own, command, str(box), f"{start.job} {start.attempt}", last))
 
 
 def _lead(start: StartWorkers) -> int:

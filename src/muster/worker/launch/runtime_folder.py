@@ -7,6 +7,7 @@ left. The parent folder is open to every user, so another user may have taken th
 
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,13 @@ from muster.locks import MOMENT_S, has_locked
 from muster.model.errors import Refused
 
 PARENT = Path("/tmp")
+
+SCRATCH = "MUSTER_SCRATCH"
+"""The variable of a supervisor that names another place for hot checkpoints, such as a fast local disk."""
+
+SCRATCH_PARENT = Path("/var/tmp")
+"""Where they are otherwise: on a disk, which `/tmp` need not be, and kept over a restart of the machine."""
+
 _MODE = 0o700
 
 EXIT_RECORD = "exit-"
@@ -25,8 +33,17 @@ _CODES = range(256)
 
 def runtime_folder(home: Path) -> Path:
     """The runtime folder of a home. It is the same for as long as the machine is up, also if the home is moved."""
+    return PARENT / _own_name(home)
+
+
+def hot_folder(home: Path, variables: Mapping[str, str]) -> Path:
+    """The folder with the hot tiers of all nodes of a home, given the variables of a supervisor."""
+    return Path(variables.get(SCRATCH) or SCRATCH_PARENT) / _own_name(home) / "hot"
+
+
+def _own_name(home: Path) -> str:
     found = home.stat()
-    return PARENT / f"muster-{os.geteuid()}-{found.st_dev:x}-{found.st_ino:x}"
+    return f"muster-{os.geteuid()}-{found.st_dev:x}-{found.st_ino:x}"
 
 
 def claim(folder: Path) -> None:
@@ -75,10 +92,24 @@ def remove_all(folder: Path) -> None:
 
 
 def give_back(folder: Path) -> None:
-    """Remove the folder of a node, and that of its home if no other node has a folder there."""
-    for each in (folder, folder.parent):
-        with suppress(OSError):
-            each.rmdir()
+    """Remove the folder of a node, and that of its home if no other node has a folder there.
+
+    What is beside the folders of nodes has a name that begins with a dot, and goes with the last of them.
+    """
+    with suppress(OSError):
+        folder.rmdir()
+        names = os.listdir(folder.parent)
+        if all(name.startswith(".") for name in names):
+            for name in names:
+                remove(folder.parent / name)
+            folder.parent.rmdir()
+
+
+def give_back_if_empty(*folders: Path) -> None:
+    """Remove these folders, innermost first, as far as nothing is in them."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 def exit_record(folder: Path) -> int | None:
