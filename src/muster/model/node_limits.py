@@ -125,3 +125,13 @@ MASTER_PORTS = (20_000, 32_000)
 
 SUPERVISOR_BACKLOG = 100_000
 """Commands that one node has not acknowledged: one per job of the largest queue. More means that it has stopped."""
+
+SHARD_STEPS_KEPT = 4
+"""Of how many saves, by step, the reports of an attempt's parts are kept until they are recorded: the newest may break
+off on another node, and the one before may be found damaged."""
+
+SHARD_REPORTS_KEPT = 64
+"""How many reports of parts of one such save are kept: more than a node has processes, each with a report of its own."""
+
+CHECKPOINT_REPORTS_KEPT = 8
+"""How many reports on uploads, and on damage, of an attempt are kept until they are recorded."""
