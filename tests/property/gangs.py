@@ -196,7 +196,7 @@ class SimulatedGang:
             return
         each.waits_since_ms = None
         self._act(each)
-        each.is_closed = each.is_closed or each.step >= self.faults.last_step
+        each.is_closed = each.step >= self.faults.last_step
         low, high = 1 - self.faults.jitter, 1 + self.faults.jitter
         self.after(self.faults.step_ms * self._random.uniform(low, high), lambda: self._advance(each, board))
 
@@ -211,4 +211,4 @@ class SimulatedGang:
         for shown in each.shown[-2:]:
             if shown.state == COMMITTED and shown.step == each.step:
                 self.acted.append((each.rank, shown.number, shown.kind, each.step))
-                each.has_left = each.has_left or shown.kind == LEAVE
+                each.has_left |= shown.kind == LEAVE

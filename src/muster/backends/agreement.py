@@ -53,7 +53,8 @@ SETTLING_TIMES = 4
 as long as that should take, and as long as this."""
 
 INTERVAL_PART = 4
-"""A wish to save at an interval that differs by less than one part in this many from the present one changes nothing."""
+"""A wish to save at an interval that differs from the present one by less than one part in this many changes nothing.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,6 +168,10 @@ class Agreement:
     def nodes(self) -> tuple[NodeName, ...]:
         """The nodes that have ranks."""
         return tuple(sorted({each.node for each in self._ranks.values()}))
+
+    def is_heard_of(self, now_ms: float) -> bool:
+        """True when a rank was heard of lately."""
+        return any(now_ms - each.heard_ms <= STALE_MS for each in self._ranks.values())
 
     def is_complete(self, now_ms: float) -> bool:
         """True when every rank of the world was heard of lately, and none has ended its training."""

@@ -137,7 +137,7 @@ CHECKPOINT_REPORTS_KEPT = 8
 """How many reports on uploads, and on damage, of an attempt are kept until they are recorded."""
 
 BOARDS_MOST = 256
-"""Boards of one worker: a process for each GPU and core of a large machine. A worker that announces more is not read."""
+"""Boards of one worker: a process for each core of a large machine. Further ones are not read."""
 
 BOARD_LOOK_MS = 1_000
 """How often boards are read. A rank that is slow or hangs is noticed over many steps or seconds, not milliseconds."""

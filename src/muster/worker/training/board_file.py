@@ -35,6 +35,11 @@ class BoardState:
     announced: int
     words: tuple[int, ...]
 
+    @property
+    def board(self) -> int:
+        """Differs from that of the process that had the rank before."""
+        return self.made_at_ns % (1 << 53)
+
     def step_times_us(self, since: int) -> list[tuple[int, int]]:
         """Duration and busy time of the recorded steps after the first `since`, as far as they are in the ring."""
         first = max(since, self.count - RING)

@@ -62,8 +62,8 @@ class WorkerBoards:
         self.are_told = False
         """True once an announcement to leave was shown on them."""
 
-    def __bool__(self) -> bool:
-        return bool(self._open)
+    def __len__(self) -> int:
+        return len(self._open)
 
     def made(self, rank: int) -> None:
         """A process says that it has made its board. It may have replaced an earlier one."""
@@ -150,5 +150,5 @@ def _progress(known: _OpenBoard, state: BoardState) -> Progress:
         busy_us=busy[len(busy) // 2] if busy else 0,
         p99_us=steps[min(len(steps) * 99 // 100, len(steps) - 1)] if steps else 0,
         flags=state.flags,
-        board=state.made_at_ns % COUNT_MOST,
+        board=state.board,
     )
