@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muster.train.board import SAVING, Board
-from muster.worker.launch.hot_folder import hot_root
+from muster.worker.launch.runtime_folder import hot_folder
 from tests.chaos import processes
 from tests.chaos.cluster import Cluster
 from tests.chaos.processes import Marked
@@ -41,7 +41,7 @@ def node(cluster: Cluster, chance: random.Random) -> str | None:
     for each in processes.find(cluster.mark):
         if _variable(each.pid, "MUSTER_NODE") == found.node:
             processes.send(each.pid, each.ticks, cluster.mark, signal.SIGKILL)
-    shutil.rmtree(hot_root(cluster.home) / found.node, ignore_errors=True)
+    shutil.rmtree(hot_folder(cluster.home, os.environ) / found.node, ignore_errors=True)
     return found.node
 
 

@@ -1,6 +1,7 @@
 """The backends, which start processes: one port and its adapters.
 
-base   the port
-fake   simulated gangs on a virtual clock
-local  real processes on this machine
+base       the port
+agreement  how all ranks of a gang come to save or leave at the same step
+fake       simulated gangs on a virtual clock
+local      real processes on this machine
 """

@@ -134,3 +134,29 @@ MASTER_PORTS = (20_000, 32_000)
 
 SUPERVISOR_BACKLOG = 100_000
 """Commands that one node has not acknowledged: one per job of the largest queue. More means that it has stopped."""
+
+SHARD_STEPS_KEPT = 4
+"""Of how many saves, by step, the reports of an attempt's parts are kept until they are recorded: the newest may break
+off on another node, and the one before may be found damaged."""
+
+SHARD_REPORTS_KEPT = 64
+"""How many reports on parts of one such save are kept: more than a node has processes, each with its own report."""
+
+CHECKPOINT_REPORTS_KEPT = 8
+"""How many reports on uploads, and on damage, of an attempt are kept until they are recorded."""
+
+BOARDS_MOST = 256
+"""Boards of one worker: a process for each core of a large machine. Further ones are not read."""
+
+BOARD_LOOK_MS = 1_000
+"""How often boards are read. A rank that is slow or hangs is noticed over many steps or seconds, not milliseconds."""
+
+SHARDS_TOGETHER_MS = 200
+"""Parts that ranks of a node save within this time are reported together: ranks of a synchronous save end at nearly
+the same moment, and a node of eight GPUs then has one report instead of eight."""
+
+METRICS_BYTES = 8 << 20
+"""How much of what a job measures of itself is kept for each attempt: a day of lines every second. Older is dropped."""
+
+METRICS_PAUSE_MS = 100
+"""Lines of metrics that follow faster are left out: a program writes one each second, in each of its processes."""

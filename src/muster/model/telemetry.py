@@ -49,6 +49,8 @@ class RankProgress(Record, frozen=True, kw_only=True):
     is_saving: bool = False
     is_closed: bool = False
     """Its training is over, or it has saved and left."""
+    board: int = 0
+    """Differs from the one before when the process of the rank was replaced inside of its worker."""
 
     @property
     def subject(self) -> tuple[object, ...]:

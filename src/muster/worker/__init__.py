@@ -12,7 +12,8 @@
     records           what is known about jobs on this node, kept on disk
     held_starts       workers that wait until an older attempt of their job is gone
     deadlines         when a supervisor acts by itself
-    notices           what a program reports about its checkpoints
+    notices           what a program reports about its training
+    training          how far processes are, what they saved, and at which step they save or leave
 
 Imports `model`, the small shared modules of Muster, and the standard library. It starts in a tenth of a second and
 stays small, because there is one per node. The library of records (msgspec) takes a sixth of that time and a quarter

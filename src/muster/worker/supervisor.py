@@ -8,6 +8,7 @@ What a control plane sends                     what it receives
                                                    {"failed": {…}} for a failed start, if the journal is not writable
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
+    {"announce": …}, {"decide": …}, {"hasten": …}  at which step ranks save or leave: see `training.announcements`
     {"end": true}                                  nothing: everything is killed and the supervisor ends
                                                    {"measured": {…}} for the newest value of each thing it measures
 
@@ -79,7 +80,9 @@ class Supervisor:
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
-        self._pool = WorkerPool(context, journal, self.loop, is_away=self._is_alone, left=lambda: orphans.left)
+        self._pool = WorkerPool(
+            context, journal, self.loop, is_away=self._is_alone, left=lambda: orphans.left, measure=self.measured
+        )
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -216,6 +219,7 @@ class Supervisor:
         self._heard_s = time.monotonic()
         if before is not None:
             before.close()
+            self._pool.hasten()
         connection.closed = self._left
         self._sent = self._hinted = 0
         self._done.clear()
@@ -229,8 +233,10 @@ class Supervisor:
         connection.say({"hello": hello})
 
     def _left(self, connection: Conversation) -> None:
+        """The control plane is gone: workers that wait for its word to leave are signalled."""
         if self._control is connection:
             self._control = None
+            self._pool.hasten()
 
     def _hello(self) -> dict[str, Any]:
         cgroup_root = self._context.cgroup_root
@@ -245,6 +251,7 @@ class Supervisor:
             "unheard": max(self._journal.register.reports, default=0),
             "lost": self._lost,
             "lost_after": self._lost_after,
+            "announces": True,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
             "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
         }
@@ -253,7 +260,8 @@ class Supervisor:
         match message:
             case {"do": int(number), "command": dict(body)}:
                 if not self._is_ending:
-                    self._pool.obey(messages.command(body), _meeting(message.get("meet")))
+                    by_agreement = message.get("agreed") is True
+                    self._pool.obey(messages.command(body), _meeting(message.get("meet")), by_agreement=by_agreement)
                     self._done.append(number)
             case {"heard": int(number)}:
                 self._journal.add("acked", number)
@@ -261,6 +269,12 @@ class Supervisor:
             case {"ping": number}:
                 self._is_decided_for = bool(message.get("decides", True))
                 connection.say({"pong": number})
+            case {"announce": dict(body)}:
+                self._pool.announcements.announce(body, connection.say)
+            case {"decide": dict(body)}:
+                self._pool.announcements.decide(body)
+            case {"hasten": {"job": str(job), "attempt": int(attempt)}}:
+                self._pool.hasten(JobId(job), attempt)
             case {"end": _}:
                 self._end()
             case _:

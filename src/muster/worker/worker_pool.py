@@ -7,12 +7,14 @@ knows who receives the reports.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import assert_never
 
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.telemetry import Telemetry
 from muster.processes import ProcessEntry, entry
 from muster.worker.held_starts import HeldStarts
 from muster.worker.launch.devices import conflict
@@ -20,13 +22,16 @@ from muster.worker.launch.launch_spec import CannotStart, LaunchSpec, Meeting, M
 from muster.worker.launch.runtime_folder import remove
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded, plain, worker_from
-from muster.worker.notices import Saved
+from muster.worker.notices import Saved, TrainingNotice
 from muster.worker.output.budget import OutputBudget
 from muster.worker.processes.process_table import children, descendants, ended_children, everybody
 from muster.worker.processes.strays import badge
 from muster.worker.processes.trees import kill_together
 from muster.worker.records.journal import Journal
 from muster.worker.records.register import RegisteredGang, Seat
+from muster.worker.training.announcements import Announcements
+from muster.worker.training.node_training import NodeReports, NodeTraining
+from muster.worker.training.worker_boards import FOLDER as BOARDS
 from muster.worker.worker_process import WorkerContext, WorkerProcess
 
 STOPPED, KILLED = 143, 137
@@ -47,8 +52,9 @@ class WorkerPool:
         *,
         is_away: Callable[[], bool],
         left: Callable[[], Iterable[Seat]] = tuple,
+        measure: Callable[[Telemetry], None] = lambda _: None,
     ) -> None:
-        """`left` returns the workers that a predecessor left and that may be alive."""
+        """`left` returns the workers that a predecessor left and that may be alive. `measure` takes their progress."""
         self._context = context
         self._journal = journal
         self._register = journal.register
@@ -63,6 +69,8 @@ class WorkerPool:
         self._claimed: dict[JobId, None] = {}
         """Jobs that the present control plane has sent a command for. No control plane looks after the others."""
         self._left = left
+        self.training = NodeTraining(context, loop, NodeReports(report=self.report, measure=measure, clock=now_ms))
+        self.announcements = Announcements(self.training, loop)
         self._may_have_strangers = False
         """Set when a worker has ended, until no process of an unknown worker is found."""
         self._around = WorkerContext(
@@ -70,6 +78,7 @@ class WorkerPool:
             mains=lambda: frozenset(self._by_pid),
             is_away=lambda process: is_away() or self._seats[process.token].job not in self._claimed,
             saved=self._saved,
+            noticed=self._noticed,
             overdue=self._overdue,
             gone=self._gone,
         )
@@ -83,8 +92,12 @@ class WorkerPool:
         """Another control plane is connected: a job is its own only once it sends a command for it."""
         self._claimed.clear()
 
-    def obey(self, command: Command, meeting: Meeting) -> None:
-        """Carry out a command, unless it is older than the newest one seen for its job."""
+    def obey(self, command: Command, meeting: Meeting, *, by_agreement: bool = False) -> None:
+        """Carry out a command, unless it is older than the newest one seen for its job.
+
+        `by_agreement` says that the control plane announces a step to the ranks of the gang, at which they save or
+        leave. Workers without boards do not see it, and are told as usual.
+        """
         gang = self._register.gangs.get(command.job)
         if gang is not None and command.generation < gang.generation:
             return
@@ -100,12 +113,12 @@ class WorkerPool:
                 for worker in command.workers:
                     self._start(gang, command, worker, meeting)
             case SignalStop():
-                self._to_each(gang, command, lambda process: process.stop(command.grace_ms), unstarted=STOPPED)
+                stop = partial(self._stop, grace_ms=command.grace_ms, by_agreement=by_agreement)
+                self._to_each(gang, command, stop, unstarted=STOPPED)
             case KillWorkers():
                 self._to_each(gang, command, WorkerProcess.kill, unstarted=KILLED)
             case AskCheckpoint():
-                for process in self._of(gang):
-                    process.ask()
+                self._ask(gang, by_agreement=by_agreement)
             case _:
                 assert_never(command)
 
@@ -147,6 +160,22 @@ class WorkerPool:
     def report(self, event: WorkerReport, *, synced: bool = False) -> None:
         """Add a report to the journal, which is sent from there."""
         self._journal.add("report", self._register.last_number + 1, encoded(event), synced=synced)
+
+    def hasten(self, job: JobId | None = None, attempt: int = 0) -> None:
+        """Signal workers that were told to leave and have not agreed on a step: of one attempt, or of all jobs."""
+        for token, process in self._processes.items():
+            seat = self._seats[token]
+            is_meant = job is None or (seat.job, seat.attempt) == (job, attempt)
+            if is_meant and not self.announcements.has_agreed(seat.job, seat.attempt):
+                process.hasten()
+
+    def _ask(self, gang: RegisteredGang, *, by_agreement: bool) -> None:
+        for process in self._of(gang):
+            if not (by_agreement and self.training.has_boards(process.token)):
+                process.ask()
+
+    def _stop(self, process: WorkerProcess, *, grace_ms: int, by_agreement: bool) -> None:
+        process.stop(grace_ms, by_agreement=by_agreement and self.training.has_boards(process.token))
 
     def _fence(self, gang: RegisteredGang | None, command: Command, meeting: Meeting) -> RegisteredGang:
         """Record what a command says about its job. A newer attempt dooms what is left of the older one."""
@@ -220,6 +249,7 @@ class WorkerPool:
         self._journal.add("alive", seat.job, seat.rank, process.pid, 0 if found is None else found.start_ticks)
         self._processes[seat.token] = self._by_pid[process.pid] = process
         self._seats[seat.token] = seat
+        self.training.began(seat.token, seat.job, seat.attempt, seat.rank, launch_spec)
         process.limit(start.max_duration_ms)
         self.report(self._up(gang, seat))
 
@@ -245,9 +275,11 @@ class WorkerPool:
         try:
             if self._journal.is_stale:
                 raise CannotStart(f"node {self._context.node} cannot write its journal: is the disk full?")
+            (launch_spec.folder / BOARDS).mkdir(mode=0o700, exist_ok=True)
             log = self._output.segments(seat.job, seat.attempt, seat.rank)
             return WorkerProcess(seat.token, launch_spec, log, self._around)
         except (CannotStart, OSError, ValueError) as problem:
+            remove(launch_spec.folder / BOARDS)
             remove(launch_spec.folder)
             if launch_spec.cgroup is not None:
                 launch_spec.cgroup.remove()
@@ -289,6 +321,7 @@ class WorkerPool:
         del self._processes[process.token]
         self._noted.append(process)
         seat = self._seats.pop(process.token)
+        has_finished = self._end_training(process, seat)
         self._may_have_strangers = True
         self._around.loop.after(0, self.reap)
         if seat.token in self._register.doomed:
@@ -299,10 +332,26 @@ class WorkerPool:
             self._journal.add("told", seat.job, seat.rank)
         gang = self._register.gangs[seat.job]
         code = KILLED if process.exit_code is None else process.exit_code
-        self.report(self._exit(gang, seat, code, oom=process.oom), synced=True)
+        self.report(self._exit(gang, seat, code, oom=process.oom, has_finished=has_finished), synced=True)
         for job in self._register.forgettable():
             self._journal.add("forgot", job)
             self._claimed.pop(job, None)
+
+    def _end_training(self, process: WorkerProcess, seat: Seat) -> bool:
+        """Note how the training of a worker has ended. True when it was over by itself, also if it was told to leave.
+
+        A worker that has left because of an announcement has left, even if the command to leave came after that.
+        """
+        worker = self.training.ended(process.token)
+        if worker is None:
+            return False
+        boards = worker.boards
+        process.is_told = process.is_told or (boards.are_told and boards.have_left)
+        has_finished = process.exit_code == 0 and boards.have_finished
+        boards.close()
+        if not any(self.training.of(seat.job)):
+            self.announcements.forget(seat.job)
+        return has_finished
 
     def _start_held(self, job: JobId) -> None:
         if self._doomed(job):
@@ -315,6 +364,10 @@ class WorkerPool:
         seat = self._seats[process.token]
         if seat.token not in self._register.doomed:
             self.report(CheckpointSaved(at_ms=now_ms(), job=seat.job, attempt=seat.attempt, cost_ms=notice.cost_ms))
+
+    def _noticed(self, process: WorkerProcess, notice: TrainingNotice) -> None:
+        if process.token not in self._register.doomed:
+            self.training.noticed(process.token, notice)
 
     def _overdue(self, process: WorkerProcess) -> None:
         """A worker is about to be ended for its maximum duration. Recorded before, so that a successor says so too."""
@@ -357,7 +410,9 @@ class WorkerPool:
             at_ms=now_ms(), job=seat.job, attempt=seat.attempt, generation=gang.generation, ranks=(seat.rank,)
         )
 
-    def _exit(self, gang: RegisteredGang, seat: Seat, code: int, *, oom: bool = False) -> WorkersExited:
+    def _exit(
+        self, gang: RegisteredGang, seat: Seat, code: int, *, oom: bool = False, has_finished: bool = False
+    ) -> WorkersExited:
         return WorkersExited(
             at_ms=now_ms(),
             job=seat.job,
@@ -366,8 +421,8 @@ class WorkerPool:
             ranks=(seat.rank,),
             exit_code=code,
             oom=oom,
-            told=seat.is_told,
-            timed_out=seat.is_overdue,
+            told=seat.is_told and not has_finished,
+            timed_out=seat.is_overdue and not has_finished,
         )
 
     def _failure(self, gang: RegisteredGang, ranks: Iterable[int], message: str) -> StartFailed:

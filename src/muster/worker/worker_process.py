@@ -17,12 +17,13 @@ from muster.worker.deadlines import Deadlines
 from muster.worker.launch.launch_spec import LaunchSpec
 from muster.worker.launch.runtime_folder import remove
 from muster.worker.loop import Loop, Timer
-from muster.worker.notices import NoticeReader, Saved, SignalTarget
+from muster.worker.notices import NoticeReader, Saved, SignalTarget, TrainingNotice
 from muster.worker.output.masking import Mask
 from muster.worker.output.segments import Segments
 from muster.worker.output.terminal import PseudoTerminal
 from muster.worker.processes import marks
 from muster.worker.processes.trees import ProcessTree
+from muster.worker.training.worker_boards import FOLDER as BOARDS
 
 LEFTOVER_LOOK_MS = 20
 """How often processes that were told to leave and have outlived the first process are checked."""
@@ -33,6 +34,12 @@ kill. A process that waits for a disk is gone when the disk answers."""
 
 SAVES_APART_MS = 1_000
 """Saves that follow each other faster are reported as one."""
+
+SHORT_GRACE_MS = 10_000
+SIGNAL_PART = 4
+SIGNAL_LEAST_MS = 5_000
+"""A worker that has not left at an agreed step is signalled when one part in this many of its grace period is left, at
+least so long. Of a short grace period, half is left: a program needs some seconds to save because of a signal."""
 
 IDLE_NOTE = b"\r\n[muster: stopped, nobody typed and nothing was printed for %d s]\r\n"
 LIMIT_NOTE = b"\n[muster: told to stop, its maximum duration is over]\n"
@@ -48,6 +55,8 @@ class WorkerContext:
     is_away: Callable[["WorkerProcess"], bool]
     """True while no control plane is there, or it hangs: then limits are enforced here."""
     saved: Callable[["WorkerProcess", Saved], None]
+    noticed: Callable[["WorkerProcess", TrainingNotice], None]
+    """Called for everything else that the program reports about its training."""
     overdue: Callable[["WorkerProcess"], None]
     """Called before the worker is ended because its maximum duration is over."""
     gone: Callable[["WorkerProcess"], None]
@@ -70,6 +79,8 @@ class WorkerProcess:
         self._clock: Timer | None = None
         self._clearing: Timer | None = None
         self._is_killed = False
+        self._is_signalled = False
+        self._hastening: Timer | None = None
         self._is_idle = False
         self._is_overdue = False
         self._kills = 0
@@ -106,8 +117,11 @@ class WorkerProcess:
         self._deadlines.limit(_now_ms(), max_duration_ms, self._launch_spec.grace_ms)
         self._wind_clock()
 
-    def stop(self, grace_ms: int) -> None:
-        """Tell the worker to leave. Telling it again changes nothing."""
+    def stop(self, grace_ms: int, *, by_agreement: bool = False) -> None:
+        """Tell the worker to leave. Telling it again changes nothing.
+
+        A worker whose ranks agree with others on a step at which they leave is signalled only if that takes too long.
+        """
         if self.is_told:
             return
         self.is_told = True
@@ -116,6 +130,16 @@ class WorkerProcess:
         # Before the signal: a signal sent while the program is about to begin would not reach it.
         with contextlib.suppress(OSError):
             self._launch_spec.told.touch()
+        if by_agreement:
+            self._hastening = self._around.loop.after(agreement_ms(grace_ms), self.hasten)
+        else:
+            self.hasten()
+
+    def hasten(self) -> None:
+        """Signal a worker that was told to leave, once."""
+        if not self.is_told or self._is_signalled or self._is_killed:
+            return
+        self._is_signalled = True
         # A shell at a terminal ignores SIGTERM.
         for number in (signal.SIGTERM, signal.SIGHUP) if self._terminal else (signal.SIGTERM,):
             self._tree.signal_group(number)
@@ -148,6 +172,7 @@ class WorkerProcess:
         """Remove its control group, and its folder with the exit record. For when its end is in the journal on disk."""
         if self._launch_spec.cgroup is not None:
             self._launch_spec.cgroup.remove()
+        remove(self._launch_spec.folder / BOARDS)
         remove(self._launch_spec.folder)
 
     def first_process_ended(self, status: int) -> None:
@@ -209,6 +234,8 @@ class WorkerProcess:
         for notice in self._notices.read():
             if isinstance(notice, SignalTarget):
                 self._listener = notice.pid
+            elif not isinstance(notice, Saved):
+                self._around.noticed(self, notice)
             elif self._launch_spec.is_lead:
                 self._saved = notice
         if self._saved_timer is None:
@@ -220,6 +247,10 @@ class WorkerProcess:
             self._around.saved(self, self._saved)
             self._saved = None
             self._saved_timer = self._around.loop.after(SAVES_APART_MS, self._report_save)
+
+    def has(self, pid: int) -> bool:
+        """True when this process belongs to the worker."""
+        return self._tree.has(pid, self._around.mains())
 
     def _clear(self) -> None:
         """End what the first process left behind. When nothing is left, the worker is gone."""
@@ -242,6 +273,8 @@ class WorkerProcess:
         return self.is_told and not self._is_killed and self._tree.group_is_alive()
 
     def _finish(self) -> None:
+        if self._hastening is not None:
+            self._hastening.cancel()
         self._read_notices()
         self._report_save()
         if self._saved_timer is not None:
@@ -296,6 +329,13 @@ class WorkerProcess:
         self._is_idle = True
         self._note(IDLE_NOTE % (timeout_ms // 1000))
         self.stop(self._launch_spec.grace_ms)
+
+
+def agreement_ms(grace_ms: int) -> int:
+    """How long a worker that was told to leave may take to agree on a step and leave there before it is signalled."""
+    if grace_ms < SHORT_GRACE_MS:
+        return grace_ms // 2
+    return grace_ms - max(grace_ms // SIGNAL_PART, SIGNAL_LEAST_MS)
 
 
 def _held_by(file: int) -> int:

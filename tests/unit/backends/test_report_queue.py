@@ -6,7 +6,7 @@ from muster.backends.local import report_queue as news_module
 from muster.backends.local.report_queue import ReportQueue
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId, NodeName
-from muster.model.reports import CheckpointSaved, WorkersExited
+from muster.model.reports import CheckpointSaved, ShardsSaved, WorkersExited
 
 N1 = NodeName("n1")
 
@@ -41,3 +41,17 @@ def test_it_is_full_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert news.is_full
     news.take()
     assert not news.is_full
+
+
+def shards(step: int, node: NodeName) -> ShardsSaved:
+    return ShardsSaved(at_ms=0, job=JobId("job-1"), attempt=1, node=node, step=step, world=2, ranks=(0,))
+
+
+def test_of_the_parts_that_each_node_has_saved_those_of_the_newest_saves_are_kept() -> None:
+    news, other = ReportQueue(), NodeName("n2")
+    for step in range(100):
+        news.put((N1, step, shards(step, N1)))
+    news.put((other, 1, shards(3, other)))
+    assert [event.step for _, _, event in news.take() if isinstance(event, ShardsSaved)] == [96, 97, 98, 99, 3]
+    news.put((N1, 200, shards(100, N1)))
+    assert len(news.take()) == 1

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from muster.backends.base import MeasuredStep, OutputPart, StoredCheckpoint
 from muster.backends.local import checkpoint_errands
+from muster.backends.local.agreements import Agreements
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
@@ -43,7 +44,7 @@ from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.ownership import Leadership
 from muster.model.spec import JobSpec
-from muster.model.telemetry import Telemetry
+from muster.model.telemetry import RankProgress, Telemetry
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, measured, report
 from muster.worker.output.budget import Disk
@@ -110,6 +111,7 @@ class LocalBackend:
             refused=self._refused,
             decides=self._decides,
         )
+        self._agreements = Agreements(self._loop, say=self._say, understands=self._understands)
         self._links = {node.name: Link(home, node, self._loop, listener, leadership, tuple(options)) for node in nodes}
         end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
         self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
@@ -279,14 +281,18 @@ class LocalBackend:
         if unplaced and not all(link.has_greeted or link.is_swept for link in self._links.values()):
             self._unplaced.append(command)
             return
+        is_agreed = self._agreements.takes(command)
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
             if link is None:
                 self._deny(errand.command, ranks_named(errand.command), f"{errand.node} is no node of this machine")
             elif not link.is_lost:
                 failpoint("send.before")
-                link.command({"command": encoded(errand.command), "meet": {"host": LOOPBACK, "port": errand.port}})
+                meet = {"host": LOOPBACK, "port": errand.port}
+                link.command({"command": encoded(errand.command), "meet": meet, "agreed": is_agreed})
                 failpoint("send.after")
+        if is_agreed:
+            self._agreements.begin(command)
         is_older = self._directory.is_of_older_attempt(command)
         self._deny(command, unplaced, "a newer attempt was heard of" if is_older else "never started")
 
@@ -362,13 +368,29 @@ class LocalBackend:
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
+                    self._agreements.ended(event)
                 self._tell(event, name, number)
             case {"measured": dict(body)}:
-                self._measured.put(measured(body))
+                self._measure(measured(body))
+            case {"announced": dict(body)}:
+                self._agreements.answered(link.node.name, body)
             case {"failed": dict(body)}:  # its journal cannot be written; it reports this again once it can
                 self._tell(report(body))
             case _:
                 pass
+
+    def _measure(self, value: Telemetry) -> None:
+        self._measured.put(value)
+        if isinstance(value, RankProgress):
+            self._agreements.heard(value)
+
+    def _say(self, node: NodeName, message: Message) -> None:
+        if node in self._links:
+            self._links[node].say(message)
+
+    def _understands(self, node: NodeName) -> bool:
+        link = self._links.get(node)
+        return link is not None and link.is_up and link.hello.get("announces") is True
 
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.put((node, number, event))

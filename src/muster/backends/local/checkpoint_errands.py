@@ -16,7 +16,7 @@ from muster.model.node_limits import CHECKPOINT_ERRAND_CHARS, CHECKPOINT_ERRAND_
 from muster.model.printable import one_line
 from muster.model.spec import JobSpec
 from muster.worker.launch.environment import inherited
-from muster.worker.launch.hot_folder import hot_root
+from muster.worker.launch.runtime_folder import hot_folder
 from muster.worker.launch.secret_files import SecretMissing, secrets_of
 
 MODULE = "muster.train.catalog"
@@ -39,7 +39,7 @@ def remove_checkpoint(home: Path, spec: JobSpec, run: str, step: int) -> None:
 def _run(home: Path, spec: JobSpec, run: str, words: list[str]) -> list[dict[str, Any]]:
     """Run the process, and return what it says. Raises `Unavailable` with its last words when it fails."""
     path = [] if spec.checkpoint is None else ["--path", spec.checkpoint.path]
-    command = [sys.executable, "-m", MODULE, *words, "--run", run, "--hot", str(hot_root(home)), *path]
+    command = [sys.executable, "-m", MODULE, *words, "--run", run, "--hot", str(hot_folder(home, os.environ)), *path]
     try:
         secrets = secrets_of(home, spec.team, spec.secrets)
         done = subprocess.run(

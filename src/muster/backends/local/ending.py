@@ -7,9 +7,9 @@ from muster.backends.local.supervisor_address import supervisor_address
 from muster.home import Home
 from muster.model.errors import TimedOut
 from muster.model.node_limits import SUPERVISOR_END_S
-from muster.model.reports import CheckpointSaved, WorkersExited
+from muster.model.reports import WorkersExited
 from muster.processes import end_processes
-from muster.worker.messages import WorkerReport, report
+from muster.worker.messages import CheckpointReport, WorkerReport, report
 from muster.worker.processes.strays import supervised_nodes
 from muster.worker.records.journal import JOURNAL, recorded
 from muster.worker.records.orphan_cleanup import Unnoted, sweep
@@ -61,4 +61,4 @@ def _is_of_itself(event: WorkerReport) -> bool:
     """True for saves, and for workers that were neither told to leave nor killed. The others are lost with the node."""
     if isinstance(event, WorkersExited):
         return not event.told and event.exit_code != KILLED
-    return isinstance(event, CheckpointSaved)
+    return isinstance(event, CheckpointReport)

@@ -3,23 +3,25 @@
 import threading
 
 from muster.model.events import ObservedEvent
-from muster.model.ids import NodeName
+from muster.model.ids import JobId, NodeName
 from muster.model.node_limits import BACKEND_MEASURED, BACKEND_NEWS
-from muster.model.reports import CheckpointSaved
+from muster.model.reports import CheckpointDamaged, CheckpointSaved, CheckpointUploaded, ShardsSaved
 from muster.model.telemetry import Telemetry
+from muster.worker.messages import CheckpointReport
+from muster.worker.records.superseding import unneeded
 
 Item = tuple[NodeName, int, ObservedEvent]
 """The node that reported it, the number of the report there, and what it says."""
 
 
 class ReportQueue:
-    """Reports in the order in which they came. Of the saves of an attempt only the last is kept."""
+    """Reports in the order in which they came. Of the saves of an attempt only the newest are kept."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: dict[int, Item] = {}
-        self._saves: dict[tuple[str, int], int] = {}
-        """By job and attempt, where its last save is in `_items`."""
+        self._saves: dict[tuple[str, JobId, int, NodeName], dict[int, int]] = {}
+        """By type, job, attempt and node, where the reports on its checkpoints are in `_items`, with their steps."""
         self._count = 0
 
     @property
@@ -31,12 +33,17 @@ class ReportQueue:
         """Add what happened last."""
         with self._lock:
             self._count += 1
-            event = item[2]
-            if isinstance(event, CheckpointSaved):
-                place = (event.job, event.attempt)
-                self._items.pop(self._saves.get(place, 0), None)
-                self._saves[place] = self._count
             self._items[self._count] = item
+            if isinstance(item[2], CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged):
+                self._supersede(item[0], item[2])
+
+    def _supersede(self, node: NodeName, event: CheckpointReport) -> None:
+        """Drop reports that the last one makes unnecessary. Each node reports its own part of a save."""
+        kind = type(event).__name__
+        kept = self._saves.setdefault((kind, event.job, event.attempt, node), {})
+        kept[self._count] = 0 if isinstance(event, CheckpointSaved) else event.step
+        for number in unneeded(kind, kept):
+            del self._items[number], kept[number]
 
     def take(self) -> tuple[Item, ...]:
         """Take all reports."""

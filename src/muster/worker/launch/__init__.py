@@ -9,7 +9,6 @@ setup_records   what is remembered about `setup`, so that it runs once on a node
 training_path   the folder that puts `muster.train` on Python's path
 mpi_shell       a remote shell between the workers of an MPI gang; a program of its own
 runtime_folder  the files that a worker and Muster share, outside of the home
-hot_folder      the folder with hot tiers of checkpoints
 secret_files    secrets by name
 devices         which GPUs of the node are in use
 """

@@ -25,6 +25,8 @@ from muster.worker.processes.signs import Signs, borne_by
 from muster.worker.processes.strays import end_strays
 from muster.worker.records.journal import JOURNAL, Journal, known_tokens
 from muster.worker.records.register import Register, Seat
+from muster.worker.training.worker_boards import FOLDER as BOARDS
+from muster.worker.training.worker_boards import found_boards
 from muster.worker.worker_pool import KILLED, now_ms
 
 PATIENCE_S = 5.0
@@ -129,7 +131,9 @@ class OrphanCleanup:
         if seat.token in register.doomed:
             self._journal.add("gone", seat.token)
         else:
-            body = _end_of(seat, register.gangs[seat.job].generation, self._codes.get(seat.token))
+            code = self._codes.get(seat.token)
+            has_finished = code == 0 and _has_finished(self._workers / seat.token)
+            body = _end_of(seat, register.gangs[seat.job].generation, code, has_finished=has_finished)
             self._journal.add("report", register.last_number + 1, body, synced=True)
 
 
@@ -181,7 +185,16 @@ def _exit_codes(seats: list[Seat], workers: Path) -> dict[str, int]:
     return {token: code for token, code in records if code is not None}
 
 
-def _end_of(seat: Seat, generation: int, code: int | None) -> dict[str, object]:
+def _has_finished(folder: Path) -> bool:
+    """True when the boards of a worker say that its training was over, though it may have been told to leave."""
+    boards = found_boards(folder)
+    try:
+        return boards.have_finished
+    finally:
+        boards.close()
+
+
+def _end_of(seat: Seat, generation: int, code: int | None, *, has_finished: bool) -> dict[str, object]:
     """The report of an end: as the worker's own exit record says, or else as killed."""
     return encoded(
         WorkersExited(
@@ -192,8 +205,8 @@ def _end_of(seat: Seat, generation: int, code: int | None) -> dict[str, object]:
             ranks=(seat.rank,),
             exit_code=KILLED if code is None else code,
             oom=bool(code) and Cgroup(seat.folders).ran_out_of_memory(),
-            told=seat.is_told,
-            timed_out=seat.is_overdue,
+            told=seat.is_told and not has_finished,
+            timed_out=seat.is_overdue and not has_finished,
         )
     )
 
@@ -234,6 +247,7 @@ def _survivors(seats: Iterable[Seat]) -> dict[str, list[ProcessEntry]]:
 
 def _tidy(seat: Seat, home: Path, workers: Path) -> None:
     Cgroup(seat.folders).remove()
+    remove(workers / seat.token / BOARDS)
     remove(workers / seat.token)
     log = Segments(log_folder(home, seat.job, seat.attempt, seat.rank))
     log.write(CUT_NOTE)

@@ -28,7 +28,8 @@ from typing import Any
 
 from muster.model.ids import JobId
 from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
-from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited
+from muster.model.reports import StartFailed, WorkersExited
+from muster.worker.records.superseding import SUPERSEDED, unneeded
 
 Entry = Sequence[Any]
 Body = dict[str, Any]
@@ -166,21 +167,25 @@ class Register:
     def _report(self, number: int, body: Body) -> None:
         kind, job, attempt = body["type"], body["job"], body["attempt"]  # first: a damaged report changes nothing
         self.last_number = max(self.last_number, number)
-        if kind == CheckpointSaved.__name__:
-            self._supersede(body)
         self.reports[number] = body
+        if kind in SUPERSEDED:
+            self._supersede(kind, job, attempt)
         gang = self.gangs.get(job)
         if kind in _ENDS and gang is not None and gang.attempt == attempt:
             for rank in body["ranks"]:
                 if rank in gang.seats:
                     gang.seats[rank].end = body
 
-    def _supersede(self, body: Body) -> None:
-        """Keep only the last unacknowledged save of an attempt: a job may save for days without a control plane."""
-        place = (body["type"], body["job"], body["attempt"])
-        for number, other in tuple(self.reports.items()):
-            if (other["type"], other["job"], other["attempt"]) == place:
-                del self.reports[number]
+    def _supersede(self, kind: str, job: JobId, attempt: int) -> None:
+        """Drop reports on checkpoints of an attempt that newer ones make unnecessary."""
+        place = (kind, job, attempt)
+        steps = {
+            number: body.get("step", 0)
+            for number, body in self.reports.items()
+            if (body["type"], body["job"], body["attempt"]) == place
+        }
+        for number in unneeded(kind, steps):
+            del self.reports[number]
 
     def _acknowledge(self, number: int) -> None:
         for heard in [each for each in self.reports if each <= number]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muster.model.ids import JobId
-from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
+from muster.model.node_limits import SHARD_REPORTS_KEPT, SUPERVISOR_ENDED_JOBS
 from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.register import Register
 
@@ -181,3 +181,35 @@ def test_a_worker_whose_gang_was_lost_with_a_damaged_line_is_still_ended(tmp_pat
     damaged = [b"?" if line.startswith(b'["fence","job-1"') else line for line in path.read_bytes().split(b"\n")]
     path.write_bytes(b"\n".join(damaged))
     assert set(Journal(path).register.doomed) == {"token0", "token1", "older"}
+
+
+def shards(step: int, *ranks: int, attempt: int = 1) -> dict[str, object]:
+    return {"type": "ShardsSaved", "job": JOB, "attempt": attempt, "step": step, "world": 8, "ranks": list(ranks)}
+
+
+def test_of_parts_of_checkpoints_those_of_the_newest_saves_are_kept_while_nobody_listens() -> None:
+    known = Register()
+    known.apply(["report", 1, shards(10, 0, attempt=2)])
+    known.apply(["report", 2, {"type": "CheckpointUploaded", "job": JOB, "attempt": 1, "step": 10}])
+    number = 2
+    for step in range(100, 400):
+        for rank in range(4):
+            number += 1
+            known.apply(["report", number, shards(step, rank)])
+    kept = [(body["step"], body.get("ranks")) for body in known.reports.values()]
+    assert kept == [(10, [0]), (10, None), *((step, [rank]) for step in range(396, 400) for rank in range(4))]
+    assert known.last_number == number
+
+
+def test_a_save_after_a_restart_inside_of_an_attempt_is_newer_though_its_step_is_lower() -> None:
+    known = Register()
+    for number, step in enumerate((100, 110, 120, 130, 105), start=1):
+        known.apply(["report", number, shards(step, 0)])
+    assert [body["step"] for body in known.reports.values()] == [110, 120, 130, 105]
+
+
+def test_a_job_that_reports_one_part_without_end_fills_no_disk() -> None:
+    known = Register()
+    for number in range(1, 1_000):
+        known.apply(["report", number, shards(7, number % 8)])
+    assert len(known.reports) == SHARD_REPORTS_KEPT

@@ -1,0 +1,368 @@
+"""How all ranks of a gang come to save, or to leave, at the same step, without asking each other.
+
+A step is announced that is ahead of every rank. Each node shows it to its ranks and answers with their steps, read
+after that. If every rank is before the announced step, all of them will see it in time, and it is committed. If one is
+not, or an answer is missing, it is cancelled and a later step is announced: a few times, then it is given up.
+
+          ┌──────────── a rank was too far, or no answer ────────────┐
+          ▼                                                          │
+    idle ── a wish, all ranks seen ──▶ announced ── all answered ──▶ decided: committed or cancelled
+
+After a commit nothing is announced until every rank has passed the step, so that no rank overlooks it.
+
+Pure: it is told the time, in milliseconds of any monotonic clock, and returns what is to be sent.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from muster.model.ids import NodeName
+
+SAVE: Final = 1
+LEAVE: Final = 2
+"""What ranks do at an announced step, in the words of boards."""
+
+ANSWER_MS = 1_000
+"""How long nodes may take to answer. Ranks that have come to the announced step wait five times this long for the
+decision, so that it reaches them in time."""
+
+TRIES = 6
+"""How many steps are announced for one wish. Each is twice as far ahead of the ranks as the one before."""
+
+PROPAGATION_MS = 250
+"""How long the first announcement may take until it is on all boards: a round of the loops of both sides, on machines
+that are busy."""
+
+SLOW_STEP_MS = 2_000
+"""With steps that take this long the step that is under way is announced: an announcement nearly always comes in time,
+and if it does not, another is tried."""
+
+UNKNOWN_PACE_BITS = 3
+"""While no step was measured, the first try is the next step, and each further one eight times as far ahead."""
+
+STALE_MS = 10_000
+"""A rank that was not heard of for this long is not there. Nodes report on each rank every second."""
+
+GUESSED_MS = 3_000
+"""For how long after a report a rank is taken to go on stepping at its pace."""
+
+SETTLING_MS = 60_000
+SETTLING_TIMES = 4
+"""How long after a commit the next announcement waits at the most until all ranks have passed the step: so many times
+as long as that should take, and as long as this."""
+
+INTERVAL_PART = 4
+"""A wish to save at an interval that differs from the present one by less than one part in this many changes nothing.
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class Rank:
+    """What is known of one rank."""
+
+    node: NodeName
+    worker: int
+    world: int
+    step: int
+    board: int
+    """Differs when the process of the rank was replaced."""
+    is_closed: bool
+    heard_ms: float
+    step_us: int = 0
+    """The median duration of its steps; 0 when it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownStep:
+    """What the board of one rank said after an announcement was shown on it."""
+
+    rank: int
+    world: int
+    step: int
+    board: int
+    is_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announce:
+    """Show an announcement on all boards, and answer with their steps."""
+
+    number: int
+    kind: int
+    step: int
+    every: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decide:
+    """Commit or cancel an announcement."""
+
+    number: int
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """The ranks cannot agree to leave. They must be told in another way."""
+
+    because: str
+    is_ending: bool = False
+    """True when ranks have ended their training: the others are about to, and need not be told at once."""
+
+
+Action = Announce | Decide | GiveUp
+
+
+@dataclass(slots=True, kw_only=True)
+class _Round:
+    """One announcement that is not decided."""
+
+    announced: Announce
+    until_ms: float
+    waiting: set[NodeName]
+    answers: dict[int, ShownStep] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Committed:
+    """What all ranks will do, or have done."""
+
+    step: int
+    every: int
+    """The steps between the saves that follow; 0 for none."""
+    boards: tuple[tuple[int, int], ...]
+    until_ms: float
+    """When to wait no longer for ranks to pass the step."""
+
+
+class Agreement:
+    """One attempt of one gang."""
+
+    def __init__(self, first_number: int = 1) -> None:
+        """Announcements are numbered from `first_number` on."""
+        self._ranks: dict[int, Rank] = {}
+        self._number = first_number - 1
+        self._round: _Round | None = None
+        self._save_every_ms: int | None = None
+        """A wish to save that is not fulfilled: how long to train between saves, 0 for once."""
+        self._leaves_by_ms: float | None = None
+        """A wish to leave that is not fulfilled, and until when it is worth trying."""
+        self._tries = 0
+        self._committed: _Committed | None = None
+        self.is_leaving = False
+        """True once all ranks have agreed to leave."""
+
+    @property
+    def is_busy(self) -> bool:
+        """True while it has to look at the clock."""
+        return self._round is not None or self._save_every_ms is not None or self._leaves_by_ms is not None
+
+    @property
+    def workers(self) -> frozenset[int]:
+        """The workers that have ranks."""
+        return frozenset(each.worker for each in self._ranks.values())
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes that have ranks."""
+        return tuple(sorted({each.node for each in self._ranks.values()}))
+
+    def is_heard_of(self, now_ms: float) -> bool:
+        """True when a rank was heard of lately."""
+        return any(now_ms - each.heard_ms <= STALE_MS for each in self._ranks.values())
+
+    def is_complete(self, now_ms: float) -> bool:
+        """True when every rank of the world was heard of lately, and none has ended its training."""
+        return not self._missing(now_ms)
+
+    def heard(self, rank: int, news: Rank) -> None:
+        """A node reports how far a rank is."""
+        known = self._ranks.get(rank)
+        if known is not None and news.board == known.board:
+            news.step = max(news.step, known.step)
+            news.step_us = news.step_us or known.step_us
+            news.is_closed = news.is_closed or known.is_closed
+        self._ranks[rank] = news
+
+    def lost(self, workers: Iterable[int], *, have_finished: bool) -> list[Action]:
+        """These workers are gone, with their ranks."""
+        gone = frozenset(workers)
+        left = {rank: each for rank, each in self._ranks.items() if each.worker not in gone}
+        is_smaller, self._ranks = len(left) < len(self._ranks), left
+        return self._broken("a worker has ended", is_ending=have_finished) if is_smaller else []
+
+    def save(self, every_ms: int, now_ms: float) -> list[Action]:
+        """Have all ranks save soon, and then again each time after `every_ms`; 0 means once."""
+        if self.is_leaving or self._leaves_by_ms is not None or self._saves_by_itself(every_ms, now_ms):
+            return []
+        if self._save_every_ms is None:
+            self._tries = 0
+        self._save_every_ms = every_ms
+        return self.look(now_ms)
+
+    def leave(self, by_ms: float, now_ms: float) -> list[Action]:
+        """Have all ranks save and leave soon. It is given up at `by_ms` at the latest."""
+        if self.is_leaving or self._leaves_by_ms is not None:
+            return []
+        self._leaves_by_ms, self._save_every_ms, self._tries = by_ms, None, 0
+        return [*self._cancelled(), *self.look(now_ms)]
+
+    def answered(self, node: NodeName, number: int, shown: Iterable[ShownStep], now_ms: float) -> list[Action]:
+        """A node has shown an announcement, and read the steps of its ranks after that."""
+        steps = tuple(shown)
+        for each in steps:
+            known = self._ranks.get(each.rank)
+            if known is not None and known.board == each.board:
+                known.step, known.heard_ms = max(known.step, each.step), now_ms
+                known.is_closed = known.is_closed or each.is_closed
+        current = self._round
+        if current is None or current.announced.number != number or node not in current.waiting:
+            return []
+        current.waiting.discard(node)
+        for each in steps:
+            if each.rank in current.answers:
+                current.problem = f"two processes are rank {each.rank}"
+            current.answers[each.rank] = each
+        return self.look(now_ms)
+
+    def look(self, now_ms: float) -> list[Action]:
+        """What is to be sent now. Call it about ten times a second while it is busy, too."""
+        actions: list[Action] = []
+        if self._round is not None:
+            actions += self._judged(self._round, now_ms)
+        if self._round is None:
+            actions += self._next(now_ms)
+        return actions
+
+    def _judged(self, current: _Round, now_ms: float) -> list[Action]:
+        """Decide an announcement when all nodes have answered, or when one has not in time."""
+        if current.waiting and now_ms < current.until_ms:
+            return []
+        self._round = None
+        announced = current.announced
+        is_kept = now_ms < current.until_ms and not current.problem and self._is_ahead(current)
+        if is_kept:
+            self._commit(current, now_ms)
+        return [Decide(number=announced.number, is_kept=is_kept)]
+
+    def _is_ahead(self, current: _Round) -> bool:
+        """True when the boards of all ranks have shown that they are before the announced step."""
+        answers = current.answers
+        world = next((each.world for each in answers.values()), 0)
+        is_whole = len(answers) == world and all(
+            each.world == world and each.rank < world and not each.is_closed for each in answers.values()
+        )
+        return is_whole and all(each.step < current.announced.step for each in answers.values())
+
+    def _commit(self, current: _Round, now_ms: float) -> None:
+        announced = current.announced
+        left = announced.step - min(each.step for each in current.answers.values())
+        expected_ms = left * self._step_us() / 1000 or SETTLING_MS
+        self._committed = _Committed(
+            step=announced.step,
+            every=announced.every,
+            boards=tuple(sorted((each.rank, each.board) for each in current.answers.values())),
+            until_ms=now_ms + min(ANSWER_MS + SETTLING_TIMES * expected_ms, SETTLING_MS),
+        )
+        self._tries = 0
+        if announced.kind == LEAVE:
+            self.is_leaving, self._leaves_by_ms = True, None
+        else:
+            self._save_every_ms = None
+
+    def _next(self, now_ms: float) -> list[Action]:
+        """Announce a step if there is a wish, or give it up."""
+        if self._save_every_ms is None and self._leaves_by_ms is None:
+            return []
+        problem = self._hopeless(now_ms)
+        if problem:
+            return self._broken(problem, is_ending=any(each.is_closed for each in self._ranks.values()))
+        if self._is_settling(now_ms):
+            return []
+        kind = SAVE if self._leaves_by_ms is None else LEAVE
+        step_us = self._step_us()
+        every_ms = self._save_every_ms or 0
+        every = max(every_ms * 1000 // step_us, 1) if kind == SAVE and every_ms and step_us else 0
+        self._number += 1
+        step = self._highest(now_ms) + 1 + self._margin(step_us)
+        announced = Announce(number=self._number, kind=kind, step=step, every=every)
+        self._tries += 1
+        self._round = _Round(announced=announced, until_ms=now_ms + ANSWER_MS, waiting=set(self.nodes))
+        return [announced]
+
+    def _hopeless(self, now_ms: float) -> str:
+        """Why nothing more is tried; empty while it may succeed."""
+        if self._tries >= TRIES:
+            return f"no step was ahead of all ranks in {TRIES} tries"
+        if self._leaves_by_ms is not None and now_ms >= self._leaves_by_ms:
+            return "the time to agree is over"
+        return self._missing(now_ms)
+
+    def _missing(self, now_ms: float) -> str:
+        """Why the ranks cannot be told together; empty when they can."""
+        worlds = {each.world for each in self._ranks.values()}
+        if len(worlds) != 1 or len(self._ranks) != next(iter(worlds)):
+            return "not every rank has a board"
+        if max(self._ranks) >= len(self._ranks):
+            return "the ranks do not count from zero"
+        if any(each.is_closed for each in self._ranks.values()):
+            return "a rank has ended its training"
+        if any(now_ms - each.heard_ms > STALE_MS for each in self._ranks.values()):
+            return "a rank was not heard of"
+        return ""
+
+    def _broken(self, because: str, *, is_ending: bool) -> list[Action]:
+        """Give up every wish."""
+        was_leaving = self._leaves_by_ms is not None
+        self._save_every_ms = self._leaves_by_ms = None
+        self._tries = 0
+        given_up = [GiveUp(because=because, is_ending=is_ending)] if was_leaving else []
+        return [*self._cancelled(), *given_up]
+
+    def _cancelled(self) -> list[Action]:
+        current, self._round = self._round, None
+        return [] if current is None else [Decide(number=current.announced.number, is_kept=False)]
+
+    def _is_settling(self, now_ms: float) -> bool:
+        """True while a rank has not come to the step that was committed last."""
+        last = self._committed
+        if last is None or now_ms >= last.until_ms:
+            return False
+        boards = dict(last.boards)
+        return any(each.step < last.step and boards.get(rank) == each.board for rank, each in self._ranks.items())
+
+    def _saves_by_itself(self, every_ms: int, now_ms: float) -> bool:
+        """True when the ranks save at nearly this interval anyway, and none of them was replaced since."""
+        last = self._committed
+        if last is None or self._is_settling(now_ms):
+            return last is not None
+        if not last.every or not every_ms:
+            return False
+        if last.boards != tuple(sorted((rank, each.board) for rank, each in self._ranks.items())):
+            return False
+        pace_us, wanted_us = last.every * self._step_us(), every_ms * 1000
+        return abs(pace_us - wanted_us) * INTERVAL_PART <= wanted_us
+
+    def _step_us(self) -> int:
+        """The median duration of a step; 0 when it is not known."""
+        known = sorted(each.step_us for each in self._ranks.values() if each.step_us)
+        return known[len(known) // 2] if known else 0
+
+    def _highest(self, now_ms: float) -> int:
+        """The highest step of any rank by now, if all of them went on at their pace since they were heard of."""
+        return max(_guessed(each, now_ms) for each in self._ranks.values())
+
+    def _margin(self, step_us: int) -> int:
+        """How many steps an announcement may take to arrive."""
+        if not step_us:
+            return (1 << UNKNOWN_PACE_BITS * self._tries) - 1
+        if step_us >= SLOW_STEP_MS * 1000:
+            return max(self._tries - 1, 0)
+        return -(-(PROPAGATION_MS << self._tries) * 1000 // step_us)
+
+
+def _guessed(rank: Rank, now_ms: float) -> int:
+    since_ms = min(max(now_ms - rank.heard_ms, 0), GUESSED_MS)
+    return rank.step + (int(since_ms * 1000) // rank.step_us if rank.step_us else 0)

@@ -1,0 +1,187 @@
+"""The training on one node: what its processes report, how far they are, and what is announced to them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from muster.model.ids import JobId
+from muster.model.node_limits import BOARD_LOOK_MS
+from muster.model.reports import CheckpointDamaged, CheckpointUploaded
+from muster.model.telemetry import RankProgress, Telemetry
+from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
+from muster.worker.loop import Loop
+from muster.worker.messages import CheckpointReport
+from muster.worker.notices import (
+    BoardMade,
+    Damaged,
+    Measures,
+    ShardWritten,
+    StackTarget,
+    TrainingNotice,
+    Uploaded,
+)
+from muster.worker.training.metrics_file import MetricsFile, metrics_path
+from muster.worker.training.shard_reports import ShardReports
+from muster.worker.training.worker_boards import Progress, WorkerBoards
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReports:
+    """Where reports and measured values go, and what time it is there."""
+
+    report: Callable[[CheckpointReport], None]
+    measure: Callable[[Telemetry], None]
+    clock: Callable[[], int]
+    """The time of day, in milliseconds."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TrainingWorker:
+    """One worker, as far as its training is concerned."""
+
+    job: JobId
+    attempt: int
+    rank: int
+    launch_spec: LaunchSpec
+    boards: WorkerBoards
+    stack_pids: dict[int, int] = field(default_factory=dict)
+    """By rank of the framework, the processes that write their stacks when signalled."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TrainingGang:
+    """The part of one job's present attempt that is on this node."""
+
+    shards: ShardReports
+    metrics: MetricsFile
+    uploaded: tuple[int, str] | None = None
+    """The last report of the uploader, so that a problem that lasts is reported once."""
+
+
+class NodeTraining:
+    """All workers of a node that train."""
+
+    def __init__(self, context: NodeContext, loop: Loop, reports: NodeReports) -> None:
+        self._context = context
+        self._loop = loop
+        self._reports = reports
+        self._workers: dict[str, TrainingWorker] = {}
+        self._gangs: dict[tuple[JobId, int], TrainingGang] = {}
+        self._is_looking = False
+        self.board_seen: Callable[[TrainingWorker], None] = lambda _: None
+        """Called whenever a process has made its board."""
+
+    def began(self, token: str, job: JobId, attempt: int, rank: int, launch_spec: LaunchSpec) -> None:
+        """A worker was started."""
+        boards = WorkerBoards(launch_spec.folder)
+        worker = TrainingWorker(job=job, attempt=attempt, rank=rank, launch_spec=launch_spec, boards=boards)
+        self._workers[token] = worker
+
+    def noticed(self, token: str, notice: TrainingNotice) -> None:
+        """A worker says something about its training."""
+        worker = self._workers[token]
+        match notice:
+            case BoardMade(rank=rank):
+                self._open_board(worker, rank)
+            case StackTarget(rank=rank, pid=pid):
+                if rank in worker.stack_pids or len(worker.stack_pids) < len(worker.boards) + 1:
+                    worker.stack_pids[rank] = pid
+            case Measures() if worker.launch_spec.is_lead:
+                self._gang(worker.job, worker.attempt).metrics.add(notice, self._reports.clock())
+            case Measures():
+                pass
+            case _:
+                self.stored(worker.job, worker.attempt, notice)
+
+    def stored(self, job: JobId, attempt: int, notice: ShardWritten | Uploaded | Damaged) -> None:
+        """A worker or the uploader of a job says something about its checkpoints."""
+        gang, at_ms = self._gang(job, attempt), self._reports.clock()
+        match notice:
+            case ShardWritten():
+                gang.shards.add(notice)
+            case Uploaded(step=step, problem=problem):
+                if gang.uploaded != (step, problem):
+                    gang.uploaded = (step, problem)
+                    self._reports.report(
+                        CheckpointUploaded(at_ms=at_ms, job=job, attempt=attempt, step=step, problem=problem)
+                    )
+            case Damaged(step=step, rank=rank, problem=problem):
+                gang.shards.flush()
+                self._reports.report(
+                    CheckpointDamaged(at_ms=at_ms, job=job, attempt=attempt, step=step, rank=rank, problem=problem)
+                )
+            case _:
+                assert_never(notice)
+
+    def ended(self, token: str) -> TrainingWorker | None:
+        """A worker is gone: report what it saved before its end is reported. Its boards can be read once more."""
+        worker = self._workers.pop(token, None)
+        if worker is None:
+            return None
+        place = (worker.job, worker.attempt)
+        gang = self._gangs.get(place)
+        if gang is not None:
+            gang.shards.flush()
+            if not any((each.job, each.attempt) == place for each in self._workers.values()):
+                del self._gangs[place]
+                gang.metrics.close()
+        return worker
+
+    def has_boards(self, token: str) -> bool:
+        """True when a process of the worker has made its board."""
+        worker = self._workers.get(token)
+        return worker is not None and bool(worker.boards)
+
+    def of(self, job: JobId, attempt: int | None = None) -> Iterator[tuple[str, TrainingWorker]]:
+        """The workers of a job here, by token."""
+        for token, worker in tuple(self._workers.items()):
+            if worker.job == job and attempt in (None, worker.attempt):
+                yield token, worker
+
+    def _gang(self, job: JobId, attempt: int) -> TrainingGang:
+        known = self._gangs.get((job, attempt))
+        if known is None:
+            reports, context = self._reports, self._context
+            shards = ShardReports(job, attempt, context.node, self._loop, reports.report, reports.clock)
+            known = TrainingGang(shards=shards, metrics=MetricsFile(metrics_path(context.home, job, attempt)))
+            self._gangs[job, attempt] = known
+        return known
+
+    def _open_board(self, worker: TrainingWorker, rank: int) -> None:
+        worker.boards.made(rank)
+        if worker.boards:
+            self.board_seen(worker)
+            if not self._is_looking:
+                self._is_looking = True
+                self._look()
+
+    def _look(self) -> None:
+        """Report how far all ranks are, again and again while there are boards."""
+        watched = [worker for worker in self._workers.values() if worker.boards]
+        self._is_looking = bool(watched)
+        for worker in watched:
+            for progress in worker.boards.progress():
+                self._reports.measure(self._progress(worker, progress))
+        if watched:
+            self._loop.after(BOARD_LOOK_MS, self._look)
+
+    def _progress(self, worker: TrainingWorker, found: Progress) -> RankProgress:
+        at_ms = self._reports.clock()
+        return RankProgress(
+            job=worker.job,
+            attempt=worker.attempt,
+            at_ms=at_ms,
+            rank=found.rank,
+            world=found.world,
+            worker=worker.rank,
+            node=self._context.node,
+            step=found.step,
+            step_ms=at_ms - found.since_step_ms,
+            steps=found.steps,
+            step_us=found.step_us,
+            busy_us=found.busy_us,
+            p99_us=found.p99_us,
+            is_saving=found.is_saving,
+            is_closed=found.is_closed,
+            board=found.board,
+        )

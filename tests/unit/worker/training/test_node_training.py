@@ -1,0 +1,237 @@
+"""What processes say about their training becomes reports, telemetry and lines of metrics."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from muster.model.ids import JobId, NodeName
+from muster.model.reports import CheckpointDamaged, CheckpointUploaded, ShardsSaved
+from muster.model.telemetry import RankProgress, Telemetry
+from muster.train.board import Board
+from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
+from muster.worker.loop import Callback, Loop, Timer
+from muster.worker.messages import CheckpointReport
+from muster.worker.notices import BoardMade, Damaged, Measures, ShardWritten, StackTarget, Uploaded
+from muster.worker.processes.cgroups import CgroupRoot
+from muster.worker.training.metrics_file import MetricsFile, metrics_path
+from muster.worker.training.node_training import NodeReports, NodeTraining
+
+JOB = JobId("job-1")
+
+
+class _Later(Loop):
+    """Keeps timers until the test lets them happen."""
+
+    def __init__(self) -> None:
+        super().__init__(settle=lambda: None)
+        self.timers: list[Timer] = []
+
+    def after(self, delay_ms: float, happen: Callback) -> Timer:
+        timer = Timer(delay_ms, len(self.timers), happen)
+        self.timers.append(timer)
+        return timer
+
+    def pass_time(self) -> None:
+        timers, self.timers = self.timers, []
+        for timer in timers:
+            if not timer.is_cancelled:
+                timer.happen()
+
+
+@dataclass
+class _Node:
+    """A node with what it has reported."""
+
+    training: NodeTraining
+    loop: _Later
+    folder: Path
+    reported: list[CheckpointReport] = field(default_factory=list)
+    measured: list[Telemetry] = field(default_factory=list)
+
+    def begin(self, token: str = "a", *, attempt: int = 1, rank: int = 0, is_lead: bool = True) -> None:
+        folder = self.folder / token
+        (folder / "boards").mkdir(parents=True)
+        launch_spec = LaunchSpec(
+            command=[],
+            variables={},
+            secrets=(),
+            folder=folder,
+            notice=folder / "notice",
+            ask=folder / "ask",
+            told=folder / "told",
+            cgroup=None,
+            grace_ms=1,
+            idle_timeout_ms=None,
+            is_lead=is_lead,
+        )
+        self.training.began(token, JOB, attempt, rank, launch_spec)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> _Node:
+    context = NodeContext(
+        home=tmp_path,
+        workers=tmp_path / "workers",
+        node=NodeName("n1"),
+        cgroup_root=CgroupRoot(),
+        processes_max=10,
+        variables={},
+    )
+    loop = _Later()
+    reported: list[CheckpointReport] = []
+    measured: list[Telemetry] = []
+    reports = NodeReports(report=reported.append, measure=measured.append, clock=lambda: 1_000_000)
+    return _Node(NodeTraining(context, loop, reports), loop, tmp_path / "workers", reported, measured)
+
+
+def a_shard(rank: int, step: int = 5, **fields: int) -> ShardWritten:
+    return ShardWritten(step=step, rank=rank, world=4, **fields)
+
+
+def shards(step: int, *ranks: int, size: int = 0, cost_ms: int = 0, attempt: int = 1) -> ShardsSaved:
+    return ShardsSaved(
+        at_ms=1_000_000,
+        job=JOB,
+        attempt=attempt,
+        node=NodeName("n1"),
+        step=step,
+        world=4,
+        ranks=ranks,
+        bytes=size,
+        cost_ms=cost_ms,
+    )
+
+
+def test_parts_of_workers_of_a_node_are_reported_together(node: _Node) -> None:
+    node.begin("a")
+    node.begin("b", rank=1)
+    node.training.noticed("b", a_shard(1, bytes=10, cost_ms=7))
+    node.training.noticed("a", a_shard(0, bytes=5, cost_ms=9))
+    node.training.noticed("a", a_shard(0, bytes=5))
+    node.training.noticed("a", a_shard(0, step=6))
+    assert node.reported == []
+    node.loop.pass_time()
+    assert node.reported == [shards(5, 0, 1, size=15, cost_ms=9), shards(6, 0)]
+    node.training.noticed("a", a_shard(2))
+    node.loop.pass_time()
+    assert node.reported[2:] == [shards(5, 2)]
+
+
+def test_parts_are_reported_before_the_end_of_their_worker(node: _Node) -> None:
+    node.begin("a")
+    node.training.noticed("a", a_shard(0))
+    node.training.ended("a")
+    assert node.reported == [shards(5, 0)]
+    node.loop.pass_time()
+    assert len(node.reported) == 1
+    assert node.training.ended("a") is None
+
+
+def test_attempts_are_told_apart(node: _Node) -> None:
+    node.begin("a", attempt=1)
+    node.begin("b", attempt=2)
+    for token in ("a", "b"):
+        node.training.noticed(token, a_shard(0))
+    node.loop.pass_time()
+    assert node.reported == [shards(5, 0), shards(5, 0, attempt=2)]
+    assert [token for token, _ in node.training.of(JOB, 2)] == ["b"]
+
+
+def test_a_job_that_makes_up_steps_is_not_believed_all_of_them(node: _Node) -> None:
+    node.begin("a")
+    for step in range(1_000):
+        node.training.noticed("a", a_shard(0, step=step))
+    node.loop.pass_time()
+    assert len(node.reported) == 4
+
+
+def test_a_problem_of_the_uploader_is_reported_once_while_it_lasts(node: _Node) -> None:
+    node.begin("a")
+    for problem in ("no route", "no route", ""):
+        node.training.noticed("a", Uploaded(step=5, problem=problem))
+    assert [(each.step, each.problem) for each in node.reported if isinstance(each, CheckpointUploaded)] == [
+        (5, "no route"),
+        (5, ""),
+    ]
+
+
+def test_damage_is_reported(node: _Node) -> None:
+    node.begin("a")
+    node.training.noticed("a", Damaged(step=5, rank=1, problem="rotten"))
+    (found,) = node.reported
+    assert isinstance(found, CheckpointDamaged)
+    assert (found.attempt, found.step, found.rank, found.problem) == (1, 5, 1, "rotten")
+
+
+def test_progress_is_measured_while_there_are_boards(node: _Node) -> None:
+    node.begin("a", rank=3)
+    seen: list[str] = []
+    node.training.board_seen = lambda worker: seen.append(worker.job)
+    node.training.noticed("a", BoardMade(0))
+    assert (seen, node.training.has_boards("a")) == ([], False)
+    board = Board.make(str(node.folder / "a" / "boards"), 0, 4)
+    node.training.noticed("a", BoardMade(0))
+    assert (seen, node.training.has_boards("a")) == ([JOB], True)
+    board.record(9, board.made_at_ns, 1_500)
+    node.loop.pass_time()
+    found = node.measured[-1]
+    assert isinstance(found, RankProgress)
+    assert (found.rank, found.world, found.worker, found.node, found.step) == (0, 4, 3, "n1", 9)
+    assert (found.steps, found.step_us) == (1, 1_500)
+    assert found.step_ms <= found.at_ms == 1_000_000
+    node.training.ended("a")
+    node.loop.pass_time()
+    count = len(node.measured)
+    node.loop.pass_time()
+    assert len(node.measured) == count
+
+
+def test_who_writes_stacks_is_remembered_within_bounds(node: _Node) -> None:
+    node.begin("a")
+    for rank in range(100):
+        node.training.noticed("a", StackTarget(rank, 1_000 + rank))
+    ((_, worker),) = node.training.of(JOB)
+    assert worker.stack_pids == {0: 1_000}
+
+
+def test_only_the_first_worker_writes_metrics(node: _Node, tmp_path: Path) -> None:
+    node.begin("a")
+    node.begin("b", rank=1, is_lead=False)
+    node.training.noticed("b", Measures({"step": 1, "loss": 9.0}))
+    node.training.noticed("a", Measures({"step": 1, "loss": 0.5, "rate": None}))
+    lines = metrics_path(tmp_path, JOB, 1).read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"at_ms": 1_000_000, "step": 1, "loss": 0.5, "rate": None}]
+
+
+def test_of_metrics_the_oldest_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muster.worker.training.metrics_file.METRICS_PAUSE_MS", 0)
+    path = tmp_path / "deep" / "metrics.jsonl"
+    file = MetricsFile(path, bytes_max=1_000)
+    for step in range(500):
+        file.add(Measures({"step": step}), step)
+    file.close()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert 10 < len(lines) < 40
+    assert [line["step"] for line in lines] == list(range(500 - len(lines), 500))
+    again = MetricsFile(path, bytes_max=1_000)
+    again.add(Measures({"step": 500}), 0)
+    again.close()
+    assert path.read_text().splitlines()[-1] == '{"at_ms":0,"step":500}'
+
+
+def test_metrics_that_come_too_fast_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muster.worker.training.metrics_file.METRICS_PAUSE_MS", 3_600_000)
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    for step in range(3):
+        file.add(Measures({"step": step}), step)
+    file.close()
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 1
+
+
+def test_metrics_that_cannot_be_written_cost_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    file = MetricsFile(tmp_path / "file" / "metrics.jsonl")
+    file.add(Measures({"step": 1}), 1)
+    file.close()
