@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from muster.backends.base import StoredCheckpoint
+from muster.backends.base import FoundCheckpoint
 from muster.engine.engine import Engine
 from muster.model.events import CheckpointUploaded, ShardsSaved
 from muster.model.ids import JobId, NodeName
@@ -106,10 +106,8 @@ def test_files_are_verified_by_the_backend() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         job = await _running(world, client)
         world.backend.stored = [
-            StoredCheckpoint(step=10, ranks=2, is_complete=True, is_verified=True, places=("hot",)),
-            StoredCheckpoint(
-                step=20, ranks=2, is_complete=True, is_verified=False, problems=("x differs", "y is gone")
-            ),
+            FoundCheckpoint(step=10, ranks=2, is_complete=True, is_verified=True, places=("hot",)),
+            FoundCheckpoint(step=20, ranks=2, is_complete=True, is_verified=False, problems=("x differs", "y is gone")),
         ]
         answer = await client.post(f"/v1/jobs/{job}/checkpoints/verify")
         assert [(each["step"], each["verified"], each["problem"]) for each in answer.json()["items"]] == [
@@ -128,7 +126,7 @@ def test_the_only_good_checkpoint_of_a_job_that_goes_on_stays() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         job = await _running(world, client)
         await _saved(world, job, 10, 20)
-        world.backend.stored = [StoredCheckpoint(step=step, ranks=2) for step in (10, 20)]
+        world.backend.stored = [FoundCheckpoint(step=step, ranks=2) for step in (10, 20)]
         assert (await client.delete(f"/v1/jobs/{job}/checkpoints/20")).status_code == 204
         assert [each["step"] for each in await _listed(client, job)] == [10]
         assert [each.step for each in world.backend.stored] == [10]
@@ -151,7 +149,7 @@ def test_of_a_job_that_has_ended_what_is_in_storage_is_listed_and_can_go() -> No
             return str((await client.get(f"/v1/jobs/{job}")).json()["state"]) == "cancelled"
 
         await eventually(has_ended)
-        world.backend.stored = [StoredCheckpoint(step=10, ranks=2, is_complete=True, places=("durable",))]
+        world.backend.stored = [FoundCheckpoint(step=10, ranks=2, is_complete=True, places=("durable",))]
         assert [each["where"] for each in await _listed(client, job)] == [["durable"]]
         assert (await client.delete(f"/v1/jobs/{job}/checkpoints/10")).status_code == 204
         assert await _listed(client, job) == []

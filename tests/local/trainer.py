@@ -81,5 +81,5 @@ def signalled(_number: int, _frame: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signalled)
     given = [float(word) for word in sys.argv[1:]]
-    steps, step_ms, exit_code, hung = (*given, *(0, -1)[len(given) - 2 :])
+    steps, step_ms, exit_code, hung = [*given, 0.0, -1.0][: len(given)] + [0.0, -1.0][len(given) - 2 :]
     sys.exit(train(int(steps), step_ms, int(exit_code), int(hung)))

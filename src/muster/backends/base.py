@@ -44,7 +44,7 @@ class OutputPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredCheckpoint:
+class FoundCheckpoint:
     """A checkpoint as it is found in storage."""
 
     step: int
@@ -134,7 +134,7 @@ class LiveBackend(Backend, Protocol):
 
     def stored_checkpoints(
         self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False
-    ) -> tuple[StoredCheckpoint, ...]:
+    ) -> tuple[FoundCheckpoint, ...]:
         """What is in storage of a run, or of one step, oldest first. `verify` reads all files, which takes long.
 
         Called on separate threads. Only manifests are read by the control plane itself: files are read by a process

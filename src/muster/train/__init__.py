@@ -15,6 +15,7 @@ Saving and restoring:
     peers          the other ranks, asked in the background and never by a collective of training
     state          what a training has in memory, and how it becomes files
     store          where checkpoints are kept
+    catalog        what is in storage, for the control plane
     uploader       the process that copies checkpoints to a neighbour and to durable storage
 
 What the supervisor sees:

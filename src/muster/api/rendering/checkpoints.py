@@ -2,7 +2,7 @@
 
 from muster.answers.checkpoints import Checkpoint, Saves
 from muster.api.rendering.times import moment_of, seconds
-from muster.backends.base import StoredCheckpoint
+from muster.backends.base import FoundCheckpoint
 from muster.core.lifecycle.timing import interruption_every_ms, save_every_ms
 from muster.formats.text.units import duration_text
 from muster.model import checkpoint as model
@@ -54,7 +54,7 @@ def checkpoint_body(checkpoint: model.Checkpoint, job: Job) -> Checkpoint:
     )
 
 
-def stored_body(stored: StoredCheckpoint, job: Job) -> Checkpoint:
+def stored_body(stored: FoundCheckpoint, job: Job) -> Checkpoint:
     """One checkpoint as it was found in storage."""
     return Checkpoint(
         step=stored.step,

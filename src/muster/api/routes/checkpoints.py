@@ -16,7 +16,7 @@ from muster.api.routes.error_responses import CHANGED, FOUND
 from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Page
 from muster.api.schemas.checkpoints import WhichStep
-from muster.backends.base import StoredCheckpoint
+from muster.backends.base import FoundCheckpoint
 from muster.core.lifecycle.checkpoints import is_only_good
 from muster.core.lifecycle.desired import run_id
 from muster.engine.engine import Engine
@@ -88,7 +88,7 @@ async def remove_checkpoint(caller: MayChange, job: JobPath, step: StepPath) -> 
 
 async def _stored(
     caller: Caller, record: Job, *, step: int | None = None, verify: bool = False
-) -> tuple[StoredCheckpoint, ...]:
+) -> tuple[FoundCheckpoint, ...]:
     """What is in storage. It is read on a separate thread, because that may take long."""
     read = partial(caller.deps.backend.stored_checkpoints, record.spec, run_id(record), step=step, verify=verify)
     return await asyncio.to_thread(read)

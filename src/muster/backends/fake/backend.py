@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.base import MeasuredStep, OutputPart, StoredCheckpoint, Terminal
+from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart, Terminal
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED, GangScript
 from muster.model.errors import NotFound
@@ -44,7 +44,7 @@ class FakeBackend:
         """Processes that may be alive on each node."""
         self.steps_measured: list[MeasuredStep] = []
         """What trainings have measured of themselves, for tests."""
-        self.stored: list[StoredCheckpoint] = []
+        self.stored: list[FoundCheckpoint] = []
         """What is in storage, for tests."""
         self.measured: list[Telemetry] = []
         """What its nodes have measured, for tests."""
@@ -82,7 +82,7 @@ class FakeBackend:
         *,
         step: int | None = None,
         verify: bool = False,  # noqa: ARG002
-    ) -> tuple[StoredCheckpoint, ...]:
+    ) -> tuple[FoundCheckpoint, ...]:
         """What a test put into `stored`."""
         return tuple(each for each in self.stored if step in (None, each.step))
 

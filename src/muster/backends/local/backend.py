@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from muster.backends.base import MeasuredStep, OutputPart, StoredCheckpoint
+from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart
 from muster.backends.local import checkpoint_errands
 from muster.backends.local.agreements import Agreements
 from muster.backends.local.attachment import Attachment, attach
@@ -172,7 +172,7 @@ class LocalBackend:
 
     def stored_checkpoints(
         self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False
-    ) -> tuple[StoredCheckpoint, ...]:
+    ) -> tuple[FoundCheckpoint, ...]:
         """What is in storage of a run. May be called on any thread, and may take long."""
         return checkpoint_errands.stored_checkpoints(self._home, spec, run, step=step, verify=verify)
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from muster.backends.base import StoredCheckpoint
+from muster.backends.base import FoundCheckpoint
 from muster.model.errors import Unavailable
 from muster.model.node_limits import CHECKPOINT_ERRAND_CHARS, CHECKPOINT_ERRAND_S
 from muster.model.printable import one_line
@@ -24,7 +24,7 @@ MODULE = "muster.train.catalog"
 
 def stored_checkpoints(
     home: Path, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False
-) -> tuple[StoredCheckpoint, ...]:
+) -> tuple[FoundCheckpoint, ...]:
     """What is in storage, oldest first. With `verify`, all files are read."""
     which = [] if step is None else ["--step", str(step)]
     lines = _run(home, spec, run, ["verify" if verify else "list", *which])
@@ -64,14 +64,14 @@ def _failed(because: str) -> Unavailable:
     return Unavailable(f"the checkpoints cannot be read: {told}", brief="the checkpoints cannot be read")
 
 
-def _stored(line: dict[str, Any]) -> StoredCheckpoint:
-    return StoredCheckpoint(
+def _stored(line: dict[str, Any]) -> FoundCheckpoint:
+    return FoundCheckpoint(
         step=int(line["step"]),
         ranks=int(line["ranks"]),
         bytes=int(line["bytes"]),
-        saved_ms=line.get("saved_ms"),
+        saved_ms=line["at_ms"],
         is_complete=bool(line["complete"]),
-        is_verified=line.get("verified"),
+        is_verified=line["verified"],
         places=tuple(line["where"]),
         problems=tuple(line["problems"]),
     )

@@ -61,6 +61,7 @@ class _Node:
             notice=folder / "notice",
             ask=folder / "ask",
             told=folder / "told",
+            boards=folder / "boards",
             cgroup=None,
             grace_ms=1,
             idle_timeout_ms=None,
