@@ -4,6 +4,7 @@ What is asked goes through a group of processes of its own on the CPU, so it nev
 training. Without torch.distributed a rank is alone: then completeness is decided by what is on disk.
 """
 
+import ctypes
 from datetime import timedelta
 from typing import Any
 
@@ -29,6 +30,8 @@ class Peers:
         distributed = _initialised()
         if self._group is None and distributed is not None and distributed.get_world_size() > 1:
             self._group = distributed.new_group(backend="gloo", timeout=timedelta(minutes=ANSWER_MINUTES))
+            for group in (distributed.group.WORLD, self._group):
+                _keep_for_ever(group)
 
     def gather(self, value: Any) -> list[Any]:
         """What every rank says."""
@@ -37,6 +40,16 @@ class Peers:
         answers: list[Any] = [None] * self._group.size()
         optional.module("torch.distributed").all_gather_object(answers, value, group=self._group)
         return answers
+
+
+def _keep_for_ever(group: Any) -> None:
+    """Never destroy a group of processes before the process ends.
+
+    Its destructor waits for a thread while it holds the interpreter's lock, and the thread may wait for that lock to
+    free the tensors of the last collective: a training that is over would hang (seen with PyTorch 2.13 and gloo, when
+    the model is freed after `destroy_process_group`).
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def _initialised() -> Any:
