@@ -12,6 +12,7 @@ from muster.core.lifecycle.checkpoints import resume_from
 from muster.engine.story.steps import StoryStep
 from muster.formats.text.ranges import node_ranges
 from muster.formats.text.units import duration_text, plain_number
+from muster.model.checkpoint import Checkpoint
 from muster.model.events import (
     CheckpointDamaged,
     CheckpointEvent,
@@ -279,10 +280,16 @@ def _resumed(job: Job) -> str:
     return "" if newest is None else f", from step {newest.step}"
 
 
+def _has_left(job: Job, newest: Checkpoint) -> bool:
+    """True when a job that was told to leave has saved itself after that."""
+    told_ms = 0 if job.deadline_ms is None else job.deadline_ms - job.grace_ms
+    return job.state is JobState.CHECKPOINTING and newest.saved_ms >= told_ms
+
+
 def _lost_work(before: Job, after: Job, at_ms: int) -> str:
     """How much work has to be done again after an attempt, for a job that saves by steps."""
     newest = resume_from(after)
-    if newest is None or before.started_ms is None:
+    if newest is None or before.started_ms is None or _has_left(before, newest):
         return ""
     lost_s = (at_ms - max(newest.saved_ms, before.started_ms)) // 1000
     return f"; the last {duration_text(lost_s * 1000)} of its work have to be done again" if lost_s > 0 else ""
