@@ -23,6 +23,8 @@ from muster.model.events import (
     GangAdopted,
     GangKillOrdered,
     GangsFound,
+    HangFound,
+    HangOver,
     HoldsSet,
     JobStarted,
     JobStarved,
@@ -36,8 +38,11 @@ from muster.model.events import (
     RulesChanged,
     ShardsSaved,
     StartFailed,
+    StragglerFound,
+    StragglerGone,
     TimerFired,
     TurnCame,
+    VerdictEvent,
     WorkerEvent,
     WorkersExited,
     WorkersStarted,
@@ -98,6 +103,8 @@ def _details(event: Event) -> Body:
             | CheckpointDamaged()
         ):
             return {"attempt": event.attempt, **_report(event)}
+        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
+            return {"attempt": event.attempt, **_verdict(event)}
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
             return {"dependency": dependency}
         case HoldsSet(holds=holds):
@@ -157,6 +164,27 @@ def _checkpoint(event: CheckpointEvent) -> Body:
             return {"step": event.step, "message": event.problem or None}
         case CheckpointDamaged():
             return {"step": event.step, "ranks": [event.rank], "message": event.problem}
+
+
+def _verdict(event: VerdictEvent) -> Body:
+    match event:
+        case StragglerFound(straggler=slow):
+            return {
+                "rank": slow.rank,
+                "node": slow.node,
+                "gpus": list(slow.gpus),
+                "slowdown": plain_number(slow.slowdown_milli),
+                "since": time_of(slow.since_ms),
+                "steps": slow.steps,
+                "usual": plain_number(slow.usual_milli) if slow.usual_milli else None,
+            }
+        case StragglerGone():
+            return {"rank": event.rank}
+        case HangFound(hang=hang):
+            told = {"since": time_of(hang.since_ms), "ranks": list(hang.ranks), "nodes": list(hang.nodes)}
+            return {**told, "step": hang.step, "stacks": event.stacks or None}
+        case HangOver():
+            return {}
 
 
 def _report(event: WorkerEvent | CheckpointEvent) -> Body:

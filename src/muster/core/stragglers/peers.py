@@ -84,11 +84,13 @@ class _Standing:
         "past_us",
         "rank",
         "reports",
+        "rounds",
         "score",
         "seen",
         "since_ms",
         "slow_steps",
         "steps",
+        "total_milli",
     )
 
     def __init__(self, rank: int) -> None:
@@ -108,6 +110,9 @@ class _Standing:
         self.is_slow = False
         self.past_us = 0
         """Its mean busy time so far, where that is needed."""
+        self.rounds = 0
+        self.total_milli = 0
+        """Its busy time over that of its peers, summed over all rounds."""
 
 
 _Excesses = tuple[list[int], int]
@@ -125,8 +130,6 @@ class PeerGroup:
         self._closed_ms = 0
         self._middle_us = 0
         """The median of the last round."""
-        self.relative_milli: dict[int, int] = {}
-        """The busy time of each rank in the last round, over the median of the round, in thousandths."""
 
     def note(self, rank: int, steps: int, busy_us: int, now_ms: int) -> None:
         """A rank has made steps, with this median of its busy time."""
@@ -150,7 +153,6 @@ class PeerGroup:
         known = self._ranks.pop(rank, None)
         if known is not None and known.steps >= ROUND_STEPS_MIN:
             self._fresh -= 1
-        self.relative_milli.pop(rank, None)
 
     def presume(self, slow: SlowRank) -> None:
         """Count a rank as a straggler that was found before, until its steps say otherwise."""
@@ -164,6 +166,11 @@ class PeerGroup:
         found = [each for each in self._ranks.values() if each.is_slow]
         return tuple(_slow_rank(each) for each in sorted(found, key=lambda each: each.rank))
 
+    @property
+    def means_milli(self) -> dict[int, int]:
+        """The busy time of each rank over that of its peers, in thousandths, over all rounds in which they were compared."""
+        return {each.rank: each.total_milli // each.rounds for each in self._ranks.values() if each.rounds}
+
     def weigh(self, now_ms: int) -> bool:
         """Compare the ranks if the round is over. True when a rank became a straggler or ceased to be one."""
         if not self._is_round_over(now_ms):
@@ -174,7 +181,8 @@ class PeerGroup:
         over, limit_milli = self._over_peers(fresh) if len(fresh) >= _PEERS else _over_past(fresh)
         since_ms, is_change = self._closed_ms or now_ms, False
         for standing, own_milli in zip(fresh, over, strict=False):
-            self.relative_milli[standing.rank] = own_milli + 1000
+            standing.rounds += 1
+            standing.total_milli += own_milli + 1000
             # Almost all ranks are neither slow nor suspected.
             if standing.score or own_milli > limit_milli:
                 is_change = _count(standing, own_milli, limit_milli, since_ms) or is_change
