@@ -1,4 +1,4 @@
-"""How soon a slow rank is named, and how often one is named that is not slow. Run with `python -m benchmarks.stragglers`.
+"""How soon a slow rank is named, and how often one that is not slow: `python -m benchmarks.stragglers`.
 
 Random trainings: each rank reports about once a second the median busy time of the steps since its last report, at its
 own moment within the second. The limits were chosen on the seeds below `TUNING`; the tables are of other seeds.
@@ -116,16 +116,12 @@ def latency(ranks: int, per_second: float, noise: Noise, seeds: range, slow: flo
 def false_alarms(ranks: int, per_second: float, noise: Noise, seeds: range, slowness: Slowness | None = None) -> int:
     """How many ranks were named in trainings in which none is slow for itself."""
     return sum(
-        len(
-            training(
-                ranks=ranks, steps=10_000, per_second=per_second, noise=noise, seed=seed, slowness=slowness
-            ).named
-        )
+        len(training(ranks=ranks, steps=10_000, per_second=per_second, noise=noise, seed=seed, slowness=slowness).named)
         for seed in seeds
     )
 
 
-def all_slow(rank: int, step: int) -> float:
+def all_slow(_: int, step: int) -> float:
     """Everybody is three times slower, again and again."""
     return 3.0 if step // 150 % 2 else 1.0
 

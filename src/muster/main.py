@@ -43,6 +43,8 @@ from muster.live.control_plane import Configuration, ControlPlane, Fence
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.live.monitor import Monitor
+from muster.live.progress_watch import ProgressWatch
+from muster.live.stack_files import StackFiles
 from muster.locks import alone_in
 from muster.model.errors import MusterError
 from muster.model.events import ObservedEvent
@@ -237,8 +239,11 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
+        stack_files = StackFiles(Home(options.home).logs)
+        progress = ProgressWatch(stacks=backend.stacks, keep=stack_files.keep)
+        metrics.watch_progress(progress)
         monitor = Monitor(
-            (),
+            (progress,),
             measured=backend.telemetry,
             view=lambda: control.view,
             now_ms=clock.now_ms,
@@ -253,20 +258,27 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             metrics=metrics,
-            settings=Settings(
-                hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
-                metrics=Audience(options.settings.metrics),
-                conceal=concealing(options.home, database_files(options.database)),
-            ),
+            progress=progress.progress,
+            kept_stacks=stack_files.read,
+            settings=_api_settings(options),
         )
         monitor.start()
         try:
             yield control, deps
         finally:
             monitor.stop()
+            progress.close()
             control.stop()
     finally:
         backend.close()
+
+
+def _api_settings(options: Options) -> Settings:
+    return Settings(
+        hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
+        metrics=Audience(options.settings.metrics),
+        conceal=concealing(options.home, database_files(options.database)),
+    )
 
 
 def _hand_over(control: ControlPlane, verdicts: Sequence[ObservedEvent]) -> None:

@@ -10,7 +10,7 @@ from muster.answers.access import AuditEntry, FreshToken, Identity
 from muster.answers.base import Answer, Document
 from muster.answers.events import Event
 from muster.answers.jobs import ArrayPlace as ArrayTask
-from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Why, Worker
+from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Stacks, Why, Worker
 from muster.answers.jobs import Promise as Hold
 from muster.answers.nodes import Node, QuarantinedGang
 from muster.answers.nodes import NodeUse as Used
@@ -54,6 +54,7 @@ __all__ = [
     "QuarantinedGang",
     "Reason",
     "Sentence",
+    "Stacks",
     "Story",
     "Team",
     "Token",

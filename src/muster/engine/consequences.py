@@ -26,7 +26,6 @@ from muster.model.job import JobState, Worker
 from muster.model.node import NodeState
 from muster.model.records import evolve
 
-
 _FOR_NODES = frozenset({NodeChanged, StragglerFound, HangFound})
 """Events that may concern nodes although no job has ended."""
 

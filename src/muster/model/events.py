@@ -31,7 +31,7 @@ from muster.model.reports import (
 from muster.model.requests import RequestEvent
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
-from muster.model.verdict import Hang, Straggler
+from muster.model.telemetry import Hang, Straggler
 
 __all__ = [
     "CONFIGURATION",

@@ -9,7 +9,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
-from muster.model.verdict import Hang, Straggler
+from muster.model.telemetry import Hang, Straggler
 
 
 class JobState(StrEnum):

@@ -101,10 +101,12 @@ def _details(event: Event) -> Body:
             | ShardsSaved()
             | CheckpointUploaded()
             | CheckpointDamaged()
+            | StragglerFound()
+            | StragglerGone()
+            | HangFound()
+            | HangOver()
         ):
             return {"attempt": event.attempt, **_report(event)}
-        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
-            return {"attempt": event.attempt, **_verdict(event)}
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
             return {"dependency": dependency}
         case HoldsSet(holds=holds):
@@ -187,7 +189,7 @@ def _verdict(event: VerdictEvent) -> Body:
             return {}
 
 
-def _report(event: WorkerEvent | CheckpointEvent) -> Body:
+def _report(event: WorkerEvent | CheckpointEvent | VerdictEvent) -> Body:
     match event:
         case WorkersStarted():
             return {"ranks": list(event.ranks)}
@@ -196,5 +198,7 @@ def _report(event: WorkerEvent | CheckpointEvent) -> Body:
             return {"ranks": list(event.ranks), **outcome}
         case StartFailed():
             return {"ranks": list(event.ranks), "message": event.message or None}
+        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
+            return _verdict(event)
         case _:
             return _checkpoint(event)

@@ -1,7 +1,7 @@
 """Thin routes, one file per noun: the permission, the input and the answer.
 
 submissions jobs job_changes story  submitting, reading and changing jobs, and their stories
-logs attach events                  output of workers, their terminals, and events
+logs stacks attach events           output of workers, what they are doing, their terminals, and events
 nodes quarantine queue              machines, unknown gangs on them, and totals of the queue
 teams rules                         quotas, tiers, pools and the policy
 tokens audit                        tokens, and who did what

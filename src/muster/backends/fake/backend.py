@@ -67,6 +67,10 @@ class FakeBackend:
         """Simulated workers print nothing."""
         raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
 
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
+        """Simulated workers have no stacks."""
+        raise NotFound(f"the processes of {job} cannot tell what they are doing")
+
     def attach(self, job: JobId) -> Terminal:
         """Simulated workers have no terminal."""
         raise NotFound(f"{job} has no terminal")

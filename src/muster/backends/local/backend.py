@@ -161,6 +161,10 @@ class LocalBackend:
             raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
         return read_log(self._home, job, attempt, rank, offset=offset, limit=limit)
 
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
+        """Supervisors do not capture stacks yet."""
+        raise NotFound(f"the processes of {job} cannot tell what they are doing")
+
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)

@@ -71,7 +71,6 @@ _RareEvent = (
     | EvictionOrdered
     | StartFailed
     | ResizeOrdered
-    | VerdictEvent
     | GangAdopted
     | GangKillOrdered
 )
@@ -147,6 +146,8 @@ def _step(job: Job, event: Event) -> Step:
             return _node_step(job, event)
         case HoldsSet() | RulesChanged() | ClusterChanged():
             return job, ()
+        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
+            return verdicts.follow(job, event) if _is_of_now(event, job) else (job, ())
         case _:
             return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
 
@@ -184,8 +185,6 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
             return found_gangs.adopt(job, event)
         case ResizeOrdered():
             return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
-        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
-            return verdicts.follow(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():
             return updating.update(job, event)
         case JobSubmitted() | GangKillOrdered():

@@ -1,8 +1,8 @@
 """What verdicts on the ranks of a job make of it: slow ranks are noted or replaced, and a hang is noted or ended.
 
 Both are faults of the infrastructure as far as anybody knows, so a restart does not count against the job's retries.
-A job with a straggler makes progress: it saves itself before it leaves, and is not restarted again and again. A job that
-hangs cannot save itself any more.
+A job with a straggler makes progress: it saves itself before it leaves, and is not restarted again and again. A job
+that hangs cannot save itself any more.
 """
 
 from typing import assert_never

@@ -6,8 +6,7 @@ from muster.core.stragglers.peers import PeerGroup, SlowRank
 from muster.core.stragglers.step_times import StepPercentiles, StepTimes
 from muster.model.ids import NodeName
 from muster.model.job import Job, Worker
-from muster.model.telemetry import RankProgress
-from muster.model.verdict import Straggler
+from muster.model.telemetry import RankProgress, Straggler
 
 SPEAKER_SILENT_MS = 30_000
 """When nothing was heard of the rank that speaks for all for so long, another one does."""
@@ -41,7 +40,7 @@ class AttemptProgress:
             self.hangs.presume(job.hang)
 
     def take(self, report: RankProgress, now_ms: int) -> None:
-        """Note what a rank reported. A rank that begins anew, or a world of another size, is compared from the start."""
+        """Note what a rank reported. When a rank begins anew, or the world has another size, so do comparisons."""
         before = self.ranks.get(report.rank)
         if before is not None and (report.world != before.world or report.step < before.step):
             self._forget_past(report)
@@ -125,7 +124,7 @@ class AttemptProgress:
     def _group(self, report: RankProgress) -> PeerGroup:
         """The ranks that do the same work: of the same role, and of the same stage of a pipeline.
 
-        Stages are taken to be blocks of ranks, as in Megatron and in a device mesh whose first dimension is the pipeline.
+        Stages are taken to be blocks of ranks, as in Megatron, and in a device mesh that begins with the pipeline.
         """
         stages = self._job.spec.parallelism.pipeline
         stage = report.rank * stages // max(report.world, 1) if stages > 1 else 0

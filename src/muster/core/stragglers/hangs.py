@@ -7,8 +7,7 @@ time. So does one that was wrongly called a hang before, because it evaluates it
 from collections.abc import Mapping
 
 from muster.model.ids import NodeName
-from muster.model.telemetry import RankProgress
-from muster.model.verdict import Hang
+from muster.model.telemetry import Hang, RankProgress
 
 STEPS_MISSED = 10
 """A training hangs when so many steps could have been made."""
@@ -57,7 +56,7 @@ class HangWatch:
         has_moved = step > self._step or (step < self._step and not self._is_presumed)
         if self._moved_ms is None or has_moved or not going:
             return self._moved(step, now_ms)
-        if self.hang is not None or all([now_ms - heard_ms[each.rank] > SILENT_MS for each in going]):
+        if self.hang is not None or all(now_ms - heard_ms[each.rank] > SILENT_MS for each in going):
             return False
         if now_ms - self._moved_ms < self._limit_ms(going, p50_us):
             return False
@@ -78,7 +77,7 @@ class HangWatch:
         limit_ms = max(HANG_MIN_MS, STEPS_MISSED * p50_us // 1000, PAUSE_FACTOR * self._pause_ms)
         if not p50_us:
             limit_ms = max(limit_ms, UNKNOWN_STEP_MS, self._started_ms + FIRST_STEP_MS - begun_ms)
-        return max(limit_ms, SAVING_MS) if any([each.is_saving for each in going]) else limit_ms
+        return max(limit_ms, SAVING_MS) if any(each.is_saving for each in going) else limit_ms
 
 
 def _hang(going: list[RankProgress], heard_ms: Mapping[int, int], step: int, since_ms: int, now_ms: int) -> Hang:

@@ -1,4 +1,4 @@
-"""How fast nodes were compared with their peers, job after job. A node that was always slow is told from one that became it."""
+"""How fast nodes were compared with their peers, job after job: whether a slow one was always slow."""
 
 from muster.model.ids import NodeName
 from muster.model.limits import NODES_PER_CLUSTER

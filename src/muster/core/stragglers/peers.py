@@ -168,7 +168,7 @@ class PeerGroup:
 
     @property
     def means_milli(self) -> dict[int, int]:
-        """The busy time of each rank over that of its peers, in thousandths, over all rounds in which they were compared."""
+        """The busy time of each rank over that of its peers, in thousandths, over all rounds that compared them."""
         return {each.rank: each.total_milli // each.rounds for each in self._ranks.values() if each.rounds}
 
     def weigh(self, now_ms: int) -> bool:
@@ -212,12 +212,10 @@ class PeerGroup:
         return now_ms - self._began_ms >= ROUND_WAIT_MS and 4 * self._fresh >= 3 * len(self._ranks)
 
 
-
-
 def _over_past(fresh: list[_Standing]) -> _Excesses:
     """How much slower one of two ranks was than it used to be, and than the other is compared with its own past."""
     over = [_own_excess(each) for each in fresh]
-    if not any([each.score for each in fresh]):  # otherwise one past would change and the other would not
+    if not any(each.score for each in fresh):  # otherwise one past would change and the other would not
         for standing in fresh:
             _remember(standing)
     if len(over) < 2 or None in over:
