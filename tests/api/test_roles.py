@@ -51,6 +51,12 @@ async def _an_ended_job(world: World) -> str:
         return job
 
 
+async def _a_job_with_stacks(world: World) -> str:
+    job = await _a_job_with_a_log(world)
+    world.stacks[job] = {0: "File train.py, line 7"}
+    return job
+
+
 async def _a_job_with_a_log(world: World) -> str:
     job = await _a_job(world)
     world.logs.print(b"hello\n", job=job, is_last=True)
@@ -94,6 +100,7 @@ CASES = {
     "tell_job": Case(request="GET /v1/jobs/{}/story", prepare=_a_job, statuses=JOB_SEEN),
     "list_job_events": Case(request="GET /v1/jobs/{}/events", prepare=_a_job, statuses=JOB_SEEN),
     "read_log": Case(request="GET /v1/jobs/{}/logs", prepare=_a_job_with_a_log, statuses=JOB_SEEN),
+    "show_stacks": Case(request="GET /v1/jobs/{}/stacks", prepare=_a_job_with_stacks, statuses=JOB_SEEN),
     "cancel_job": Case(request="POST /v1/jobs/{}/cancel", prepare=_a_job, statuses=JOB_CHANGED),
     "hold_job": Case(request="POST /v1/jobs/{}/hold", prepare=_a_job, statuses=JOB_CHANGED),
     "release_job": Case(request="POST /v1/jobs/{}/release", prepare=_a_held_job, statuses=JOB_CHANGED),

@@ -4,16 +4,19 @@ A rank that has left or finished is not waited for. A training that saves, or ha
 time. So does one that was wrongly called a hang before, because it evaluates its model between steps.
 """
 
+import re
 from collections.abc import Mapping
 
 from muster.model.ids import NodeName
 from muster.model.telemetry import Hang, RankProgress
 
-STEPS_MISSED = 10
-"""A training hangs when so many steps could have been made."""
+STEPS_MISSED = 8
+"""A training hangs when so many steps could have been made. With the time that it takes to capture the stacks of its
+ranks, a hang is named within ten steps."""
 
-HANG_MIN_MS = 60_000
-"""A pause that is shorter is never called a hang: a collector of garbage, a slow file system, a log that is written."""
+HANG_MIN_MS = 45_000
+"""A pause that is shorter is never called a hang: a garbage collection, a slow file system, a short evaluation. With
+the time for stacks, a hang is named within a minute."""
 
 FIRST_STEP_MS = 30 * 60_000
 """How long after its start a training may take for its first step: it loads data and a checkpoint, and compiles."""
@@ -26,6 +29,9 @@ SAVING_MS = 10 * 60_000
 
 PAUSE_FACTOR = 2
 """A pause that was called a hang and was none is allowed again, and so many times as long."""
+
+_THREAD = ("Thread ", "Current thread ")
+_LINE_NUMBER = re.compile(r", line \d+|:\d+(?=\))")
 
 SILENT_MS = 15_000
 """A rank that nothing was heard of for this long is silent. While all are, nothing is known."""
@@ -114,9 +120,19 @@ def blamed(hang: Hang, stacks: Mapping[int, str], nodes: Mapping[int, NodeName])
 
 
 def innermost(stack: str) -> str:
-    """The innermost call of a stack: the first line that names one. The number of its line does not count."""
+    """The innermost call of the main thread, without the number of its line; empty when there is none.
+
+    Understands what faulthandler and py-spy write: a line for each thread, and below it a line for each call.
+    """
+    threads: list[list[str]] = []
     for line in stack.splitlines():
         words = line.strip()
-        if words.startswith("File ") or " (" in words:
-            return words.split(", line ")[0] if words.startswith("File ") else words.split(":")[0]
-    return ""
+        if words.startswith(_THREAD):
+            threads.append([words])
+        elif threads and words:
+            threads[-1].append(words)
+    called = [each for each in threads if len(each) > 1]
+    if not called:
+        return ""
+    main = [each for each in called if "MainThread" in each[0] or each[0].startswith("Current thread")]
+    return _LINE_NUMBER.sub("", (main or called)[-1][1])

@@ -132,12 +132,14 @@ class PeerGroup:
         """The median of the last round."""
 
     def note(self, rank: int, steps: int, busy_us: int, now_ms: int) -> None:
-        """A rank has made steps, with this median of its busy time."""
+        """A rank has made steps, with this median of its busy time. One whose busy time is not measured is no peer."""
+        if not busy_us:
+            return
         known = self._ranks.get(rank)
         if known is None:
             known = self._ranks[rank] = _Standing(rank)
         known.seen += steps
-        if known.seen <= WARM_UP_STEPS or not busy_us or not steps:
+        if known.seen <= WARM_UP_STEPS:
             return
         if known.steps < ROUND_STEPS_MIN <= known.steps + steps:
             self._fresh += 1
@@ -289,15 +291,13 @@ def _slow_rank(standing: _Standing) -> SlowRank:
 
 def _middle(reports: list[tuple[int, int]]) -> int:
     """The median over all steps, if every step took as long as the median of its report."""
-    if len(reports) == 1:
-        return reports[0][0]
-    ordered = sorted(reports)
-    left = sum([steps for _, steps in ordered]) // 2
-    for busy_us, steps in ordered:
-        left -= steps
+    middle_us = reports[0][0]
+    left = sum([steps for _, steps in reports]) // 2 if len(reports) > 1 else -1
+    for busy_us, steps in sorted(reports):
         if left < 0:
-            return busy_us
-    return ordered[-1][0]
+            break
+        left, middle_us = left - steps, busy_us
+    return middle_us
 
 
 def median(values: Iterable[int]) -> int:

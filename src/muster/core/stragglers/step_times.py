@@ -50,8 +50,9 @@ class StepTimes:
 
 def _at(weighed: list[tuple[int, int]], place: int) -> int:
     """The value at a place of the ordered steps."""
+    found = 0
     for value, steps in weighed:
-        place -= steps
         if place < 0:
-            return value
-    return weighed[-1][0]
+            break
+        place, found = place - steps, value if steps else found
+    return found
