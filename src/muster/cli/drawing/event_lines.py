@@ -111,7 +111,7 @@ def _reported(kind: str, said: Document) -> str:
 def _judged(kind: str, said: Document) -> str:
     match kind:
         case "straggler_found":
-            times = f"takes {amount(said.get('slowdown') or 0)} times as long as the others"
+            times = f"takes {amount(said.get('slowdown') or 0)} times as long as others"
             return f"rank {said.get('rank')} on {said.get('node')} {times}"
         case "straggler_gone":
             return f"rank {said.get('rank')} keeps up again"
