@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from muster.access.local_token import local_token
@@ -40,14 +41,17 @@ from muster.home import DEFAULT, Home
 from muster.live.address_file import announced
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Fence
+from muster.live.hang_reports import HangReports
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.live.monitor import Monitor
+from muster.live.output_watch import OutputWatch
 from muster.live.progress_watch import ProgressWatch
 from muster.live.stack_files import StackFiles
 from muster.locks import alone_in
-from muster.model.errors import MusterError
+from muster.model.errors import MusterError, NotFound
 from muster.model.events import ObservedEvent
+from muster.model.ids import JobId
 from muster.model.node import ClusterSpec, Node
 from muster.model.printable import printable
 from muster.private_files import claim_folder
@@ -240,10 +244,14 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         metrics.watch(control)
         backend.on_news = control.nudge
         stack_files = StackFiles(Home(options.home).logs)
-        progress = ProgressWatch(stacks=backend.stacks, keep=stack_files.keep)
+        hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
+        progress = ProgressWatch(hangs=hangs)
+        output = OutputWatch(
+            printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
+        )
         metrics.watch_progress(progress)
         monitor = Monitor(
-            (progress,),
+            (progress, output),
             measured=backend.telemetry,
             view=lambda: control.view,
             now_ms=clock.now_ms,
@@ -259,6 +267,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             clock=clock,
             metrics=metrics,
             progress=progress.progress,
+            last_output_ms=output.last_output_ms,
             kept_stacks=stack_files.read,
             settings=_api_settings(options),
         )
@@ -267,10 +276,18 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             yield control, deps
         finally:
             monitor.stop()
-            progress.close()
+            hangs.close()
             control.stop()
     finally:
         backend.close()
+
+
+def _printed_bytes(backend: LocalBackend, job: JobId, attempt: int, rank: int) -> int:
+    """How much a worker has printed."""
+    try:
+        return backend.read_output(job, attempt, rank, -1, 1).end
+    except NotFound:
+        return 0
 
 
 def _api_settings(options: Options) -> Settings:

@@ -14,6 +14,7 @@ from tests.builders import a_cluster, a_node
 
 ALL_FIELDS = [
     "progress",
+    "last_output",
     "stragglers",
     "hang",
     "id",

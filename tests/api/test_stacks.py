@@ -9,7 +9,8 @@ from muster.live.progress_watch import JobProgress
 from muster.model.events import HangFound, ObservedEvent, StragglerFound
 from muster.model.ids import JobId, NodeName
 from muster.model.telemetry import Hang, Straggler
-from tests.api.world import NOW_MS, World, eventually, played, submitted
+from tests.api.world import World, eventually, played, submitted
+from tests.builders import NOW_MS
 
 
 async def _a_running_job(world: World, client: httpx.AsyncClient) -> str:

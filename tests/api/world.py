@@ -168,7 +168,7 @@ def _lived(
         clock=clock,
         metrics=metrics,
         settings=settings,
-        progress=lambda job: progress.get(job),
+        progress=progress.get,
         kept_stacks=lambda job, attempt: kept_stacks.get((job, attempt)),
     )
     app = create_app(deps)

@@ -136,6 +136,8 @@ class Job(Answer):
     tags: dict[str, str]
     progress: Progress | None
     """Null when its processes report no steps."""
+    last_output: Time | None
+    """When it was last seen to print anything; null when it reports its steps, and when it does not run."""
     stragglers: tuple[SlowRankAnswer, ...]
     """The ranks that are slow now."""
     hang: Standstill | None

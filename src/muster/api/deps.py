@@ -63,6 +63,8 @@ class Deps:
     metrics: Metrics = field(default_factory=Metrics)
     progress: Callable[[JobId], JobProgress | None] = _nothing
     """How far a training is, as far as its ranks report it."""
+    last_output_ms: Callable[[JobId], int | None] = _nothing
+    """When a running job that reports no steps last printed anything."""
     kept_stacks: Callable[[JobId, int], Mapping[int, str] | None] = _nothing
     """The stacks that were captured when an attempt of a job stood still."""
     settings: Settings = Settings()

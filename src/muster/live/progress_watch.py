@@ -6,19 +6,16 @@ record of the job. So a verdict that was lost on its way is reported again, and 
 the control plane stays until it is over.
 """
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muster.core.stragglers.attempt import AttemptProgress
-from muster.core.stragglers.hangs import blamed
 from muster.core.stragglers.node_speeds import NodeSpeeds
-from muster.live.stack_files import STACKS_S
-from muster.model.events import HangFound, HangOver, ObservedEvent, StragglerFound, StragglerGone
+from muster.live.hang_reports import SAID_AGAIN_MS, HangReports
+from muster.model.events import ObservedEvent, StragglerFound, StragglerGone
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState
-from muster.model.telemetry import Hang, RankProgress, Signal, Straggler, Telemetry
+from muster.model.telemetry import RankProgress, Signal, Straggler, Telemetry
 from muster.views.view import View
 
 SIGNAL = "custom.straggler"
@@ -27,21 +24,11 @@ SIGNAL = "custom.straggler"
 SIGNAL_EVERY_MS = 10_000
 """How often it is repeated while it holds."""
 
-SAID_AGAIN_MS = 10_000
-"""When a verdict is reported again that is not in the record of the job yet."""
-
 VERDICTS_PER_ATTEMPT = 200
 """Verdicts on the ranks of one attempt that are written. A job whose ranks take turns in being slow is just uneven."""
 
 ENDED_PROGRESS_KEPT = 1_000
 """Jobs that have ended whose last step is remembered."""
-
-CAPTURES = 4
-"""Jobs whose stacks are captured at the same time."""
-
-_log = logging.getLogger("muster.live")
-
-Stacks = Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +45,8 @@ class JobProgress:
 class ProgressWatch:
     """A `Watch` over the ranks of all running jobs."""
 
-    def __init__(
-        self,
-        *,
-        stacks: Callable[[JobId, float], Stacks],
-        keep: Callable[[JobId, int, Stacks], str],
-    ) -> None:
-        """`stacks` captures those of all ranks of a job within a time; `keep` writes them and says where."""
-        self._capture = stacks
-        self._keep = keep
-        self._threads = ThreadPoolExecutor(CAPTURES, thread_name_prefix="stacks")
+    def __init__(self, *, hangs: HangReports) -> None:
+        self._hangs = hangs
         self._came: list[RankProgress] = []
         self._attempts: dict[JobId, _Followed] = {}
         self._speeds = NodeSpeeds()
@@ -78,9 +57,10 @@ class ProgressWatch:
         """How far a job is; None when its ranks have not reported. May be called from any thread."""
         return self._shown.get(job)
 
-    def close(self) -> None:
-        """Capture no more stacks."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def reports_steps(self, job: Job) -> bool:
+        """True when a rank of the present attempt has reported. May be called from any thread."""
+        known = self._shown.get(job.id)
+        return known is not None and known.attempt == job.attempt
 
     def take(self, value: Telemetry) -> None:
         """Note what a rank reported, until the next look."""
@@ -122,37 +102,17 @@ class ProgressWatch:
                 followed.job = job
                 continue
             followed.progress.teach(self._speeds)
+            self._hangs.forget(name)
             del self._attempts[name]
         if len(self._shown) > len(self._attempts) + ENDED_PROGRESS_KEPT:
             ended = [name for name in self._shown if name not in view.jobs]
             for name in ended[: len(ended) // 2]:
                 del self._shown[name]
 
-    def _on_hang(self, followed: "_Followed", now_ms: int) -> Iterator[ObservedEvent]:
-        """Report that a job stands still, once its stacks are captured or cannot be; or that it goes on."""
-        job, hang = followed.job, followed.progress.hangs.hang
-        if hang is None:
-            followed.capture = None
-            if job.hang is not None and followed.may_say("hang", now_ms):
-                yield HangOver(at_ms=now_ms, job=job.id, attempt=job.attempt)
-            return
-        if job.hang is not None:
-            return
-        if followed.capture is None:
-            followed.capture = self._threads.submit(self._capture, job.id, STACKS_S)
-            followed.captured_by_ms = now_ms + 2 * int(STACKS_S * 1000)
-        if (followed.capture.done() or now_ms >= followed.captured_by_ms) and followed.may_say("hang", now_ms):
-            yield self._hang_found(followed, followed.capture, hang, now_ms)
-
-    def _hang_found(self, followed: "_Followed", capture: "Future[Stacks]", hang: Hang, now_ms: int) -> HangFound:
-        job, stacks, name = followed.job, _captured(capture, followed.job), ""
-        if stacks:
-            try:
-                name = self._keep(job.id, job.attempt, stacks)
-            except OSError as error:
-                _log.warning("stacks could not be kept", extra={"job": job.id, "cause": str(error)})
+    def _on_hang(self, followed: "_Followed", now_ms: int) -> list[ObservedEvent]:
         nodes = {rank: report.node for rank, report in followed.progress.ranks.items()}
-        return HangFound(at_ms=now_ms, job=job.id, attempt=job.attempt, hang=blamed(hang, stacks, nodes), stacks=name)
+        event = self._hangs.report(followed.job, followed.progress.hangs.hang, nodes, now_ms)
+        return [] if event is None else [event]
 
     def _signals(self, now_ms: int) -> Iterator[Signal]:
         """One signal for each node with a slow rank, now and then, and one when it has none any more."""
@@ -176,9 +136,7 @@ class _Followed:
         self.job = job
         self.progress = AttemptProgress(job)
         self.slow: tuple[Straggler, ...] = ()
-        self.capture: Future[Stacks] | None = None
-        self.captured_by_ms = 0
-        self._said_ms: dict[str, int] = {}
+        self._said_ms: dict[int, int] = {}
         self._said = 0
 
     def on_stragglers(self, speeds: NodeSpeeds, now_ms: int) -> Iterator[ObservedEvent]:
@@ -187,17 +145,17 @@ class _Followed:
         found = {each.rank: each for each in self.slow}
         known = {each.rank for each in self.job.stragglers}
         for rank, straggler in found.items():
-            if rank not in known and self._said < VERDICTS_PER_ATTEMPT and self.may_say(f"rank {rank}", now_ms):
+            if rank not in known and self._said < VERDICTS_PER_ATTEMPT and self._may_say(rank, now_ms):
                 yield StragglerFound(at_ms=now_ms, job=self.job.id, attempt=self.job.attempt, straggler=straggler)
         for rank in sorted(known - found.keys()):
-            if self.may_say(f"rank {rank}", now_ms):
+            if self._may_say(rank, now_ms):
                 yield StragglerGone(at_ms=now_ms, job=self.job.id, attempt=self.job.attempt, rank=rank)
 
-    def may_say(self, what: str, now_ms: int) -> bool:
-        """True when it was not said a moment ago. It is taken to be said then."""
-        if now_ms - self._said_ms.get(what, -SAID_AGAIN_MS) < SAID_AGAIN_MS:
+    def _may_say(self, rank: int, now_ms: int) -> bool:
+        """True when nothing was said of the rank a moment ago. It is taken to be said then."""
+        if now_ms - self._said_ms.get(rank, -SAID_AGAIN_MS) < SAID_AGAIN_MS:
             return False
-        self._said_ms[what] = now_ms
+        self._said_ms[rank] = now_ms
         self._said += 1
         return True
 
@@ -211,14 +169,3 @@ def _shown(progress: AttemptProgress) -> JobProgress:
         p50_us=None if times is None else times.p50_us,
         p99_us=None if times is None else times.p99_us,
     )
-
-
-def _captured(capture: "Future[Stacks]", job: Job) -> Stacks:
-    """The stacks, or nothing if they could not be captured in time."""
-    if not capture.done():
-        capture.cancel()
-        return {}
-    error = None if capture.cancelled() else capture.exception()
-    if error is not None:
-        _log.warning("stacks could not be captured", extra={"job": job.id, "cause": str(error)})
-    return {} if error is not None or capture.cancelled() else capture.result()

@@ -25,9 +25,7 @@ def test_an_attempt_is_asked_for(terminal: Terminal, server: FakeServer) -> None
     assert server.requests[-1].url.params["attempt"] == "2"
 
 
-def test_a_card_says_which_ranks_are_slow_and_that_the_job_stands_still(
-    terminal: Terminal, server: FakeServer
-) -> None:
+def test_a_card_says_which_ranks_are_slow_and_that_the_job_stands_still(terminal: Terminal, server: FakeServer) -> None:
     slow = {"node": "n3", "gpus": [], "slowdown": 2, "since": "2026-03-02T11:40:00Z", "steps": 24, "usual": None}
     server.jobs["job-1"] = a_running_job(
         progress={"step": 7, "step_s": None, "last_step_at": None},

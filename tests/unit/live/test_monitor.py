@@ -26,14 +26,16 @@ class Seeing:
     def take(self, value: Telemetry) -> None:
         self.given.append(value)
 
-    def look(self, view: View, now_ms: int) -> Sequence[ObservedEvent | Telemetry]:
+    def look(self, view: View, now_ms: int) -> Sequence[ObservedEvent | Telemetry]:  # noqa: ARG002
         if self._fails:
             raise ValueError("a bug")
         said, self._says = self._says, []
         return said
 
 
-def monitor(*watches: Seeing, measured: Sequence[Telemetry] = (), report: object = None) -> tuple[Monitor, list[object]]:
+def monitor(
+    *watches: Seeing, measured: Sequence[Telemetry] = (), report: object = None
+) -> tuple[Monitor, list[object]]:
     reported: list[object] = []
 
     def note(verdicts: Sequence[ObservedEvent]) -> None:

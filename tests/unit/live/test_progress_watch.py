@@ -1,7 +1,6 @@
 """What the ranks of running jobs report becomes progress, verdicts, and signals about nodes."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -9,7 +8,8 @@ from immutables import Map
 
 from muster.core.stragglers.hangs import HANG_MIN_MS
 from muster.live import progress_watch
-from muster.live.progress_watch import SAID_AGAIN_MS, SIGNAL_EVERY_MS, JobProgress, ProgressWatch
+from muster.live.hang_reports import SAID_AGAIN_MS, HangReports
+from muster.live.progress_watch import SIGNAL_EVERY_MS, JobProgress, ProgressWatch
 from muster.live.publisher import NOTHING
 from muster.live.stack_files import STACKS_S
 from muster.model.errors import NotFound
@@ -20,31 +20,9 @@ from muster.model.records import evolve
 from muster.model.telemetry import Hang, RankProgress, Signal, Straggler, Telemetry
 from tests.unit.core.lifecycle.builders import JOB
 from tests.unit.core.stragglers.builders import SECOND_MS, a_report, a_training
+from tests.unit.live.threads import Threads
 
 BUSY_US = 100_000
-
-
-class Threads:
-    """Runs what it is given at once, or when the test says so."""
-
-    def __init__(self, *, waits: bool = False) -> None:
-        self.waits = waits
-        self.begun = 0
-        self.is_shut = False
-
-    def submit(self, act: Callable[..., object], *given: object) -> "Future[object]":
-        self.begun += 1
-        future: Future[object] = Future()
-        if self.waits:
-            return future
-        try:
-            future.set_result(act(*given))
-        except NotFound as error:
-            future.set_exception(error)
-        return future
-
-    def shutdown(self, **_: object) -> None:
-        self.is_shut = True
 
 
 @dataclass
@@ -53,7 +31,7 @@ class Watching:
 
     watch: ProgressWatch
     threads: Threads
-    stacks: dict[int, str] = field(default_factory=lambda: {rank: "Thread 1\n File x, line 1" for rank in range(4)})
+    stacks: dict[int, str] = field(default_factory=lambda: dict.fromkeys(range(4), "Thread 1\n File x, line 1"))
     kept: list[tuple[JobId, int, dict[int, str]]] = field(default_factory=list)
     job: Job | None = field(default_factory=a_training)
     now_ms: int = 0
@@ -103,12 +81,12 @@ def watching() -> Iterator[Watching]:
             raise NotFound("none")
         return made[0].stacks
 
-    watch, threads = ProgressWatch(stacks=stacks, keep=keep), Threads()
-    watch.close()
-    watch._threads = threads  # type: ignore[assignment]  # noqa: SLF001
-    made.append(Watching(watch=watch, threads=threads))
+    hangs, threads = HangReports(stacks=stacks, keep=keep), Threads()
+    hangs.close()
+    hangs._threads = threads  # type: ignore[assignment]
+    made.append(Watching(watch=ProgressWatch(hangs=hangs), threads=threads))
     yield made[0]
-    watch.close()
+    hangs.close()
     assert threads.is_shut
 
 

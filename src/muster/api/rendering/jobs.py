@@ -25,9 +25,13 @@ class _AskedFor(TypedDict):
     spec: dict[str, object]
 
 
-def job_body(record: JobRecord, now_ms: int, progress: JobProgress | None = None) -> Job:
+def job_body(
+    record: JobRecord, now_ms: int, progress: JobProgress | None = None, last_output_ms: int | None = None
+) -> Job:
     """A job or an array in its current state. Lists do not say how far a training is."""
-    return _array(record, now_ms) if isinstance(record, ArrayRecord) else _single(record, now_ms, progress)
+    if isinstance(record, ArrayRecord):
+        return _array(record, now_ms)
+    return _single(record, now_ms, progress, last_output_ms)
 
 
 def gpu_ms(job: model.Job, now_ms: int) -> int:
@@ -37,7 +41,7 @@ def gpu_ms(job: model.Job, now_ms: int) -> int:
     return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
 
 
-def _single(job: model.Job, now_ms: int, progress: JobProgress | None) -> Job:
+def _single(job: model.Job, now_ms: int, progress: JobProgress | None, last_output_ms: int | None) -> Job:
     spec = job.spec
     array = job.array_parent
     is_placed = job.state.holds_resources
@@ -67,6 +71,7 @@ def _single(job: model.Job, now_ms: int, progress: JobProgress | None) -> Job:
         tasks=None,
         held=job.held,
         progress=None if progress is None else _progress(progress),
+        last_output=moment_of(last_output_ms),
         stragglers=tuple(_slow_rank(each) for each in job.stragglers),
         hang=None if job.hang is None else _standstill(job.hang),
         **_asked_for(spec),
@@ -102,6 +107,7 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         tasks=dict(array.counts),
         held=array.held,
         progress=None,
+        last_output=None,
         stragglers=(),
         hang=None,
         **_asked_for(spec),

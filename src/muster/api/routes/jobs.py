@@ -69,7 +69,8 @@ async def list_jobs(caller: Sees, filters: Annotated[JobFilters, Query()]) -> Pa
 async def show_job(caller: Sees, job: JobPath) -> Job:
     """A job, a task of an array, or an array as a whole."""
     record = await visible(caller, job)
-    return job_body(record, caller.deps.clock.now_ms(), caller.deps.progress(record.id))
+    deps = caller.deps
+    return job_body(record, deps.clock.now_ms(), deps.progress(record.id), deps.last_output_ms(record.id))
 
 
 @router.get(

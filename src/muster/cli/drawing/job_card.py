@@ -119,6 +119,8 @@ def _how_far(job: Job, present: datetime) -> Iterator[Line]:
         each = f", {amount(_rounded(times.p50))} s each, 1 of 100 over {amount(_rounded(times.p99))} s" if times else ""
         last = f", the last {between(progress.last_step_at, present)} ago" if progress.last_step_at else ""
         yield "step", f"{progress.step}{each}{last}"
+    if job.last_output is not None:
+        yield "printed", f"{moment(job.last_output)}  {between(job.last_output, present)} ago"
     for slow in job.stragglers[:SLOW_SHOWN]:
         devices = f", GPU {ranks(slow.gpus)}" if slow.gpus else ""
         usual = f"; its node usually {amount(slow.usual)}" if slow.usual else ""
