@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from muster.access.local_token import local_token
@@ -40,12 +41,17 @@ from muster.home import DEFAULT, Home
 from muster.live.address_file import announced
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Fence
+from muster.live.hang_reports import HangReports
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.live.monitor import Monitor
+from muster.live.output_watch import OutputWatch
+from muster.live.progress_watch import ProgressWatch
+from muster.live.stack_files import StackFiles
 from muster.locks import alone_in
-from muster.model.errors import MusterError
+from muster.model.errors import MusterError, NotFound
 from muster.model.events import ObservedEvent
+from muster.model.ids import JobId
 from muster.model.node import ClusterSpec, Node
 from muster.model.printable import printable
 from muster.private_files import claim_folder
@@ -237,8 +243,15 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
+        stack_files = StackFiles(Home(options.home).logs)
+        hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
+        progress = ProgressWatch(hangs=hangs)
+        output = OutputWatch(
+            printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
+        )
+        metrics.watch_progress(progress)
         monitor = Monitor(
-            (),
+            (progress, output),
             measured=backend.telemetry,
             view=lambda: control.view,
             now_ms=clock.now_ms,
@@ -253,20 +266,36 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             metrics=metrics,
-            settings=Settings(
-                hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
-                metrics=Audience(options.settings.metrics),
-                conceal=concealing(options.home, database_files(options.database)),
-            ),
+            progress=progress.progress,
+            last_output_ms=output.last_output_ms,
+            kept_stacks=stack_files.read,
+            settings=_api_settings(options),
         )
         monitor.start()
         try:
             yield control, deps
         finally:
             monitor.stop()
+            hangs.close()
             control.stop()
     finally:
         backend.close()
+
+
+def _printed_bytes(backend: LocalBackend, job: JobId, attempt: int, rank: int) -> int:
+    """How much a worker has printed."""
+    try:
+        return backend.read_output(job, attempt, rank, -1, 1).end
+    except NotFound:
+        return 0
+
+
+def _api_settings(options: Options) -> Settings:
+    return Settings(
+        hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
+        metrics=Audience(options.settings.metrics),
+        conceal=concealing(options.home, database_files(options.database)),
+    )
 
 
 def _hand_over(control: ControlPlane, verdicts: Sequence[ObservedEvent]) -> None:

@@ -163,9 +163,13 @@ class WatchedBackend(FakeBackend):
     def __init__(self, *, now_ms: int) -> None:
         super().__init__(now_ms=now_ms)
         self.logs, self.terminals = Logs(), Terminals()
+        self.shown_stacks: dict[str, dict[int, str]] = {}
 
     def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
         return self.logs.read(job, attempt, rank, offset, limit)
+
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
+        return self.shown_stacks[job] if job in self.shown_stacks else super().stacks(job, timeout_s)
 
     def attach(self, job: JobId) -> Sitting:
         return self.terminals.attach(job)

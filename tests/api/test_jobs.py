@@ -13,6 +13,10 @@ from tests.api.world import FOREVER, World, eventually, job_file, played, submit
 from tests.builders import a_cluster, a_node
 
 ALL_FIELDS = [
+    "progress",
+    "last_output",
+    "stragglers",
+    "hang",
     "id",
     "name",
     "team",

@@ -51,6 +51,12 @@ async def _an_ended_job(world: World) -> str:
         return job
 
 
+async def _a_job_with_stacks(world: World) -> str:
+    job = await _a_job_with_a_log(world)
+    world.stacks[job] = {0: "File train.py, line 7"}
+    return job
+
+
 async def _a_job_with_a_log(world: World) -> str:
     job = await _a_job(world)
     world.logs.print(b"hello\n", job=job, is_last=True)
@@ -100,6 +106,7 @@ CASES = {
     "remove_checkpoint": Case(
         request="DELETE /v1/jobs/{}/checkpoints/7", prepare=_a_job, statuses=(401, 404, 403, 204, 403, 204, 204, 204)
     ),
+    "show_stacks": Case(request="GET /v1/jobs/{}/stacks", prepare=_a_job_with_stacks, statuses=JOB_SEEN),
     "cancel_job": Case(request="POST /v1/jobs/{}/cancel", prepare=_a_job, statuses=JOB_CHANGED),
     "hold_job": Case(request="POST /v1/jobs/{}/hold", prepare=_a_job, statuses=JOB_CHANGED),
     "release_job": Case(request="POST /v1/jobs/{}/release", prepare=_a_held_job, statuses=JOB_CHANGED),

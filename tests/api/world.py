@@ -16,6 +16,7 @@ from muster.api.deps import Deps, Settings
 from muster.backends.fake import FakeBackend, GangScript
 from muster.live.control_plane import Configuration, ControlPlane
 from muster.live.metrics import Metrics
+from muster.live.progress_watch import JobProgress
 from muster.model.access import Binding, Role, Token
 from muster.model.ids import JobId, TeamPath
 from muster.model.node import ClusterSpec
@@ -83,6 +84,11 @@ class World:
     clock: TestClock
     app: FastAPI
     deps: Deps
+    stacks: dict[str, dict[int, str]]
+    """What the processes of jobs are doing."""
+    kept_stacks: dict[tuple[str, int], dict[int, str]]
+    """What they did when an attempt stood still."""
+    progress: dict[str, JobProgress]
     secrets: dict[str, str] = field(default_factory=dict)
 
     def let_in(self, name: str, bindings: tuple[Binding, ...], **fields: Any) -> str:
@@ -140,6 +146,8 @@ def _lived(
     kept: Kept, store: Kept | SqlStore, configuration: Configuration, settings: Settings, starts: bool
 ) -> Iterator[World]:
     clock, backend, metrics = TestClock(), WatchedBackend(now_ms=NOW_MS), Metrics()
+    progress: dict[str, JobProgress] = {}
+    kept_stacks: dict[tuple[str, int], dict[int, str]] = {}
     control = ControlPlane(
         log=store.log,
         states=store.states,
@@ -160,9 +168,24 @@ def _lived(
         clock=clock,
         metrics=metrics,
         settings=settings,
+        progress=progress.get,
+        kept_stacks=lambda job, attempt: kept_stacks.get((job, attempt)),
     )
     app = create_app(deps)
-    world = World(control, kept.log, backend, kept.tokens, backend.logs, backend.terminals, clock, app, deps)
+    world = World(
+        control=control,
+        store=kept.log,
+        backend=backend,
+        tokens=kept.tokens,
+        logs=backend.logs,
+        terminals=backend.terminals,
+        clock=clock,
+        app=app,
+        deps=deps,
+        stacks=backend.shown_stacks,
+        kept_stacks=kept_stacks,
+        progress=progress,
+    )
     for name, bindings in PEOPLE.items():
         world.let_in(name, bindings)
     if starts:

@@ -14,6 +14,8 @@ from muster.model.events import (
     DependencyMet,
     Event,
     EvictionOrdered,
+    HangFound,
+    HangOver,
     HoldsSet,
     JobStarted,
     JobSubmitted,
@@ -21,6 +23,8 @@ from muster.model.events import (
     NodeLost,
     ResizeOrdered,
     StartFailed,
+    StragglerFound,
+    StragglerGone,
     TimerFired,
     TurnCame,
     WorkersExited,
@@ -32,13 +36,15 @@ from muster.model.job import Job, JobState, Worker
 from muster.model.limits import FAULTS_IN_A_ROW
 from muster.model.node import Node
 from muster.model.plan import Why
+from muster.model.records import evolve
 from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
-from muster.model.spec import CheckpointSpec, JobSpec, Launch, RetryCause
+from muster.model.spec import CheckpointSpec, JobSpec, Launch, Remedy, RetryCause
+from muster.model.telemetry import Hang, Straggler
 from tests.unit.core.lifecycle.builders import JOB, a_spec, exits, no_start
 
 PREP = JobId("prep")
 NODES = 4
-KINDS = 18
+KINDS = 22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +87,7 @@ plays = st.lists(drafts, min_size=1, max_size=40)
 @st.composite
 def specs(draw: st.DrawFn) -> JobSpec:
     workers = draw(st.integers(1, 3))
-    return a_spec(
+    spec = a_spec(
         workers=workers,
         workers_max=draw(st.integers(workers, 6)),
         retries=draw(st.integers(0, 3)),
@@ -89,6 +95,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         checkpoint=draw(st.none() | st.just(CheckpointSpec(path="x", grace_ms=60_000))),
         launch=draw(st.sampled_from((Launch.PLAIN, Launch.TORCHFT))),
     )
+    return evolve(spec, on_straggler=draw(st.sampled_from(Remedy)), on_hang=draw(st.sampled_from(Remedy)))
 
 
 def event_of(draft: Draft, job: Job, at_ms: int) -> Event:
@@ -130,6 +137,24 @@ def _any_event(draft: Draft, job: Job, at_ms: int) -> Event:
         HoldsSet(at_ms=at_ms, holds=()),
         NodeChanged(at_ms=at_ms, node=Node(name=NodeName(f"n{draft.node}"), gpus=3, bad_gpus=(0,) * draft.told)),
         JobSubmitted(spec=job.spec, **about),
+        StragglerFound(
+            attempt=attempt,
+            straggler=Straggler(
+                rank=draft.ranks[0],
+                worker=draft.ranks[0],
+                node=NodeName(f"n{draft.node}"),
+                slowdown_milli=1300,
+                since_ms=at_ms,
+            ),
+            **about,
+        ),
+        StragglerGone(attempt=attempt, rank=draft.ranks[0], **about),
+        HangFound(
+            attempt=attempt,
+            hang=Hang(since_ms=at_ms, ranks=draft.ranks, nodes=(NodeName(f"n{draft.node}"),) * draft.told),
+            **about,
+        ),
+        HangOver(attempt=attempt, **about),
     )
     assert len(events) == KINDS
     return events[draft.kind]

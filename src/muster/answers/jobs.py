@@ -45,6 +45,55 @@ class Dependency(Answer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepSeconds(Answer):
+    """How long steps took in the last minutes."""
+
+    p50: float
+    """Half of them took at most so long."""
+    p99: float
+    """99 of 100 took at most so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress(Answer):
+    """How far a training is that reports its steps."""
+
+    step: int
+    """The last step that any rank has made."""
+    step_s: StepSeconds | None
+    """Null before the first step of this attempt."""
+    last_step_at: Time | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowRankAnswer(Answer):
+    """A rank that stays slower than those that do the same work."""
+
+    rank: int
+    node: str
+    gpus: tuple[int, ...]
+    """The devices that it uses."""
+    slowdown: float
+    """Its own busy time over that of its peers."""
+    since: Time
+    steps: int
+    """In how many steps this was seen before it was said."""
+    usual: float | None
+    """The same ratio for its node in earlier attempts; null when none is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standstill(Answer):
+    """No rank has made a step for much longer than a step takes."""
+
+    since: Time
+    ranks: tuple[int, ...]
+    """Those that the others wait for; all ranks when that cannot be told."""
+    step: int
+    """The last step that any rank has made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Answer):
     """A job, a task of an array, or an array as a whole."""
 
@@ -88,6 +137,14 @@ class Job(Answer):
     held: bool
     depends_on: Annotated[tuple[Any, ...], Items(Dependency)]
     tags: dict[str, str]
+    progress: Progress | None
+    """Null when its processes report no steps."""
+    last_output: Time | None
+    """When it was last seen to print anything; null when it reports its steps, and when it does not run."""
+    stragglers: tuple[SlowRankAnswer, ...]
+    """The ranks that are slow now."""
+    hang: Standstill | None
+    """Set while it stands still."""
     max_duration_s: float | None
     """Its own limit; null when the limit of its tier applies."""
     spec: Annotated[Document, Example(EXAMPLE)]
@@ -154,6 +211,25 @@ class Cost(Answer):
     gpu_hours: Annotated[float | None, SENT]
     price: Annotated[float | None, SENT]
     """GPU-hours times the price of the cheapest pool that admits it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankStack(Answer):
+    """What one process is doing."""
+
+    rank: int
+    stack: str
+    """The calls of all its threads, the innermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stacks(Answer):
+    """What the processes of a job are doing, or did when it stood still."""
+
+    job: Annotated[str, NEEDED]
+    attempt: int
+    stacks: tuple[RankStack, ...]
+    """By rank. A process that did not answer is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """What the routes depend on: the ports of one control plane, put together by `main`."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -9,7 +10,9 @@ from muster.backends.base import LiveBackend
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
 from muster.live.metrics import Metrics
+from muster.live.progress_watch import JobProgress
 from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
+from muster.model.ids import JobId
 from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
 from muster.store.base import AuditTrail, EventPages, JobArchive
 from muster.token_store import TokenStore
@@ -42,6 +45,10 @@ class Settings:
     log_poll_s: float = LOG_POLL_S
 
 
+def _nothing(*_: object) -> None:
+    """Nothing is known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
     """Everything that the API calls."""
@@ -54,4 +61,10 @@ class Deps:
     backend: LiveBackend
     clock: Clock
     metrics: Metrics = field(default_factory=Metrics)
+    progress: Callable[[JobId], JobProgress | None] = _nothing
+    """How far a training is, as far as its ranks report it."""
+    last_output_ms: Callable[[JobId], int | None] = _nothing
+    """When a running job that reports no steps last printed anything."""
+    kept_stacks: Callable[[JobId, int], Mapping[int, str] | None] = _nothing
+    """The stacks that were captured when an attempt of a job stood still."""
     settings: Settings = Settings()

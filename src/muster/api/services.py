@@ -33,6 +33,9 @@ from muster.views.job_counts import Counting
 T = TypeVar("T")
 P = ParamSpec("P")
 
+STACKS_AT_ONCE = 8
+"""Requests for stacks that are answered at the same time. Each stops every process of a job for a moment."""
+
 READ_ONLY = frozenset(
     {Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE, Permission.AUDIT_SEE},
 )
@@ -60,6 +63,7 @@ class Services:
         self.terminals = StreamLimit(TERMINALS, "terminals", each=TERMINALS_PER_CALLER)
         # Separate threads: terminals wait for hours, and tokens, logs and metrics must not wait behind them.
         self._terminal_threads = ThreadPoolExecutor(TERMINALS * TERMINAL_THREADS, thread_name_prefix="terminal")
+        self.stacks = StreamLimit(STACKS_AT_ONCE, "captures of stacks", each=STACKS_AT_ONCE // 2)
         self.verifying = StreamLimit(1, "walks through the audit")
         self.counting = Counting()
 

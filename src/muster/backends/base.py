@@ -146,6 +146,14 @@ class LiveBackend(Backend, Protocol):
         """Remove the files of a checkpoint everywhere, as far as they are there. Called on separate threads."""
         ...
 
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
+        """What every process of a job is doing now, by its rank in the framework, innermost call first.
+
+        Called on separate threads, because it waits for nodes, for `timeout_s` at most. A process that does not answer
+        is left out. Raises `NotFound` when the job has no process that can tell.
+        """
+        ...
+
     def attach(self, job: JobId) -> Terminal:
         """Attach to the terminal of a job's first worker. Raises `NotFound` when it has no terminal."""
         ...

@@ -11,7 +11,7 @@ from muster.answers.base import Answer, Document
 from muster.answers.checkpoints import Checkpoint, Saves
 from muster.answers.events import Event
 from muster.answers.jobs import ArrayPlace as ArrayTask
-from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Why, Worker
+from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Stacks, Why, Worker
 from muster.answers.jobs import Promise as Hold
 from muster.answers.measures import Measure
 from muster.answers.nodes import Node, QuarantinedGang
@@ -59,6 +59,7 @@ __all__ = [
     "Reason",
     "Saves",
     "Sentence",
+    "Stacks",
     "Story",
     "Team",
     "Token",

@@ -28,6 +28,7 @@ from muster.client.answers import (
     Measure,
     Node,
     QuarantinedGang,
+    Stacks,
     Story,
     Team,
     Token,
@@ -227,6 +228,10 @@ class Client:
         query = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit}
         read = follow_log if follow else read_log
         return read(self._wire, f"{_job_path(job)}/logs", query)
+
+    def stacks(self, job: str, attempt: int | None = None) -> Stacks:
+        """What the processes of a job are doing now; with `attempt`, what they did when that attempt stood still."""
+        return build(Stacks, self._wire.json("GET", f"{_job_path(job)}/stacks", query={"attempt": attempt}))
 
     def events(
         self, after: int | None = None, *, job: str | None = None, team: str | None = None, follow: bool = True

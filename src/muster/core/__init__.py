@@ -9,6 +9,7 @@ admission team_bounds  whether a job may enter the queue at all
 explaining             why a job waits, and until when
 offline                one cycle on plain values: admit, plan, lint, explain
 lifecycle              what an event makes of a job
+stragglers             which ranks of a training are slow, and whether it stands still
 health                 from signals to a verdict about a node
 pricing                what a job would use up, and what that costs
 """

@@ -1,30 +1,45 @@
 """What follows from an event for other jobs and nodes.
 
 Each consequence is an event of its own and is written to the log together with its cause. Dependent jobs are released
-or can never run, the next task of an array gets its turn, and a draining node that is empty becomes drained.
+or can never run, the next task of an array gets its turn, a draining node that is empty becomes drained, and a node
+that a job leaves because of a slow or stuck rank becomes suspect.
 """
 
 from collections.abc import Iterator
 
 from muster.core.lifecycle import occupied
 from muster.core.lifecycle.dependencies import Fate, Settled, settle
+from muster.core.lifecycle.verdicts import avoided_nodes
 from muster.engine.folding.state import Move, Outcome, State
-from muster.model.events import ENGINE, DependencyFailed, DependencyMet, Event, NodeChanged, TurnCame
+from muster.model.events import (
+    ENGINE,
+    DependencyFailed,
+    DependencyMet,
+    Event,
+    HangFound,
+    NodeChanged,
+    StragglerFound,
+    TurnCame,
+)
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Worker
 from muster.model.node import NodeState
 from muster.model.records import evolve
 
+_FOR_NODES = frozenset({NodeChanged, StragglerFound, HangFound})
+"""Events that may concern nodes although no job has ended."""
+
 
 def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, ...]:
     """The events to record next, after an event has just changed the state."""
     # Compares the type itself, because this runs for every event: a negative `isinstance` takes ten times as long.
-    if type(event) is not NodeChanged and not _concerns_others(state, outcome):
+    if type(event) not in _FOR_NODES and not _concerns_others(state, outcome):
         return ()
     return (
         *_for_dependents(state, event, outcome),
         *_for_arrays(state, event, outcome),
         *_for_nodes(state, event, outcome),
+        *_for_avoided_nodes(state, event, outcome),
     )
 
 
@@ -85,6 +100,20 @@ def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
             drained = evolve(node, state=NodeState.DRAINED)
             yield NodeChanged(at_ms=event.at_ms, node=drained, because="nothing runs here any more", by=ENGINE)
+
+
+def _for_avoided_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
+    """A node that a job asked to have replaced is used last from now on, by this job and by others."""
+    if not isinstance(event, StragglerFound | HangFound):
+        return
+    what = "was slower than its peers" if isinstance(event, StragglerFound) else "stood still"
+    for move in outcome.moves:
+        for name in () if move.before is None else avoided_nodes(move.before, move.after, event):
+            node = state.nodes.get(name)
+            if node is not None and node.state is NodeState.READY:
+                because = f"a rank of {event.job} {what} here"
+                suspect = evolve(node, state=NodeState.SUSPECT)
+                yield NodeChanged(at_ms=event.at_ms, node=suspect, because=because, by=ENGINE)
 
 
 def _vacated(event: Event, outcome: Outcome) -> tuple[NodeName, ...]:

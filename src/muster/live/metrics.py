@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from muster.live.attempts import Attempts
 from muster.live.control_plane import ControlPlane, WriterRound
+from muster.live.progress_watch import ProgressWatch
 from muster.model.events import Event, EvictionOrdered, JobStarted, JobSubmitted
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS, WATCHER_PAGE_EVENTS
@@ -23,6 +24,9 @@ _log = logging.getLogger("muster.live")
 
 OTHERS = "(others)"
 """The common label of all teams beyond the `METRIC_TEAMS` largest."""
+
+METRIC_JOBS = 100
+"""Running jobs with a step time of their own, the largest first: each is a time series."""
 
 _WAITS_S = (1, 5, 15, 60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 86_400, 3 * 86_400, 7 * 86_400)
 _MOMENTS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -61,6 +65,11 @@ class Metrics:
         self._version = control.feed.version
         self.registry.register(_ViewFigures(self, control))
         control.feed.subscribe(self._follow)
+
+    def watch_progress(self, progress: ProgressWatch) -> None:
+        """Tell also how fast trainings are. Called once, after `watch`."""
+        assert self._control is not None
+        self.registry.register(_TrainingFigures(progress, self._control))
 
     def on_round(self, turn: WriterRound) -> None:
         """The writer has finished a round."""
@@ -154,6 +163,35 @@ class _ViewFigures(Collector):
         yield GaugeMetricFamily("muster_writer_up", "1 while changes can be written.", value=is_up)
         yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=view.version)
         yield GaugeMetricFamily("muster_event_watchers", "Event streams that are open.", value=self._metrics.watchers)
+
+
+class _TrainingFigures(Collector):
+    """Step times and verdicts of running jobs, computed when a scraper asks."""
+
+    def __init__(self, progress: ProgressWatch, control: ControlPlane) -> None:
+        self._progress = progress
+        self._control = control
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        return ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        running = self._control.view.running
+        steps = GaugeMetricFamily(
+            "muster_step_seconds", "The median step of a training in the last minutes.", labels=["job"]
+        )
+        # The largest jobs have a time series of their own. A monitoring system stores them all.
+        largest = sorted(running.values(), key=lambda job: (-len(job.workers), job.number, job.id))[:METRIC_JOBS]
+        for job in largest:
+            progress = self._progress.progress(job.id)
+            if progress is not None and progress.p50_us is not None and progress.attempt == job.attempt:
+                steps.add_metric([job.id], progress.p50_us / 1_000_000)
+        yield steps
+        slow, hung = 0, 0
+        for job in running.values():
+            slow, hung = slow + len(job.stragglers), hung + (job.hang is not None)
+        yield GaugeMetricFamily("muster_stragglers", "Ranks that are slower than those that do the same.", value=slow)
+        yield GaugeMetricFamily("muster_jobs_hanging", "Trainings that stand still.", value=hung)
 
 
 def _gpus(counts: JobCounts) -> Iterator[GaugeMetricFamily]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from muster.model.errors import MusterError
 from muster.model.events import ObservedEvent
-from muster.model.telemetry import Telemetry
+from muster.model.telemetry import RankProgress, Signal, Telemetry
 from muster.views.view import View
 
 LOOK_MS = 1_000
@@ -28,8 +28,8 @@ class Watch(Protocol):
         """Note a measured value. Values of other kinds are passed over."""
         ...
 
-    def look(self, view: View, now_ms: int) -> Sequence[ObservedEvent]:
-        """The verdicts that follow now."""
+    def look(self, view: View, now_ms: int) -> Sequence[ObservedEvent | Telemetry]:
+        """The verdicts that follow now, and values for other watches, which get them at the next look."""
         ...
 
 
@@ -51,6 +51,8 @@ class Monitor:
         self._view = view
         self._now_ms = now_ms
         self._report = report
+        self._concluded: list[Telemetry] = []
+        """Values that watches concluded, for the next look."""
         self._ending = Flag()
         self._thread = Thread(target=self._run, name="monitor", daemon=True)
 
@@ -66,13 +68,19 @@ class Monitor:
 
     def look(self) -> None:
         """One round: pass on what was measured, and report what follows."""
-        values, view, now_ms = self._measured(), self._view(), self._now_ms()
+        values = (*self._measured(), *self._concluded)
+        view, now_ms = self._view(), self._now_ms()
+        self._concluded.clear()
         verdicts: list[ObservedEvent] = []
         for watch in self._watches:
             try:
                 for value in values:
                     watch.take(value)
-                verdicts += watch.look(view, now_ms)
+                for each in watch.look(view, now_ms):
+                    if isinstance(each, Signal | RankProgress):
+                        self._concluded.append(each)
+                    else:
+                        verdicts.append(each)
             except Exception:  # noqa: BLE001 - a watch must not take the others down with it
                 _log.exception("a watch has failed", extra={"watch": type(watch).__name__})
         if verdicts:

@@ -7,6 +7,7 @@
     observed    WorkersStarted WorkersExited StartFailed                       a backend reported
                 CheckpointSaved ShardsSaved CheckpointUploaded CheckpointDamaged
                 NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
+                StragglerFound StragglerGone HangFound HangOver                was concluded from what nodes measure
 
 An event is a fact: it is never changed, and folding it never fails. Reports of a backend are fenced by
 `(job, attempt, generation)`, where the generation is the newest that the reporter had seen for the job.
@@ -30,6 +31,7 @@ from muster.model.reports import (
 from muster.model.requests import RequestEvent
 from muster.model.scenario import Rules
 from muster.model.spec import JobChanges, JobSpec
+from muster.model.telemetry import Hang, Straggler
 
 __all__ = [
     "CONFIGURATION",
@@ -47,6 +49,8 @@ __all__ = [
     "GangAdopted",
     "GangKillOrdered",
     "GangsFound",
+    "HangFound",
+    "HangOver",
     "HoldsSet",
     "JobEvent",
     "JobStarted",
@@ -64,8 +68,11 @@ __all__ = [
     "ShardsSaved",
     "StartFailed",
     "StopEvent",
+    "StragglerFound",
+    "StragglerGone",
     "TimerFired",
     "TurnCame",
+    "VerdictEvent",
     "WaitingEvent",
     "WorkerEvent",
     "WorkersExited",
@@ -197,6 +204,43 @@ class HoldsSet(Record, frozen=True, kw_only=True):
     holds: tuple[Promise, ...]
 
 
+class StragglerFound(Record, frozen=True, kw_only=True):
+    """A rank stays slower than those that do the same work, or is slower by another amount than was said before."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    straggler: Straggler
+
+
+class StragglerGone(Record, frozen=True, kw_only=True):
+    """A rank that was slow keeps up with the others again."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    rank: int
+
+
+class HangFound(Record, frozen=True, kw_only=True):
+    """No rank of the job has made a step for much longer than a step takes."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    hang: Hang
+    stacks: str = ""
+    """The name of the file with the stacks of all ranks, among the logs of the attempt; empty when there are none."""
+
+
+class HangOver(Record, frozen=True, kw_only=True):
+    """The job makes steps again."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+
+
 class NodeChanged(Record, frozen=True, kw_only=True):
     """A node is new, or its state, devices or place changed."""
 
@@ -292,6 +336,9 @@ WorkerEvent = WorkersStarted | WorkersExited | StartFailed
 CheckpointEvent = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged | CheckpointRemoved
 """What became of a job's checkpoints."""
 
+VerdictEvent = StragglerFound | StragglerGone | HangFound | HangOver
+"""What was concluded about the ranks of a running job."""
+
 JobEvent = (
     JobSubmitted
     | JobUpdated
@@ -302,6 +349,7 @@ JobEvent = (
     | JobStarted
     | ResizeOrdered
     | CheckpointEvent
+    | VerdictEvent
     | GangAdopted
     | GangKillOrdered
 )
@@ -310,8 +358,8 @@ JobEvent = (
 NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
 """What happened to a node, and what it runs."""
 
-ObservedEvent = WorkerEvent | CheckpointEvent | NodeEvent
-"""What a backend reports. It may report the same thing twice."""
+ObservedEvent = WorkerEvent | CheckpointEvent | VerdictEvent | NodeEvent
+"""What a backend reports, and verdicts on what it measured. The same thing may be reported twice."""
 
 ClusterEvent = NodeEvent | HoldsSet | RulesChanged | ClusterChanged
 

@@ -9,6 +9,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
+from muster.model.telemetry import Hang, Straggler
 
 
 class JobState(StrEnum):
@@ -106,14 +107,27 @@ class Cause(StrEnum):
     """The backend could not start the workers."""
     DAMAGED_CHECKPOINT = "damaged_checkpoint"
     """What it was to resume from could not be restored; an older checkpoint is tried."""
+    STRAGGLER = "straggler"
+    """A rank stayed slower than the others, and the job asked to be started again then."""
+    HANG = "hang"
+    """No rank made a step any more, and the job asked to be started again then."""
     DEPENDENCY = "dependency"
     """A job that this one depends on ended the wrong way."""
 
     @property
     def is_infrastructure(self) -> bool:
         """True for causes that are not the user's fault and do not count against retries."""
-        return self in (Cause.PREEMPTED, Cause.NODE_FAILURE, Cause.START_FAILURE, Cause.DAMAGED_CHECKPOINT)
+        return self in _INFRASTRUCTURE
 
+
+_INFRASTRUCTURE: Final = (
+    Cause.PREEMPTED,
+    Cause.NODE_FAILURE,
+    Cause.START_FAILURE,
+    Cause.DAMAGED_CHECKPOINT,
+    Cause.STRAGGLER,
+    Cause.HANG,
+)
 
 CAUSE_WORDS: Final[dict[Cause, str]] = {
     Cause.ERROR: "an error",
@@ -123,6 +137,8 @@ CAUSE_WORDS: Final[dict[Cause, str]] = {
     Cause.NODE_FAILURE: "a lost node",
     Cause.START_FAILURE: "a failed start",
     Cause.DAMAGED_CHECKPOINT: "a damaged checkpoint",
+    Cause.STRAGGLER: "a rank that was too slow",
+    Cause.HANG: "a hang",
     Cause.DEPENDENCY: "a dependency that failed",
 }
 """Causes in words that need no manual, where their own name needs one."""
@@ -306,5 +322,11 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The checkpoints that are known by their step, oldest first: those that are kept, and those being saved."""
     upload_problem: str = ""
     """Why its newest checkpoint is not in durable storage yet; empty when nothing is wrong."""
+    stragglers: tuple[Straggler, ...] = ()
+    """The ranks of the present attempt that are slow, by rank."""
+    hang: Hang | None = None
+    """Set while the present attempt stands still."""
+    remedied_ms: tuple[int, ...] = ()
+    """When it was last started again because of a straggler; those of the last hour."""
     number: int = 0
     """The number of its submission, counted from 1. All tasks of an array have the number of the array."""

@@ -90,6 +90,10 @@ KILL_REPEAT_MS = 60_000
 FAILED_GANG_GRACE_MS = 10_000
 """Grace period for the rest of a broken gang: it cannot save itself any more, and often hangs in a collective."""
 
+REMEDIES_PER_HOUR = 2
+"""How often in an hour a job is started again because of a straggler. Later ones are only reported: either all nodes
+are like that, or the job itself is uneven."""
+
 CHECKPOINT_EVERY_MS = 30 * 60_000
 """Interval between saves while the cost of a save is not known."""
 

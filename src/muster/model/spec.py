@@ -37,6 +37,17 @@ class DependencyWhen(StrEnum):
     FINISHED = "finished"
 
 
+class Remedy(StrEnum):
+    """What is done about a slow rank, or about a job that stands still."""
+
+    REPORT = "report"
+    """It is said in events and in what is shown of the job."""
+    REPLACE = "replace"
+    """The job starts again on the nodes that are not to blame, and others if it can."""
+    RESTART = "restart"
+    """The job starts again."""
+
+
 class RoleSpec(Record, frozen=True, kw_only=True):
     """One kind of worker in a gang."""
 
@@ -141,6 +152,10 @@ class JobSpec(Record, frozen=True, kw_only=True):
     depends_on: tuple[Dependency, ...] = ()
     array: ArraySpec | None = None
     tags: tuple[tuple[str, str], ...] = ()
+    on_straggler: Remedy = Remedy.REPORT
+    """What is done when one of its ranks stays slower than the others."""
+    on_hang: Remedy = Remedy.REPORT
+    """What is done when it stands still."""
 
     @property
     def can_resume(self) -> bool:

@@ -42,6 +42,22 @@ def _jobs() -> list[Json]:
         "gpu_seconds": 326_400,
         "max_duration_s": 604_800,
         "tags": {"project": "atlas"},
+        "progress": {
+            "step": 48_120,
+            "step_s": {"p50": 1.2346, "p99": 1.71},
+            "last_step_at": "2026-03-02T11:59:58Z",
+        },
+        "stragglers": [
+            {
+                "rank": 2,
+                "node": "n3",
+                "gpus": [0],
+                "slowdown": 1.31,
+                "since": "2026-03-02T11:40:00Z",
+                "steps": 24,
+                "usual": 1.01,
+            },
+        ],
     }
     return [
         a_running_job("job-12", nodes=("n1", "n2", "n3", "n4"), **llama),
@@ -119,6 +135,11 @@ def _events() -> list[Json]:
         an_event(1048, "node_changed", "11:59:58", node="n8", state="drained", because="fan broken", by="bob"),
         an_event(1049, "holds_set", "11:59:59", holds=3),
         an_event(1050, "something_new", "11:59:59", "job-12", colour="green", size=[1, 2]),
+        an_event(1051, "straggler_found", "11:59:59", "job-12", rank=2, node="n3", gpus=[0], slowdown=1.31, steps=24),
+        an_event(1052, "straggler_gone", "11:59:59", "job-12", rank=2),
+        an_event(1053, "hang_found", "11:59:59", "job-12", ranks=[1, 2], nodes=["n2"], step=812),
+        an_event(1054, "hang_found", "11:59:59", "job-13", ranks=[0, 1], nodes=[], step=7),
+        an_event(1055, "hang_over", "11:59:59", "job-12"),
     ]
 
 

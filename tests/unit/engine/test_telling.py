@@ -17,6 +17,8 @@ from muster.model.events import (
     EvictionOrdered,
     GangAdopted,
     GangsFound,
+    HangFound,
+    HangOver,
     HoldsSet,
     JobStarted,
     JobStarved,
@@ -29,6 +31,8 @@ from muster.model.events import (
     ResizeOrdered,
     ShardsSaved,
     StartFailed,
+    StragglerFound,
+    StragglerGone,
     TimerFired,
     TurnCame,
     WorkersExited,
@@ -42,7 +46,8 @@ from muster.model.plan import Why
 from muster.model.quarantine import FoundGang
 from muster.model.records import evolve
 from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
-from muster.model.spec import ArraySpec, JobChanges, JobSpec, Retry, RetryCause
+from muster.model.spec import ArraySpec, JobChanges, JobSpec, Remedy, Retry, RetryCause
+from muster.model.telemetry import Hang, Straggler
 from tests.builders import a_job, a_node
 from tests.unit.engine.world import seats
 
@@ -218,6 +223,28 @@ def test_what_nodes_did_to_it_is_told() -> None:
     bad = NodeChanged(at_ms=9, node=a_node("n1", bad_gpus=(0,)))
     assert last(*alive, bad) == "a GPU of node n1 is bad"
     assert texts(*alive, NodeReturned(at_ms=9, node=NodeName("n1"))) == texts(*alive)
+
+
+def test_slow_ranks_and_hangs_are_told() -> None:
+    alive = (submitted(evolve(a_job(workers=2), on_hang=Remedy.RESTART)), started(), up())
+    straggler = Straggler(rank=1, worker=1, node=NodeName("n2"), gpus=(3,), slowdown_milli=1317, since_ms=7)
+    slow = StragglerFound(at_ms=9, job=JOB, attempt=1, straggler=straggler)
+    assert last(*alive, slow) == "rank 1 on node n2, GPU 3 takes 1.31 times as long as the others"
+    several = evolve(slow, straggler=evolve(straggler, gpus=(3, 4)))
+    assert last(*alive, several) == "rank 1 on node n2 takes 1.31 times as long as the others"
+    fast = StragglerGone(at_ms=10, job=JOB, attempt=1, rank=1)
+    assert last(*alive, slow, fast) == "rank 1 keeps up with the others again"
+    hang = Hang(since_ms=1_000, ranks=(1,), nodes=(NodeName("n2"),), step=70)
+    hung = HangFound(at_ms=61_500, job=JOB, attempt=1, hang=hang)
+    assert last(*alive, hung) == (
+        "it stands still after step 70, for 1m; the others wait for rank 1: its workers are told to end"
+    )
+    quiet = (submitted(), started(), up())
+    unknown = evolve(hung, hang=evolve(hang, nodes=()))
+    assert last(*quiet, unknown) == "it stands still after step 70, for 1m"
+    many = evolve(hung, hang=evolve(hang, ranks=tuple(range(20))))
+    assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in last(*quiet, many)
+    assert last(*quiet, hung, HangOver(at_ms=62_000, job=JOB, attempt=1)) == "it makes steps again"
 
 
 def test_what_is_found_running_is_told_and_may_be_let_in() -> None:

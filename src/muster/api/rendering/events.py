@@ -24,6 +24,8 @@ from muster.model.events import (
     GangAdopted,
     GangKillOrdered,
     GangsFound,
+    HangFound,
+    HangOver,
     HoldsSet,
     JobStarted,
     JobStarved,
@@ -37,8 +39,11 @@ from muster.model.events import (
     RulesChanged,
     ShardsSaved,
     StartFailed,
+    StragglerFound,
+    StragglerGone,
     TimerFired,
     TurnCame,
+    VerdictEvent,
     WorkerEvent,
     WorkersExited,
     WorkersStarted,
@@ -98,6 +103,10 @@ def _details(event: Event) -> Body:
             | CheckpointUploaded()
             | CheckpointDamaged()
             | CheckpointRemoved()
+            | StragglerFound()
+            | StragglerGone()
+            | HangFound()
+            | HangOver()
         ):
             return _report(event)
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
@@ -148,7 +157,41 @@ def _decision(event: _Decision) -> Body:
             }
 
 
-def _report(event: WorkerEvent | CheckpointEvent) -> Body:
+def _verdict(event: VerdictEvent) -> Body:
+    match event:
+        case StragglerFound(straggler=slow):
+            return {
+                "rank": slow.rank,
+                "node": slow.node,
+                "gpus": list(slow.gpus),
+                "slowdown": plain_number(slow.slowdown_milli),
+                "since": time_of(slow.since_ms),
+                "steps": slow.steps,
+                "usual": plain_number(slow.usual_milli) if slow.usual_milli else None,
+            }
+        case StragglerGone():
+            return {"rank": event.rank}
+        case HangFound(hang=hang):
+            told = {"since": time_of(hang.since_ms), "ranks": list(hang.ranks), "nodes": list(hang.nodes)}
+            return {**told, "step": hang.step, "stacks": event.stacks or None}
+        case HangOver():
+            return {}
+
+
+def _checkpoint(event: CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged) -> Body:
+    match event:
+        case CheckpointSaved():
+            return {"cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}
+        case ShardsSaved():
+            parts = {"node": event.node, "world": event.world, "ranks": list(event.ranks), "bytes": event.bytes}
+            return {"step": event.step, **parts, "cost_s": seconds(event.cost_ms)}
+        case CheckpointUploaded():
+            return {"step": event.step, "message": event.problem or None}
+        case CheckpointDamaged():
+            return {"step": event.step, "ranks": [event.rank], "message": event.problem}
+
+
+def _report(event: WorkerEvent | CheckpointEvent | VerdictEvent) -> Body:
     if isinstance(event, CheckpointRemoved):
         return {"step": event.step}
     match event:
@@ -159,13 +202,8 @@ def _report(event: WorkerEvent | CheckpointEvent) -> Body:
             told = {"ranks": list(event.ranks), **outcome}
         case StartFailed():
             told = {"ranks": list(event.ranks), "message": event.message or None}
-        case CheckpointSaved():
-            told = {"cost_s": seconds(event.cost_ms), "saved": time_of(event.saved_ms)}
-        case ShardsSaved():
-            parts = {"node": event.node, "world": event.world, "ranks": list(event.ranks), "bytes": event.bytes}
-            told = {"step": event.step, **parts, "cost_s": seconds(event.cost_ms)}
-        case CheckpointUploaded():
-            told = {"step": event.step, "message": event.problem or None}
-        case CheckpointDamaged():
-            told = {"step": event.step, "ranks": [event.rank], "message": event.problem}
+        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
+            told = _verdict(event)
+        case _:
+            told = _checkpoint(event)
     return {"attempt": event.attempt, **told}

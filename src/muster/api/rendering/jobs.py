@@ -3,18 +3,20 @@
 from functools import lru_cache
 from typing import TypedDict
 
-from muster.answers.jobs import ArrayPlace, Dependency, Job
+from muster.answers.jobs import ArrayPlace, Dependency, Job, Progress, SlowRankAnswer, Standstill, StepSeconds
 from muster.api.rendering.checkpoints import saves_body
 from muster.api.rendering.times import moment_of, seconds
 from muster.api.rendering.workers import gpus_milli, worker_answers
 from muster.core.lifecycle import occupied
 from muster.formats.jobs.job_document import job_document
 from muster.formats.text.units import plain_number
+from muster.live.progress_watch import JobProgress
 from muster.model import job as model
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.limits import DOCUMENTS_KEPT
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
+from muster.model.telemetry import Hang, Straggler
 
 
 class _AskedFor(TypedDict):
@@ -24,9 +26,13 @@ class _AskedFor(TypedDict):
     spec: dict[str, object]
 
 
-def job_body(record: JobRecord, now_ms: int) -> Job:
-    """A job or an array in its current state."""
-    return _array(record, now_ms) if isinstance(record, ArrayRecord) else _single(record, now_ms)
+def job_body(
+    record: JobRecord, now_ms: int, progress: JobProgress | None = None, last_output_ms: int | None = None
+) -> Job:
+    """A job or an array in its current state. Lists do not say how far a training is."""
+    if isinstance(record, ArrayRecord):
+        return _array(record, now_ms)
+    return _single(record, now_ms, progress, last_output_ms)
 
 
 def gpu_ms(job: model.Job, now_ms: int) -> int:
@@ -36,7 +42,7 @@ def gpu_ms(job: model.Job, now_ms: int) -> int:
     return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
 
 
-def _single(job: model.Job, now_ms: int) -> Job:
+def _single(job: model.Job, now_ms: int, progress: JobProgress | None, last_output_ms: int | None) -> Job:
     spec = job.spec
     array = job.array_parent
     is_placed = job.state.holds_resources
@@ -66,6 +72,10 @@ def _single(job: model.Job, now_ms: int) -> Job:
         array=None if array is None else ArrayPlace(parent=array, index=job.array_index or 0),
         tasks=None,
         held=job.held,
+        progress=None if progress is None else _progress(progress),
+        last_output=moment_of(last_output_ms),
+        stragglers=tuple(_slow_rank(each) for each in job.stragglers),
+        hang=None if job.hang is None else _standstill(job.hang),
         **_asked_for(spec),
     )
 
@@ -99,8 +109,38 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         array=None,
         tasks=dict(array.counts),
         held=array.held,
+        progress=None,
+        last_output=None,
+        stragglers=(),
+        hang=None,
         **_asked_for(spec),
     )
+
+
+def _progress(progress: JobProgress) -> Progress:
+    p50_us, p99_us = progress.p50_us, progress.p99_us
+    is_timed = p50_us is not None and p99_us is not None
+    return Progress(
+        step=progress.step,
+        step_s=StepSeconds(p50=(p50_us or 0) / 1_000_000, p99=(p99_us or 0) / 1_000_000) if is_timed else None,
+        last_step_at=moment_of(progress.last_step_ms),
+    )
+
+
+def _slow_rank(slow: Straggler) -> SlowRankAnswer:
+    return SlowRankAnswer(
+        rank=slow.rank,
+        node=slow.node,
+        gpus=slow.gpus,
+        slowdown=plain_number(slow.slowdown_milli),
+        since=moment_of(slow.since_ms),
+        steps=slow.steps,
+        usual=plain_number(slow.usual_milli) if slow.usual_milli else None,
+    )
+
+
+def _standstill(hang: Hang) -> Standstill:
+    return Standstill(since=moment_of(hang.since_ms), ranks=hang.ranks, step=hang.step)
 
 
 def _asked_for(spec: JobSpec) -> _AskedFor:

@@ -2,7 +2,7 @@
 
 submissions jobs job_changes story  submitting, reading and changing jobs, and their stories
 checkpoints measures                what jobs have saved, and what they measure of themselves
-logs attach events                  output of workers, their terminals, and events
+logs stacks attach events           output of workers, what they are doing, their terminals, and events
 nodes quarantine queue              machines, unknown gangs on them, and totals of the queue
 teams rules                         quotas, tiers, pools and the policy
 tokens audit                        tokens, and who did what

@@ -68,7 +68,9 @@ async def list_jobs(caller: Sees, filters: Annotated[JobFilters, Query()]) -> Pa
 @router.get("/v1/jobs/{job}", operation_id="show_job", summary="Show a job", responses=FOUND)
 async def show_job(caller: Sees, job: JobPath) -> Job:
     """A job, a task of an array, or an array as a whole."""
-    return job_body(await visible(caller, job), caller.deps.clock.now_ms())
+    record = await visible(caller, job)
+    deps = caller.deps
+    return job_body(record, deps.clock.now_ms(), deps.progress(record.id), deps.last_output_ms(record.id))
 
 
 @router.get(

@@ -90,6 +90,10 @@ class FakeBackend:
         """Remove it from `stored`."""
         self.stored = [each for each in self.stored if each.step != step]
 
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
+        """Simulated workers have no stacks."""
+        raise NotFound(f"the processes of {job} cannot tell what they are doing")
+
     def attach(self, job: JobId) -> Terminal:
         """Simulated workers have no terminal."""
         raise NotFound(f"{job} has no terminal")

@@ -180,6 +180,10 @@ class LocalBackend:
         """Remove a checkpoint from all places. May be called on any thread, and may take long."""
         checkpoint_errands.remove_checkpoint(self._home, spec, run, step)
 
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
+        """Supervisors do not capture stacks yet."""
+        raise NotFound(f"the processes of {job} cannot tell what they are doing")
+
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)

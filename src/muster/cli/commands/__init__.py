@@ -1,7 +1,8 @@
 """One file per group of commands.
 
 submit run job_reading       handing in jobs, and what is sent
-jobs story logs attach wait  looking at jobs
+jobs story wait              looking at jobs
+logs stacks attach           what their processes print and do
 checkpoints curve            what jobs have saved, and what they measured
 changes                      cancelling, holding and changing them
 nodes quarantine teams top   the cluster

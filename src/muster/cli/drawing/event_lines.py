@@ -23,6 +23,8 @@ _STYLES = {
     "dependency_failed": "red",
     "node_lost": "red",
     "node_unreachable": "red",
+    "straggler_found": "yellow",
+    "hang_found": "red",
 }
 _REQUESTED = {kind_of(request.__name__): request.words.done for request in REQUESTS}
 _TOLD_ELSEWHERE = frozenset({"version", "at", "kind", "job", "team", "user", "by"})
@@ -64,6 +66,8 @@ def event_text(event: Event) -> str:
             return _decided(event.kind, said)
         case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved":
             return _reported(event.kind, said)
+        case "straggler_found" | "straggler_gone" | "hang_found" | "hang_over":
+            return _judged(event.kind, said)
         case "dependency_met" | "dependency_failed":
             how = "ended as it had to" if event.kind == "dependency_met" else "did not end as it had to"
             return f"{said.get('dependency')} {how}"
@@ -102,6 +106,21 @@ def _reported(kind: str, said: Document) -> str:
         case _:
             cost = said.get("cost_s")
             return "saved itself" + (f" in {amount(cost)} s" if cost else "")
+
+
+def _judged(kind: str, said: Document) -> str:
+    match kind:
+        case "straggler_found":
+            times = f"takes {amount(said.get('slowdown') or 0)} times as long as others"
+            return f"rank {said.get('rank')} on {said.get('node')} {times}"
+        case "straggler_gone":
+            return f"rank {said.get('rank')} keeps up again"
+        case "hang_found":
+            numbers = [each for each in said.get("ranks") or [] if isinstance(each, int)]
+            who = f", waits for rank {ranks(numbers)}" if said.get("nodes") else ""
+            return f"stands still after step {said.get('step')}{who}"
+        case _:
+            return "makes steps again"
 
 
 def _how(said: Document) -> str:

@@ -19,6 +19,9 @@ from muster.cli.terminal.text import Text
 from muster.client.answers import Job, Worker
 from muster.model.printable import one_line
 
+SLOW_SHOWN = 8
+"""How many slow ranks are listed; the others are counted."""
+
 WORKERS_SHOWN = 32
 LINE_CHARS = 76
 Line = tuple[str, str]
@@ -69,7 +72,7 @@ def _lines(job: Job, present: datetime) -> Table:
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="dim", no_wrap=True)
     made.add_column()
-    for name, value in (*_who(job), *_when(job, present), *_what(job, present)):
+    for name, value in (*_who(job), *_when(job, present), *_how_far(job, present), *_what(job, present)):
         made.add_row(f"  {name}", one_line(value))
     return made
 
@@ -111,6 +114,35 @@ def _when(job: Job, present: datetime) -> Iterator[Line]:
         yield "saves", f"every {duration(job.saves.every_s)}: {job.saves.because}"
         if job.saves.upload_problem:
             yield "upload", f"not in durable storage yet: {job.saves.upload_problem}"
+
+
+def _how_far(job: Job, present: datetime) -> Iterator[Line]:
+    progress = job.progress
+    if progress is not None:
+        times = progress.step_s
+        each = f", {amount(_rounded(times.p50))} s each, 1 of 100 over {amount(_rounded(times.p99))} s" if times else ""
+        last = f", the last {between(progress.last_step_at, present)} ago" if progress.last_step_at else ""
+        yield "step", f"{progress.step}{each}{last}"
+    if job.last_output is not None:
+        yield "printed", f"{moment(job.last_output)}  {between(job.last_output, present)} ago"
+    for slow in job.stragglers[:SLOW_SHOWN]:
+        devices = f", GPU {ranks(slow.gpus)}" if slow.gpus else ""
+        usual = f"; its node usually {amount(slow.usual)}" if slow.usual else ""
+        since = f"for {between(slow.since, present)}"
+        yield (
+            "slow",
+            f"rank {slow.rank} on {slow.node}{devices}: {amount(slow.slowdown)} times the others {since}{usual}",
+        )
+    if len(job.stragglers) > SLOW_SHOWN:
+        yield "", f"and {count(len(job.stragglers) - SLOW_SHOWN, 'more slow rank')}"
+    if job.hang is not None:
+        who = f"rank {ranks(job.hang.ranks)}"
+        yield "hangs", f"for {between(job.hang.since, present)}, after step {job.hang.step}: {who}; see `muster stacks`"
+
+
+def _rounded(seconds: float) -> float:
+    """Three digits are enough for people."""
+    return float(f"{seconds:.3g}")
 
 
 def _what(job: Job, _: datetime) -> Iterator[Line]:

@@ -7,6 +7,7 @@
     gang                 its workers come up, save, exit, are resized, vanish with their node
     checkpoints          from saved parts to checkpoints, and what to resume from
     save_interval        how often to save
+    verdicts             it has a slow rank, or stands still: noted, or started again
     requests updating    a user asked something of the job, or changed what it asks for
     stopping             cancelled, evicted, out of time, broken: told to leave, and killed if it does not
     endings              an attempt is over: the job is done, retried, or given up

@@ -39,7 +39,7 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
             return _ended(job, JobState.SUCCEEDED, cause, at_ms)
         case Cause.PREEMPTED:
             return _requeued(evolve(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
-        case Cause.NODE_FAILURE | Cause.START_FAILURE | Cause.DAMAGED_CHECKPOINT:
+        case Cause.NODE_FAILURE | Cause.START_FAILURE | Cause.DAMAGED_CHECKPOINT | Cause.STRAGGLER | Cause.HANG:
             return _after_fault(job, cause, at_ms)
         case Cause.ERROR | Cause.OOM | Cause.TIMEOUT:
             return _after_failure(job, cause, at_ms)
@@ -106,4 +106,6 @@ def _vacated(job: Job, state: JobState, cause: Cause, at_ms: int, *, ended_ms: i
         leaving_by_ms=None,
         ask_ms=None,
         billed_ms=None,
+        stragglers=(),
+        hang=None,
     )

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from muster.core.lifecycle import checkpoints, found_gangs, gang, requests, stopping, updating
+from muster.core.lifecycle import checkpoints, found_gangs, gang, requests, stopping, updating, verdicts
 from muster.core.lifecycle.arrays import expand
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import due_ms
@@ -20,6 +20,8 @@ from muster.model.events import (
     GangAdopted,
     GangKillOrdered,
     GangsFound,
+    HangFound,
+    HangOver,
     HoldsSet,
     JobEvent,
     JobStarted,
@@ -35,8 +37,11 @@ from muster.model.events import (
     RulesChanged,
     ShardsSaved,
     StartFailed,
+    StragglerFound,
+    StragglerGone,
     TimerFired,
     TurnCame,
+    VerdictEvent,
     WaitingEvent,
     WorkersExited,
     WorkersStarted,
@@ -53,7 +58,7 @@ _NO_FILE = JobSpec(name="", team=TeamPath(""), tier=TierName(""), roles=())
 _BLANK = Job(id=JobId(""), spec=_NO_FILE, state=JobState.QUEUED, submitted_ms=0)
 """Every record is a copy of this one with a few fields changed, which costs less than setting all fields."""
 
-_AttemptEvent = WorkersStarted | WorkersExited | StartFailed | EvictionOrdered | ResizeOrdered
+_AttemptEvent = WorkersStarted | WorkersExited | StartFailed | VerdictEvent | EvictionOrdered | ResizeOrdered
 """About one attempt of a job. Ignored if it comes after that attempt."""
 
 _RareEvent = (
@@ -137,6 +142,8 @@ def _step(job: Job, event: Event) -> Step:
             return _node_step(job, event)
         case HoldsSet() | RulesChanged() | ClusterChanged():
             return job, ()
+        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
+            return verdicts.follow(job, event) if _is_of_now(event, job) else (job, ())
         case _:
             return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
 

@@ -25,6 +25,8 @@ from muster.model.events import (
     EvictionOrdered,
     GangAdopted,
     GangsFound,
+    HangFound,
+    HangOver,
     JobStarted,
     JobStarved,
     JobSubmitted,
@@ -35,6 +37,8 @@ from muster.model.events import (
     ResizeOrdered,
     ShardsSaved,
     StartFailed,
+    StragglerFound,
+    StragglerGone,
     TimerFired,
     TurnCame,
     WorkersExited,
@@ -51,6 +55,9 @@ SAVED: Final = "saved itself"
 
 FAILURES_TOLD: Final = 20
 """How many failed tasks of an array are listed; the others are only counted."""
+
+RANKS_TOLD: Final = 8
+"""How many ranks of a hang are listed; the others are only counted."""
 
 _BECAUSE: Final = {
     Why.TIER: "a job of a higher tier needs its GPUs",
@@ -197,6 +204,8 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return f"could not be started{f' ({message})' if message else ''}"
         case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged() | CheckpointRemoved():
             return _checkpointed(event, before, after)
+        case StragglerFound() | StragglerGone() | HangFound() | HangOver():
+            return _judged(event)
         case NodeLost(node=node, because=because):
             return f"node {node} was lost{f' ({because})' if because else ''}"
         case NodeUnreachable(node=node, because=because):
@@ -234,6 +243,28 @@ def _instead(job: Job) -> str:
     """What a job resumes from when a checkpoint is damaged."""
     left = [each.step for each in job.checkpoints if each.is_complete and not each.problem]
     return f"it goes back to step {left[-1]}" if left else "no other checkpoint is left, so it begins from the start"
+
+
+def _judged(event: StragglerFound | StragglerGone | HangFound | HangOver) -> str:
+    match event:
+        case StragglerFound(straggler=slow):
+            devices = f", GPU {slow.gpus[0]}" if len(slow.gpus) == 1 else ""
+            times = plain_number(slow.slowdown_milli // 10 * 10)
+            return f"rank {slow.rank} on node {slow.node}{devices} takes {times} times as long as the others"
+        case StragglerGone(rank=rank):
+            return f"rank {rank} keeps up with the others again"
+        case HangFound(hang=hang):
+            who = f"; the others wait for {_ranks(hang.ranks)}" if hang.nodes else ""
+            still = duration_text((event.at_ms - hang.since_ms) // 1000 * 1000)
+            return f"it stands still after step {hang.step}, for {still}{who}"
+        case HangOver():
+            return "it makes steps again"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:RANKS_TOLD]))
+    more = f" and {len(ranks) - RANKS_TOLD} more" if len(ranks) > RANKS_TOLD else ""
+    return f"rank{'s' * (len(ranks) != 1)} {shown}{more}"
 
 
 def _exit(event: WorkersExited) -> str:

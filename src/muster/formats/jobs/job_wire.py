@@ -46,6 +46,7 @@ from muster.model.spec import (
     JobSpec,
     Launch,
     Parallelism,
+    Remedy,
     Retry,
     RetryCause,
     RoleSpec,
@@ -225,6 +226,10 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     depends_on: Annotated[list[DependencyEntry], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
     array: Array
     tags: Annotated[dict[Text, Text], Field(max_length=ENTRIES_MAX)]
+    on_straggler: Annotated[Remedy, Field(strict=False)]
+    """When a rank stays slower than the others: report it, replace its node, or restart the job."""
+    on_hang: Annotated[Remedy, Field(strict=False)]
+    """When no rank makes a step any more."""
 
 
 GivenJob = Annotated[Given, JobWire]
