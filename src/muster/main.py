@@ -32,14 +32,16 @@ from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
+from muster.core.health import HealthPolicy
 from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.rules.database_url import database_files, refuse_password
-from muster.formats.rules.server_file import ServerSettings, read_server_file
+from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.address_file import announced
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Fence
+from muster.live.health_watch import HealthWatch
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.live.monitor import Monitor
@@ -51,6 +53,7 @@ from muster.model.printable import printable
 from muster.private_files import claim_folder
 from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
+from muster.worker.probes.prober import ProbeSettings
 
 DEFAULT_PORT = 8470
 WHOLE = "whole"
@@ -218,7 +221,15 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
     )
     _note_layout(Home(options.home).layout, options.nodes)
     clock, metrics = SystemClock(), Metrics()
-    backend = LocalBackend(options.home, nodes, leadership=charge.leadership)
+    health = options.settings.health
+    backend = LocalBackend(
+        options.home, nodes, leadership=charge.leadership, probes=_probes(health, is_shared=options.nodes != WHOLE)
+    )
+    watch = HealthWatch(
+        HealthPolicy(every_ms=health.every_ms, max_drained_milli=health.max_drained_milli, is_tested=bool(health.test)),
+        now_ms=clock.now_ms(),
+        ask_test=backend.test,
+    )
     try:
         control = ControlPlane(
             log=store.log,
@@ -238,7 +249,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         metrics.watch(control)
         backend.on_news = control.nudge
         monitor = Monitor(
-            (),
+            (watch,),
             measured=backend.telemetry,
             view=lambda: control.view,
             now_ms=clock.now_ms,
@@ -253,6 +264,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             metrics=metrics,
+            health=watch,
             settings=Settings(
                 hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
                 metrics=Audience(options.settings.metrics),
@@ -267,6 +279,16 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             control.stop()
     finally:
         backend.close()
+
+
+def _probes(health: HealthSettings, *, is_shared: bool) -> ProbeSettings:
+    return ProbeSettings(
+        every_ms=health.every_ms,
+        command=health.command,
+        test=health.test,
+        folder=str(health.folder),
+        is_shared=is_shared,
+    )
 
 
 def _hand_over(control: ControlPlane, verdicts: Sequence[ObservedEvent]) -> None:

@@ -3,6 +3,7 @@
     base marks   what all answers have in common, and what annotations say beyond types
     jobs story   jobs, why a job waits, and how it got into its state
     nodes teams  machines and teams, with what is in use
+    health       the health of nodes
     events       events as they are sent
     access       people, tokens and the audit
 

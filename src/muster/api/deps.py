@@ -6,8 +6,10 @@ from enum import StrEnum
 from muster.api.front.hosts import AllowedHosts
 from muster.api.problems.concealing import Concealing
 from muster.backends.base import LiveBackend
+from muster.core.health import HealthPolicy
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
+from muster.live.health_watch import HealthWatch
 from muster.live.metrics import Metrics
 from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
 from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
@@ -54,4 +56,5 @@ class Deps:
     backend: LiveBackend
     clock: Clock
     metrics: Metrics = field(default_factory=Metrics)
+    health: HealthWatch = field(default_factory=lambda: HealthWatch(HealthPolicy(), now_ms=0))
     settings: Settings = Settings()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from muster.answers.access import AuditEntry, FreshToken, Identity
 from muster.answers.base import Answer, Document
 from muster.answers.events import Event
+from muster.answers.health import GpuCondition, MeasuredSignal, NodeHealth
 from muster.answers.jobs import ArrayPlace as ArrayTask
 from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Why, Worker
 from muster.answers.jobs import Promise as Hold
@@ -46,11 +47,14 @@ __all__ = [
     "DryRun",
     "Estimate",
     "Event",
+    "GpuCondition",
     "Hold",
     "Identity",
     "Job",
     "Log",
+    "MeasuredSignal",
     "Node",
+    "NodeHealth",
     "QuarantinedGang",
     "Reason",
     "Sentence",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from muster.core.lifecycle import occupied
 from muster.core.lifecycle.dependencies import Fate, Settled, settle
 from muster.engine.folding.state import Move, Outcome, State
-from muster.model.events import ENGINE, DependencyFailed, DependencyMet, Event, NodeChanged, TurnCame
+from muster.model.events import ENGINE, HEALTH, DependencyFailed, DependencyMet, Event, NodeChanged, TurnCame
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Worker
 from muster.model.node import NodeState
@@ -84,7 +84,10 @@ def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
         node = state.nodes.get(name)
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
             drained = evolve(node, state=NodeState.DRAINED)
-            yield NodeChanged(at_ms=event.at_ms, node=drained, because="nothing runs here any more", by=ENGINE)
+            # Why health took a node out stays of interest when it is empty.
+            is_judged = state.set_aside.get(name) == HEALTH
+            because = state.node_notes.get(name, "") if is_judged else "nothing runs here any more"
+            yield NodeChanged(at_ms=event.at_ms, node=drained, because=because, by=ENGINE)
 
 
 def _vacated(event: Event, outcome: Outcome) -> tuple[NodeName, ...]:

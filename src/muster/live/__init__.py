@@ -8,6 +8,7 @@ published_log publisher    bring what was written to readers, as events and as t
 feed                       the latest events, for watchers
 saved_states housekeeping  the engine's state saved for the next start, and what is done when no request waits
 monitor                    what nodes measure, watched on a thread of its own, and the verdicts that follow
+health_watch               verdicts on nodes and GPUs
 attempts metrics           how attempts ended and what their GPU time was used for, and metrics for Prometheus
 address_file logging       where the server is, and its own log
 """

@@ -74,6 +74,9 @@ __all__ = [
 ENGINE = "engine"
 """The author of what the engine did by itself, without a request."""
 
+HEALTH = "health"
+"""The author of verdicts on nodes. They never undo what an operator did."""
+
 CONFIGURATION = "configuration"
 """The author of changes that come from the configuration that Muster was started with."""
 

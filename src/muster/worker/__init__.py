@@ -12,6 +12,7 @@
     records           what is known about jobs on this node, kept on disk
     held_starts       workers that wait until an older attempt of their job is gone
     deadlines         when a supervisor acts by itself
+    probes            what the node measures about its own health
     notices           what a program reports about its checkpoints
 
 Imports `model`, the small shared modules of Muster, and the standard library. It starts in a tenth of a second and

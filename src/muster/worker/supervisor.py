@@ -8,6 +8,8 @@ What a control plane sends                     what it receives
                                                    {"failed": {…}} for a failed start, if the journal is not writable
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
+    {"probes": {…}}, {"test": n}                   what it measures from now on; the outcome of the node's test, as
+                                                   a measured value (only if the hello says that it knows "probes")
     {"end": true}                                  nothing: everything is killed and the supervisor ends
                                                    {"measured": {…}} for the newest value of each thing it measures
 
@@ -31,7 +33,9 @@ from muster.worker import messages
 from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
+from muster.worker.probes.prober import Prober, ProbeSettings
 from muster.worker.processes.cgroups import CPU, MEMORY, PIDS
+from muster.worker.processes.companions import Companions
 from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
 from muster.worker.records.register import RegisteredGang
@@ -79,7 +83,11 @@ class Supervisor:
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
-        self._pool = WorkerPool(context, journal, self.loop, is_away=self._is_alone, left=lambda: orphans.left)
+        companions = Companions()
+        self._pool = WorkerPool(
+            context, journal, self.loop, is_away=self._is_alone, left=lambda: orphans.left, companions=companions
+        )
+        self._prober = Prober(context, self.loop, companions, self.measured)
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -118,6 +126,7 @@ class Supervisor:
     def _end(self) -> None:
         self._is_ending = True
         self._pool.end_all()
+        self._prober.close()
 
     def _settle(self) -> None:
         """After every round: write the journal, then send reports. A report is sent once a successor would know it too.
@@ -246,6 +255,7 @@ class Supervisor:
             "lost": self._lost,
             "lost_after": self._lost_after,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
+            "probes": True,
             "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
         }
 
@@ -261,6 +271,10 @@ class Supervisor:
             case {"ping": number}:
                 self._is_decided_for = bool(message.get("decides", True))
                 connection.say({"pong": number})
+            case {"probes": dict(settings)}:
+                self._prober.configure(ProbeSettings.of(settings))
+            case {"test": int(number)}:
+                self._prober.test(number)
             case {"end": _}:
                 self._end()
             case _:

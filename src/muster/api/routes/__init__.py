@@ -2,7 +2,7 @@
 
 submissions jobs job_changes story  submitting, reading and changing jobs, and their stories
 logs attach events                  output of workers, their terminals, and events
-nodes quarantine queue              machines, unknown gangs on them, and totals of the queue
+nodes node_health quarantine queue  machines, their health, unknown gangs on them, and totals of the queue
 teams rules                         quotas, tiers, pools and the policy
 tokens audit                        tokens, and who did what
 export health metrics               past jobs as a trace, health, and metrics

@@ -4,6 +4,7 @@ table wording                  tables, and how durations, moments and amounts ar
 state_words                    words, signs and colours of states and causes
 job_list job_card reasons      many jobs, one job, and why a job waits
 node_list team_tree dashboard  machines, teams, and the cluster on one screen
+health                         the health of machines
 event_lines                    one event as one line
 plan_text cluster_map          a decision, and the cluster as a picture
 """

@@ -12,6 +12,7 @@ from muster.engine.story.steps import StoryStep
 from muster.formats.text.ranges import node_ranges
 from muster.formats.text.units import duration_text, plain_number
 from muster.model.events import (
+    HEALTH,
     CheckpointDamaged,
     CheckpointEvent,
     CheckpointSaved,
@@ -198,8 +199,12 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return f"node {node} was lost{f' ({because})' if because else ''}"
         case NodeUnreachable(node=node, because=because):
             return f"node {node} cannot be reached{f' ({because})' if because else ''}"
-        case NodeChanged(node=node):
-            return f"node {node.name} is down" if node.state is NodeState.DOWN else f"a GPU of node {node.name} is bad"
+        case NodeChanged(node=node, because=because, by=by):
+            if node.state is NodeState.DOWN:
+                return f"node {node.name} is down"
+            what = f"node {node.name}" if node.state is NodeState.DRAINING else f"a GPU of node {node.name}"
+            leaves = f"{f' ({because})' if because else ''}, so it saves and moves" if by == HEALTH else ""
+            return f"{what} is bad{leaves}"
         case GangsFound(node=name):
             return f"node {name} runs workers of it that were not known"
         case _:
