@@ -152,5 +152,5 @@ invents names."""
 NODE_TEST_MS = 30 * 60_000
 """How long the test of a node may take: a burn-in of all GPUs takes minutes. Then it is killed, and has failed."""
 
-COUNTER_WINDOW_READINGS = 30
-"""Over how many readings the rise of a counter is reported: five minutes by default."""
+COUNTER_WINDOW_MS = 5 * 60_000
+"""Over how long the rise of a counter is reported. An error is not forgotten sooner, however often it is looked for."""

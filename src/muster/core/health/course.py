@@ -198,7 +198,7 @@ def _drained(
     if policy.is_tested and (trial is None or not trial.is_passed):
         return _before_test(staying, policy, now_ms)
     passed = "passed its test" if policy.is_tested else "is well again"
-    because = f"{passed}; takes work again after {policy.clear_ms * times // 1000} s"
+    because = f"{passed}, and stays on probation for {policy.clear_ms * times // 1000} s"
     return Wish(case=case, state=NodeState.PROBATION, bad_gpus=bad_gpus, because=because)
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from muster.model.node_health import SIGNALS
-from muster.model.node_limits import COUNTER_WINDOW_READINGS, PROBE_SIGNALS
+from muster.model.node_limits import COUNTER_WINDOW_MS, PROBE_SIGNALS
 from muster.model.records import evolve
 from muster.model.telemetry import Signal
 
@@ -20,10 +20,8 @@ FILE = "probes.json"
 class Counters:
     """Follows the counters and the speeds of one node."""
 
-    def __init__(self, folder: Path, every_ms: int) -> None:
+    def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
-        self.every_ms = every_ms
-        """How often counters are read."""
         self._last: dict[str, int] = _read(self._path)
         """The last value of each counter, and the best speed of each interface."""
         self._rises: dict[str, deque[tuple[int, int]]] = {}
@@ -71,7 +69,7 @@ class Counters:
         rises = self._rises.setdefault(key, deque())
         if rose:
             rises.append((at_ms, rose))
-        while rises and rises[0][0] <= at_ms - COUNTER_WINDOW_READINGS * self.every_ms:
+        while rises and rises[0][0] <= at_ms - COUNTER_WINDOW_MS:
             rises.popleft()
         return sum(amount for _, amount in rises)
 

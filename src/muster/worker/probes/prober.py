@@ -83,7 +83,7 @@ class Prober:
         self._companions = companions
         self._measured = measured
         self._settings: ProbeSettings | None = None
-        self._counters = Counters(context.folder, PROBE_EVERY_MS)
+        self._counters = Counters(context.folder)
         self._gpus = Gpus(context.node, 0)
         self._reported: dict[tuple[object, ...], Signal] | None = None
         """What the command reported the last time it ran well; None before."""
@@ -101,7 +101,6 @@ class Prober:
     def configure(self, settings: ProbeSettings) -> None:
         """Measure this from now on."""
         before, self._settings = self._settings, settings
-        self._counters.every_ms = settings.every_ms
         for probe, text in self._notes.items():  # a control plane that was started meanwhile does not know them
             self._measured(ProbeNote(node=self._context.node, at_ms=_now_ms(), probe=probe, text=text))
         if before is None:
