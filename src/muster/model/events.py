@@ -197,6 +197,8 @@ class NodeChanged(Record, frozen=True, kw_only=True):
     node: Node
     because: str = ""
     by: str = ""
+    condemns: bool = False
+    """The whole node is bad: what runs there must leave. A node that an operator drains may finish its work."""
 
 
 class NodeUnreachable(Record, frozen=True, kw_only=True):

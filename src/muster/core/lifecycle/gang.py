@@ -158,13 +158,12 @@ def _with_bad_gpus(job: Job, node: Node) -> Job:
 def _condemned(job: Job, event: NodeChanged) -> tuple[int, ...]:
     """The living workers that must leave, because their node or one of their GPUs is bad."""
     node, alive = event.node, frozenset(alive_ranks(job))
-    is_whole = node.state is NodeState.DRAINING
     return tuple(
         worker.rank
         for worker in job.workers
         if worker.node == node.name
         and worker.rank in alive
-        and (is_whole or any(gpu in node.bad_gpus for gpu in worker.gpus))
+        and (event.condemns or any(gpu in node.bad_gpus for gpu in worker.gpus))
     )
 
 
@@ -177,8 +176,8 @@ def _moved_away(job: Job, event: NodeChanged, ranks: tuple[int, ...]) -> Step:
     if _carries_on(job, ranks):
         after = evolve(_given_up(job, ranks, event.at_ms, by_ms=by_ms), generation=job.generation + 1)
         return after, (_leave(after, ranks, Cause.NODE_FAILURE),)
-    is_whole = event.node.state is NodeState.DRAINING
-    kept = _near_survivors(job, event.node.name) if is_whole else evolve(job, preferred_nodes=nodes_of(job.workers))
+    nodes = nodes_of(job.workers)
+    kept = _near_survivors(job, event.node.name) if event.condemns else evolve(job, preferred_nodes=nodes)
     return tell_to_leave(kept, event.at_ms, cause=Cause.NODE_FAILURE, by_ms=by_ms, state=JobState.CHECKPOINTING)
 
 

@@ -115,7 +115,8 @@ def _change(state: State, event: NodeChanged) -> Outcome:
         node = _as_configured(state, event)
     _note_author(state, event, node)
     before = state.nodes.get(name)
-    outcome = _hear_of_node(state, evolve(event, node=node), node)
+    condemns = event.condemns and before is not None and before.state is not node.state
+    outcome = _hear_of_node(state, evolve(event, node=node, condemns=condemns), node)
     if event.by == HEALTH and before is not None and takes_out(before, node):
         _remember(state, name, verdicts_ms=event.at_ms)
     return outcome if outcome.is_change or state.set_aside.get(name) == whose else Outcome()
@@ -140,7 +141,7 @@ def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeRetur
         # What it ran when it was lost before was killed when it came back.
         state.lost.pop(node.name, None)
         _count_fault(state, node.name)
-    is_condemned = isinstance(event, NodeChanged) and event.by == HEALTH and node.state is NodeState.DRAINING
+    is_condemned = isinstance(event, NodeChanged) and event.condemns
     if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down and not is_condemned):
         return Outcome()
     moves = move_all(state, event, state.jobs_on(node.name)).moves

@@ -199,10 +199,10 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return f"node {node} was lost{f' ({because})' if because else ''}"
         case NodeUnreachable(node=node, because=because):
             return f"node {node} cannot be reached{f' ({because})' if because else ''}"
-        case NodeChanged(node=node, because=because, by=by):
+        case NodeChanged(node=node, because=because, by=by, condemns=condemns):
             if node.state is NodeState.DOWN:
                 return f"node {node.name} is down"
-            what = f"node {node.name}" if node.state is NodeState.DRAINING else f"a GPU of node {node.name}"
+            what = f"node {node.name}" if condemns else f"a GPU of node {node.name}"
             leaves = f"{f' ({because})' if because else ''}, so it saves and moves" if by == HEALTH else ""
             return f"{what} is bad{leaves}"
         case GangsFound(node=name):
