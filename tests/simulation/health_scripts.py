@@ -31,7 +31,7 @@ ILL_FOR_MS = 20 * 60_000
 SETTLED_MS = 5 * 3_600_000
 """So long after the last ailment every node is back, also one that was taken out as often as a script can."""
 
-NODES, GPUS = 10, 4
+NODES, GPUS = 10, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,8 @@ class Fleet:
     overruled_ms: dict[NodeName, int] = field(default_factory=dict)
     started_ms: int = NOW_MS
     """When the control plane was last started."""
+    wrong: set[tuple[NodeName, str, int | None]] = field(default_factory=set)
+    """What is wrong now, by node, kind and GPU."""
     full_ms: int = 0
     """When as much was out of service as may be, the last time. A place that comes free is taken at the next look."""
     is_calm: bool = False
@@ -127,9 +129,7 @@ class Fleet:
 
     def of(self, node: NodeName, kind: str, gpu: int | None = None) -> bool:
         """True while this is wrong with the node or its GPU."""
-        return any(
-            each.is_on(self.now_ms) and (each.node, each.kind, each.gpu) == (node, kind, gpu) for each in self.ailments
-        )
+        return (node, kind, gpu) in self.wrong
 
     def run(self) -> None:
         """The whole script, checked after every look."""
@@ -162,6 +162,7 @@ class Fleet:
 
     def step(self) -> None:
         """Measure, look, and let the jobs go on."""
+        self.wrong = {(each.node, each.kind, each.gpu) for each in self.ailments if each.is_on(self.now_ms)}
         for name in self.names:
             self.heartbeat(name)
             if self.is_calm and self.is_well(name):

@@ -57,6 +57,8 @@ class _Patient:
     signals: dict[Subject, Signal] = field(default_factory=dict)
     tracks: dict[Subject, tuple[int | None, Track]] = field(default_factory=dict)
     """With the GPU that each is about."""
+    unwell: dict[Subject, tuple[int | None, Track]] = field(default_factory=dict)
+    """Those that are suspect or bad: few, so that a look at a large fleet takes no time."""
     notes: dict[str, str] = field(default_factory=dict)
     state: NodeState | None = None
     entered_ms: int = 0
@@ -146,7 +148,12 @@ class HealthWatch:
             # It may have been so before this control plane started: then an operator who decided since knew of it.
             is_known = self._now_ms - self.began_ms <= self._policy.clear_ms
             patient.tracks[subject] = (signal.gpu, Track(limit, is_known=is_known))
-        patient.tracks[subject][1].take(signal, self._now_ms)
+        track = patient.tracks[subject][1]
+        track.take(signal, self._now_ms)
+        if track.severity is not Severity.WELL:
+            patient.unwell[subject] = patient.tracks[subject]
+        elif signal.is_gone:
+            del patient.tracks[subject]
 
     def _take_outcome(self, patient: _Patient, tested: NodeTested) -> None:
         if tested.number != patient.asked:
@@ -193,10 +200,12 @@ class HealthWatch:
                 patient.trial, patient.asked = None, 0
         if node.state is NodeState.DOWN:
             return
-        for subject, (_, track) in tuple(patient.tracks.items()):
+        for subject, (_, track) in tuple(patient.unwell.items()):
             track.look(now_ms, self._policy.clear_ms)
-            if track.severity is Severity.WELL and subject not in patient.signals:
-                del patient.tracks[subject]
+            if track.severity is Severity.WELL:
+                del patient.unwell[subject]
+                if subject not in patient.signals:
+                    del patient.tracks[subject]
         patient.findings = _findings(patient, record, now_ms)
         if any(each.gpu is None for each in patient.findings):
             patient.well_ms, patient.trial = None, None
@@ -221,8 +230,8 @@ def _findings(patient: _Patient, record: HealthRecord, now_ms: int) -> tuple[Fin
     is_overruled = record.overruled_ms > 0 and now_ms - record.overruled_ms < OVERRULED_MS
     return tuple(
         Finding(severity=track.severity, message=track.message, evidence_ms=track.evidence_ms, gpu=gpu)
-        for gpu, track in patient.tracks.values()
-        if track.severity is not Severity.WELL and not (is_overruled and track.evidence_ms <= record.overruled_ms)
+        for gpu, track in patient.unwell.values()
+        if not (is_overruled and track.evidence_ms <= record.overruled_ms)
     )
 
 
