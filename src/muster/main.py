@@ -33,15 +33,17 @@ from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
+from muster.core.health import HealthPolicy
 from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.rules.database_url import database_files, refuse_password
-from muster.formats.rules.server_file import ServerSettings, read_server_file
+from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.address_file import announced
 from muster.live.clock import SystemClock
 from muster.live.control_plane import Configuration, ControlPlane, Fence
 from muster.live.hang_reports import HangReports
+from muster.live.health_watch import HealthWatch
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
 from muster.live.monitor import Monitor
@@ -57,6 +59,7 @@ from muster.model.printable import printable
 from muster.private_files import claim_folder
 from muster.processes import entry, root_warning
 from muster.store.sql.store import SqlStore, open_store
+from muster.worker.probes.prober import ProbeSettings
 
 DEFAULT_PORT = 8470
 WHOLE = "whole"
@@ -224,7 +227,15 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
     )
     _note_layout(Home(options.home).layout, options.nodes)
     clock, metrics = SystemClock(), Metrics()
-    backend = LocalBackend(options.home, nodes, leadership=charge.leadership)
+    health = options.settings.health
+    backend = LocalBackend(
+        options.home, nodes, leadership=charge.leadership, probes=_probes(health, is_shared=options.nodes != WHOLE)
+    )
+    watch = HealthWatch(
+        HealthPolicy(every_ms=health.every_ms, max_drained_milli=health.max_drained_milli, is_tested=bool(health.test)),
+        now_ms=clock.now_ms(),
+        ask_test=backend.test,
+    )
     try:
         control = ControlPlane(
             log=store.log,
@@ -251,7 +262,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch_progress(progress)
         monitor = Monitor(
-            (progress, output),
+            (watch, progress, output),
             measured=backend.telemetry,
             view=lambda: control.view,
             now_ms=clock.now_ms,
@@ -269,6 +280,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             progress=progress.progress,
             last_output_ms=output.last_output_ms,
             kept_stacks=stack_files.read,
+            health=watch,
             settings=_api_settings(options),
         )
         monitor.start()
@@ -295,6 +307,16 @@ def _api_settings(options: Options) -> Settings:
         hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
         metrics=Audience(options.settings.metrics),
         conceal=concealing(options.home, database_files(options.database)),
+    )
+
+
+def _probes(health: HealthSettings, *, is_shared: bool) -> ProbeSettings:
+    return ProbeSettings(
+        every_ms=health.every_ms,
+        command=health.command,
+        test=health.test,
+        folder=str(health.folder),
+        is_shared=is_shared,
     )
 
 

@@ -5,6 +5,7 @@
     checkpoints  what a job has saved
     measures     what a training measures of itself
     nodes teams  machines and teams, with what is in use
+    health       the health of nodes
     events       events as they are sent
     access       people, tokens and the audit
 

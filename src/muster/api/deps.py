@@ -7,8 +7,10 @@ from enum import StrEnum
 from muster.api.front.hosts import AllowedHosts
 from muster.api.problems.concealing import Concealing
 from muster.backends.base import LiveBackend
+from muster.core.health import HealthPolicy
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
+from muster.live.health_watch import HealthWatch
 from muster.live.metrics import Metrics
 from muster.live.progress_watch import JobProgress
 from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
@@ -67,4 +69,5 @@ class Deps:
     """When a running job that reports no steps last printed anything."""
     kept_stacks: Callable[[JobId, int], Mapping[int, str] | None] = _nothing
     """The stacks that were captured when an attempt of a job stood still."""
+    health: HealthWatch = field(default_factory=lambda: HealthWatch(HealthPolicy(), now_ms=0))
     settings: Settings = Settings()

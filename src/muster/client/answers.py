@@ -10,6 +10,7 @@ from muster.answers.access import AuditEntry, FreshToken, Identity
 from muster.answers.base import Answer, Document
 from muster.answers.checkpoints import Checkpoint, Saves
 from muster.answers.events import Event
+from muster.answers.health import GpuCondition, MeasuredSignal, NodeHealth
 from muster.answers.jobs import ArrayPlace as ArrayTask
 from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Stacks, Why, Worker
 from muster.answers.jobs import Promise as Hold
@@ -49,12 +50,15 @@ __all__ = [
     "DryRun",
     "Estimate",
     "Event",
+    "GpuCondition",
     "Hold",
     "Identity",
     "Job",
     "Log",
     "Measure",
+    "MeasuredSignal",
     "Node",
+    "NodeHealth",
     "QuarantinedGang",
     "Reason",
     "Saves",

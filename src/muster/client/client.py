@@ -27,6 +27,7 @@ from muster.client.answers import (
     Log,
     Measure,
     Node,
+    NodeHealth,
     QuarantinedGang,
     Stacks,
     Story,
@@ -250,6 +251,14 @@ class Client:
     def node(self, node: str) -> Node:
         """A node in its current state."""
         return build(Node, self._wire.json("GET", f"/v1/nodes/{_quoted(node)}"))
+
+    def node_health(self, node: str) -> NodeHealth:
+        """The health of a node."""
+        return build(NodeHealth, self._wire.json("GET", f"/v1/nodes/{_quoted(node)}/health"))
+
+    def nodes_health(self) -> Iterator[NodeHealth]:
+        """The health of all nodes."""
+        return self._pages("/v1/health", NodeHealth, {})
 
     def drain(self, node: str, *, reason: str | None = None) -> Node:
         """Place no new work on a node. What runs there may end in its own time."""

@@ -13,6 +13,7 @@ from muster.core.lifecycle.verdicts import avoided_nodes
 from muster.engine.folding.state import Move, Outcome, State
 from muster.model.events import (
     ENGINE,
+    HEALTH,
     DependencyFailed,
     DependencyMet,
     Event,
@@ -99,7 +100,10 @@ def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
         node = state.nodes.get(name)
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
             drained = evolve(node, state=NodeState.DRAINED)
-            yield NodeChanged(at_ms=event.at_ms, node=drained, because="nothing runs here any more", by=ENGINE)
+            # Why health took a node out stays of interest when it is empty.
+            is_judged = state.set_aside.get(name) == HEALTH
+            because = state.node_notes.get(name, "") if is_judged else "nothing runs here any more"
+            yield NodeChanged(at_ms=event.at_ms, node=drained, because=because, by=ENGINE)
 
 
 def _for_avoided_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:

@@ -11,6 +11,7 @@ monitor                    what nodes measure, watched on a thread of its own, a
 progress_watch             how far trainings are, which ranks are slow, and which jobs stand still
 output_watch               when jobs that report no steps last printed anything
 hang_reports stack_files   jobs that stand still, reported with the stacks of their ranks
+health_watch               verdicts on nodes and GPUs
 attempts metrics           how attempts ended and what their GPU time was used for, and metrics for Prometheus
 address_file logging       where the server is, and its own log
 """

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from muster.live.attempts import Attempts
 from muster.live.control_plane import ControlPlane, WriterRound
 from muster.live.progress_watch import ProgressWatch
-from muster.model.events import Event, EvictionOrdered, JobStarted, JobSubmitted
+from muster.model.events import HEALTH, Event, EvictionOrdered, JobStarted, JobSubmitted, NodeChanged
 from muster.model.ids import TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS, WATCHER_PAGE_EVENTS
 from muster.views.job_counts import Counting, JobCounts
@@ -47,6 +47,9 @@ class Metrics:
         self._starts = self._counter("muster_starts", "Attempts that got their GPUs.", "tier")
         self._preemptions = self._counter("muster_preemptions", "Jobs that were told to leave for others.", "reason")
         self._restarts = self._counter("muster_restarts", "Attempts that ended and are tried again.", "cause")
+        self._verdicts = self._counter(
+            "muster_health_verdicts", "Steps that health had nodes and GPUs take.", "verdict"
+        )
         self._endings = self._counter("muster_jobs_ended", "Jobs that have ended.", "state")
         self._allocated = self._counter("muster_allocated_gpu_seconds", "GPU time of attempts that are over.")
         self._useful = self._counter("muster_useful_gpu_seconds", "What of it need not be done again.")
@@ -113,6 +116,8 @@ class Metrics:
                     self._waits.labels(record.spec.tier).observe((event.at_ms - record.submitted_ms) / 1000)
             case EvictionOrdered(why=why):
                 self._preemptions.labels(why.value).inc()
+            case NodeChanged(by=by, node=node) if by == HEALTH:
+                self._verdicts.labels(node.state.value).inc()
             case _:
                 pass
         assert self._attempts is not None  # Made by `watch`.
@@ -156,6 +161,8 @@ class _ViewFigures(Collector):
         for name, count in sorted(counts.nodes.items()):
             nodes.add_metric([name], count)
         yield nodes
+        bad = sum(len(node.bad_gpus) for node in view.nodes.values())
+        yield GaugeMetricFamily("muster_bad_gpus", "GPUs that must not be used.", value=bad)
         yield GaugeMetricFamily("muster_partial_gangs", "Gangs of which a part is gone.", value=counts.partial_gangs)
         strangers = "Gangs that run on a node and are not known."
         yield GaugeMetricFamily("muster_quarantined_gangs", strangers, value=counts.quarantined)

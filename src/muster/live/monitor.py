@@ -12,7 +12,7 @@ from typing import Protocol
 
 from muster.model.errors import MusterError
 from muster.model.events import ObservedEvent
-from muster.model.telemetry import RankProgress, Signal, Telemetry
+from muster.model.telemetry import Telemetry
 from muster.views.view import View
 
 LOOK_MS = 1_000
@@ -77,7 +77,7 @@ class Monitor:
                 for value in values:
                     watch.take(value)
                 for each in watch.look(view, now_ms):
-                    if isinstance(each, Signal | RankProgress):
+                    if isinstance(each, Telemetry):
                         self._concluded.append(each)
                     else:
                         verdicts.append(each)

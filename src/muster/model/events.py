@@ -82,6 +82,9 @@ __all__ = [
 ENGINE = "engine"
 """The author of what the engine did by itself, without a request."""
 
+HEALTH = "health"
+"""The author of verdicts on nodes. They never undo what an operator did."""
+
 CONFIGURATION = "configuration"
 """The author of changes that come from the configuration that Muster was started with."""
 
@@ -248,6 +251,8 @@ class NodeChanged(Record, frozen=True, kw_only=True):
     node: Node
     because: str = ""
     by: str = ""
+    condemns: bool = False
+    """The whole node is bad: what runs there must leave. A node that an operator drains may finish its work."""
 
 
 class NodeUnreachable(Record, frozen=True, kw_only=True):

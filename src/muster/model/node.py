@@ -14,8 +14,10 @@ class NodeState(StrEnum):
     SUSPECT = "suspect"
     """Failed recently: used last, and never for a gang that fits elsewhere."""
     DRAINING = "draining"
-    """Takes no new work. What runs there may run to its end."""
+    """Takes no new work. What runs there may run to its end, unless health took the node out: then it moves."""
     DRAINED = "drained"
+    PROBATION = "probation"
+    """Was taken out by health and looks well again. Takes no work until it has stayed well for a while."""
     DOWN = "down"
     """Cannot be reached. What ran there counts as alive until it is known to be gone."""
 

@@ -160,3 +160,32 @@ METRICS_BYTES = 8 << 20
 
 METRICS_PAUSE_MS = 100
 """Lines of metrics that follow faster are left out: a program writes one each second, in each of its processes."""
+
+PROBE_EVERY_MS = 10_000
+"""How often a node measures its health unless the configuration says otherwise: far more often than hardware gets
+worse, and cheap enough to cost nothing."""
+
+PROBE_EVERY_LEAST_MS = 1_000
+"""Measuring more often than once a second would cost more of a node than it tells."""
+
+PROBE_EVERY_MOST_MS = 3_600_000
+"""Measuring less often than once an hour would notice a bad node only when its jobs have failed."""
+
+PROBE_COMMAND_MS = 30_000
+"""How long the command that an operator configured as a probe may take. Then it is killed, and that is noted."""
+
+PROBE_OUTPUT_BYTES = 256 << 10
+"""What such a command may print in one run: a hundred bytes for each of a few thousand signals."""
+
+PROBE_ERROR_BYTES = 4 << 10
+"""What is read of its standard error, for the note about a failure."""
+
+PROBE_SIGNALS = 1_024
+"""Different things that one node may measure: dozens for each of a few dozen GPUs. More come only from a command that
+invents names."""
+
+NODE_TEST_MS = 30 * 60_000
+"""How long the test of a node may take: a burn-in of all GPUs takes minutes. Then it is killed, and has failed."""
+
+COUNTER_WINDOW_MS = 5 * 60_000
+"""Over how long the rise of a counter is reported. An error is not forgotten sooner, however often it is looked for."""

@@ -8,6 +8,7 @@ from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
 from muster.model.node import Node
+from muster.model.node_health import HealthRecord
 from muster.model.quarantine import FoundGang
 from muster.model.records import Record
 from muster.model.scenario import Rules, Scenario
@@ -116,6 +117,7 @@ class FactsRecord(Record, frozen=True, kw_only=True):
     lost: tuple[tuple[NodeName, tuple[KillWorkers, ...]], ...]
     keys: tuple[tuple[tuple[str, str], tuple[JobId, str]], ...]
     configured: Rules | None
+    node_health: tuple[tuple[NodeName, HealthRecord], ...] = ()
 
 
 class StateRecord(Record, frozen=True, kw_only=True):

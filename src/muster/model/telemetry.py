@@ -17,6 +17,14 @@ class Signal(Record, frozen=True, kw_only=True):
     nic: str = ""
     verdict: str = ""
     """What a custom signal says by itself: ok, suspect or bad."""
+    rise: int = 0
+    """By how much a counter rose lately, as the node has seen it."""
+    best: int = 0
+    """The highest speed that an interface has had."""
+    is_gone: bool = False
+    """It is not measured any more: the command that reported it has run well without it."""
+    is_shared: bool = False
+    """It is about the machine, which several nodes share. So it says nothing about this one."""
 
     @property
     def subject(self) -> tuple[object, ...]:
@@ -58,7 +66,39 @@ class RankProgress(Record, frozen=True, kw_only=True):
         return ("rank", self.job, self.node, self.rank)
 
 
-Telemetry = Signal | RankProgress
+class ProbeNote(Record, frozen=True, kw_only=True):
+    """Something about a probe that an operator should know. It is no verdict on the node."""
+
+    node: NodeName
+    at_ms: int
+    probe: str
+    text: str = ""
+    """Empty when all is well again."""
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """The probe. A newer note on it replaces this one."""
+        return ("note", self.node, self.probe)
+
+
+class NodeTested(Record, frozen=True, kw_only=True):
+    """The test of a node has ended."""
+
+    node: NodeName
+    at_ms: int
+    number: int
+    """The number of the request."""
+    exit_code: int
+    problem: str = ""
+    """Why it has no exit code of its own, or the last line that it printed."""
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """The node. A newer test replaces this one."""
+        return ("tested", self.node)
+
+
+Telemetry = Signal | RankProgress | ProbeNote | NodeTested
 
 
 class Straggler(Record, frozen=True, kw_only=True):

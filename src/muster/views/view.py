@@ -13,6 +13,7 @@ from muster.model.array import ArrayRecord, JobRecord
 from muster.model.ids import JobId, LevelName, NodeName
 from muster.model.job import Job
 from muster.model.node import Node
+from muster.model.node_health import HealthRecord
 from muster.model.plan import Promise
 from muster.model.quarantine import FoundGang
 from muster.model.saved_state import TeamUsageRecord
@@ -35,6 +36,10 @@ class View:
     """In the order in which they are configured."""
     node_notes: Mapping[NodeName, str]
     """Why each node is in its state, as far as a reason was given."""
+    set_aside: Mapping[NodeName, str]
+    """Nodes that were taken out of service, and who did it: an operator or health."""
+    node_health: Mapping[NodeName, HealthRecord]
+    """What is remembered about the health of nodes to which something happened."""
     levels: tuple[LevelName, ...]
     """The levels of the topology, the widest first."""
     quarantine: Mapping[NodeName, tuple[FoundGang, ...]]

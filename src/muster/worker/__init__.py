@@ -12,6 +12,7 @@
     records           what is known about jobs on this node, kept on disk
     held_starts       workers that wait until an older attempt of their job is gone
     deadlines         when a supervisor acts by itself
+    probes            what the node measures about its own health
     notices           what a program reports about its training
     training          how far processes are, what they saved, and at which step they save or leave
 

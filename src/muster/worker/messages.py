@@ -25,7 +25,7 @@ from muster.model.reports import (
     WorkersStarted,
 )
 from muster.model.spec import JobSpec
-from muster.model.telemetry import RankProgress, Signal, Telemetry
+from muster.model.telemetry import NodeTested, ProbeNote, RankProgress, Signal, Telemetry
 
 PROTOCOL = 3
 """The version of the protocol. Both sides show theirs when they connect."""
@@ -41,7 +41,7 @@ WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointReport
 
 _COMMANDS = {each.__name__: each for each in (StartWorkers, SignalStop, KillWorkers, AskCheckpoint)}
 _REPORTS = {each.__name__: each for each in typing.get_args(WorkerReport)}
-_MEASURED = {each.__name__: each for each in (Signal, RankProgress)}
+_MEASURED = {each.__name__: each for each in (Signal, RankProgress, ProbeNote, NodeTested)}
 
 Decode = Callable[[Any], Any]
 

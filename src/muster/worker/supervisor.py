@@ -9,6 +9,8 @@ What a control plane sends                     what it receives
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
     {"announce": …}, {"decide": …}, {"hasten": …}  at which step ranks save or leave: see `training.announcements`
+    {"probes": {…}}, {"test": n}                   what it measures from now on; the outcome of the node's test, as
+                                                   a measured value (only if the hello says that it knows "probes")
     {"end": true}                                  nothing: everything is killed and the supervisor ends
                                                    {"measured": {…}} for the newest value of each thing it measures
 
@@ -32,7 +34,9 @@ from muster.worker import messages
 from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
+from muster.worker.probes.prober import Prober, ProbeSettings
 from muster.worker.processes.cgroups import CPU, MEMORY, PIDS
+from muster.worker.processes.companions import Companions
 from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
 from muster.worker.records.register import RegisteredGang
@@ -80,9 +84,17 @@ class Supervisor:
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = False
+        companions = Companions()
         self._pool = WorkerPool(
-            context, journal, self.loop, is_away=self._is_alone, left=lambda: orphans.left, measure=self.measured
+            context,
+            journal,
+            self.loop,
+            is_away=self._is_alone,
+            left=lambda: orphans.left,
+            measure=self.measured,
+            companions=companions,
         )
+        self._prober = Prober(context, self.loop, companions, self.measured)
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -121,6 +133,7 @@ class Supervisor:
     def _end(self) -> None:
         self._is_ending = True
         self._pool.end_all()
+        self._prober.close()
 
     def _settle(self) -> None:
         """After every round: write the journal, then send reports. A report is sent once a successor would know it too.
@@ -253,6 +266,7 @@ class Supervisor:
             "lost_after": self._lost_after,
             "announces": True,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
+            "probes": True,
             "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
         }
 
@@ -269,14 +283,24 @@ class Supervisor:
             case {"ping": number}:
                 self._is_decided_for = bool(message.get("decides", True))
                 connection.say({"pong": number})
+            case {"end": _}:
+                self._end()
+            case _:
+                self._take_in_passing(connection, message)
+
+    def _take_in_passing(self, connection: Conversation, message: Message) -> None:
+        """Messages that are neither kept nor repeated: about the steps of trainings, and about the node's health."""
+        match message:
             case {"announce": dict(body)}:
                 self._pool.announcements.announce(body, connection.say)
             case {"decide": dict(body)}:
                 self._pool.announcements.decide(body)
             case {"hasten": {"job": str(job), "attempt": int(attempt)}}:
                 self._pool.hasten(JobId(job), attempt)
-            case {"end": _}:
-                self._end()
+            case {"probes": dict(settings)}:
+                self._prober.configure(ProbeSettings.of(settings))
+            case {"test": int(number)}:
+                self._prober.test(number)
             case _:
                 raise BadMessage("not a message to a supervisor")
 

@@ -24,6 +24,7 @@ from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded, plain, worker_from
 from muster.worker.notices import Saved, TrainingNotice
 from muster.worker.output.budget import OutputBudget
+from muster.worker.processes.companions import Companions
 from muster.worker.processes.process_table import children, descendants, ended_children, everybody
 from muster.worker.processes.strays import badge
 from muster.worker.processes.trees import kill_together
@@ -53,8 +54,10 @@ class WorkerPool:
         is_away: Callable[[], bool],
         left: Callable[[], Iterable[Seat]] = tuple,
         measure: Callable[[Telemetry], None] = lambda _: None,
+        companions: Companions | None = None,
     ) -> None:
         """`left` returns the workers that a predecessor left and that may be alive. `measure` takes their progress."""
+        self._companions = companions or Companions()
         self._context = context
         self._journal = journal
         self._register = journal.register
@@ -128,6 +131,8 @@ class WorkerPool:
             process = self._by_pid.pop(pid, None)
             if process is not None:
                 process.first_process_ended(status)
+            else:
+                self._companions.reaped(pid, status)
         if self._may_have_strangers or not self._processes:
             self._may_have_strangers = self._end_strangers()
 
@@ -388,7 +393,8 @@ class WorkerPool:
 
         A process is never older than the worker that started it. True when strangers were found.
         """
-        strangers = [found for pid in children() if pid not in self._by_pid and (found := self._stranger(pid))]
+        unknown = (pid for pid in children() if pid not in self._by_pid and pid not in self._companions)
+        strangers = [found for pid in unknown if (found := self._stranger(pid))]
         nobodys = [
             found.pid
             for found in strangers

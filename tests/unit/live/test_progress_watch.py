@@ -17,7 +17,7 @@ from muster.model.events import HangFound, HangOver, ObservedEvent, StragglerFou
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState
 from muster.model.records import evolve
-from muster.model.telemetry import Hang, RankProgress, Signal, Straggler, Telemetry
+from muster.model.telemetry import Hang, Signal, Straggler, Telemetry
 from tests.unit.core.lifecycle.builders import JOB
 from tests.unit.core.stragglers.builders import SECOND_MS, a_report, a_training
 from tests.unit.live.threads import Threads
@@ -91,7 +91,7 @@ def watching() -> Iterator[Watching]:
 
 
 def events(said: list[ObservedEvent | Telemetry]) -> list[ObservedEvent]:
-    return [each for each in said if not isinstance(each, Signal | RankProgress)]
+    return [each for each in said if not isinstance(each, Telemetry)]
 
 
 def signals(said: list[ObservedEvent | Telemetry]) -> list[Signal]:

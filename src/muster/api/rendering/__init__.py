@@ -3,5 +3,6 @@
 jobs workers explanations  jobs, their placements, and why a job waits
 nodes teams events access  machines, teams, events, tokens and the audit
 checkpoints                what jobs have saved, and how often
+node_health                the health of machines
 times                      moments and durations
 """

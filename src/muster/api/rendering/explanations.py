@@ -1,5 +1,7 @@
 """Reasons, estimates and dry runs as they are sent."""
 
+from dataclasses import replace
+
 from muster.answers import jobs as answers
 from muster.api.lookups.explanations import CANDIDATE, NO_PLACE, TriedJob
 from muster.api.rendering.times import moment_of
@@ -9,7 +11,7 @@ from muster.core.explaining.not_considered import not_queued
 from muster.core.pricing import PRICE_MILLI, Cost
 from muster.estimates.starts import StartEstimate
 from muster.model.array import ArrayRecord, JobRecord
-from muster.model.plan import Promise, Reason
+from muster.model.plan import Promise, Reason, ReasonCode
 from muster.model.policy import HOUR_MS
 from muster.model.resources import GPU_MILLI
 
@@ -20,15 +22,16 @@ def why_body(
     explained: Explanation | None = None,
     estimate: StartEstimate | None = None,
     promise: Promise | None = None,
+    ailments: str = "",
 ) -> answers.Why:
-    """Why a job waits."""
+    """Why a job waits. `ailments` says what the nodes suffer from that are not in order."""
     unqueued = () if isinstance(job, ArrayRecord) else not_queued(job, now_ms)
     reasons = (*(() if explained is None else explained.reasons), *unqueued)
     return answers.Why(
         job=job.id,
         state=job.state,
         position=None if explained is None or explained.position == NO_PLACE else explained.position,
-        reasons=tuple(_reason(each) for each in reasons),
+        reasons=tuple(_with_ailments(_reason(each), ailments) for each in reasons),
         estimate=_estimate(explained, estimate),
         hold=None if promise is None else answers.Promise(start=moment_of(promise.start_ms), nodes=promise.nodes),
     )
@@ -50,6 +53,11 @@ def dry_run_body(tried: TriedJob, price: Cost) -> answers.DryRun:
 
 def _reason(reason: Reason) -> answers.Reason:
     return answers.Reason(code=reason.code, message=reason.message, would_help=reason.would_help)
+
+
+def _with_ailments(reason: answers.Reason, ailments: str) -> answers.Reason:
+    is_about_nodes = reason.code == ReasonCode.NODE_HEALTH and bool(ailments)
+    return replace(reason, message=f"{reason.message} ({ailments})") if is_about_nodes else reason
 
 
 def _estimate(explained: Explanation | None, estimate: StartEstimate | None) -> answers.Estimate | None:

@@ -13,6 +13,9 @@ from muster.model.quarantine import quarantined_gpus
 from muster.model.resources import UNTRACKED
 from muster.views.view import View
 
+AILMENTS_TOLD = 3
+"""As many nodes as a reason names."""
+
 
 @dataclass(slots=True)
 class Use:
@@ -63,6 +66,13 @@ def node_body(
         engine=node.engine,
         because=conceal(view.node_notes.get(node.name, "")) or None,
     )
+
+
+def ailments(view: View, conceal: Concealing) -> str:
+    """What the first nodes that are not in order suffer from, as far as it is known."""
+    ill = [node.name for node in view.nodes.values() if not node.state.takes_work or node.bad_gpus]
+    notes = [(name, view.node_notes.get(name, "")) for name in ill[:AILMENTS_TOLD]]
+    return "; ".join(f"{name}: {conceal(note)}" for name, note in notes if note)
 
 
 def _tracked(amount: int) -> int | None:

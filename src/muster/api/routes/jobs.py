@@ -18,6 +18,7 @@ from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
 from muster.api.rendering.explanations import why_body
 from muster.api.rendering.jobs import job_body
+from muster.api.rendering.nodes import ailments
 from muster.api.routes.error_responses import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
@@ -89,7 +90,9 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
     explanations = caller.services.explanations
     explained = await explanations.explanation(record.id, now_ms)
     estimate = await explanations.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
-    return why_body(record, now_ms, explained, estimate, caller.deps.control.view.promises.get(record.id))
+    view = caller.deps.control.view
+    told = ailments(view, caller.deps.settings.conceal)
+    return why_body(record, now_ms, explained, estimate, view.promises.get(record.id), told)
 
 
 @router.get(

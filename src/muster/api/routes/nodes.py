@@ -17,7 +17,7 @@ from muster.formats.parts.wire import ID_CHARS
 from muster.model import node as model
 from muster.model.access import EVERY_TEAM
 from muster.model.errors import Conflict, NotFound
-from muster.model.events import NodeChanged
+from muster.model.events import HEALTH, NodeChanged
 from muster.model.ids import NodeName
 from muster.model.records import evolve
 
@@ -33,7 +33,7 @@ async def list_nodes(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[N
     """All nodes, in the order of the configuration."""
     view = caller.deps.control.view
     nodes = list(view.nodes.values())
-    start = _start(nodes, text_place("nodes", paging.cursor))
+    start = place_after(nodes, text_place("nodes", paging.cursor))
     shown = nodes[start : start + paging.limit]
     in_use = uses(view)
     conceal = caller.deps.settings.conceal
@@ -59,8 +59,9 @@ async def drain_node(caller: MayChange, node: NodePath, body: Because | None = N
         known = _present(engine, name)
         is_empty = not engine.state.jobs_on(name)
         state = model.NodeState.DRAINED if is_empty else model.NodeState.DRAINING
-        if known.state not in (model.NodeState.DRAINED, model.NodeState.DRAINING):
-            node = evolve(known, state=state)
+        is_out = known.state in (model.NodeState.DRAINED, model.NodeState.DRAINING)
+        if not is_out or engine.state.set_aside.get(name) == HEALTH:
+            node = evolve(known, state=known.state if is_out else state)
             engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason or "drained", by=caller.name))
 
     await change(caller, "nodes.drain", name, drain, reason=reason)
@@ -69,15 +70,18 @@ async def drain_node(caller: MayChange, node: NodePath, body: Because | None = N
 
 @router.post("/v1/nodes/{node}/undrain", operation_id="undrain_node", summary="Use a node again", responses=CHANGED)
 async def undrain_node(caller: MayChange, node: NodePath, body: Because | None = None) -> Node:
-    """Use a node again that was drained by an operator or marked as suspect."""
+    """Use a node again that an operator drained, with all its GPUs.
+
+    Also one that health took out or marked as suspect. Then health has no say until new evidence comes.
+    """
     name = _known(caller, node)
     reason = "" if body is None else body.reason
     await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="nodes.undrain", subject=name)
 
     def undrain(engine: Engine, now_ms: int) -> None:
         known = _present(engine, name)
-        if known.state is not model.NodeState.READY:
-            node = evolve(known, state=model.NodeState.READY)
+        if known.state is not model.NodeState.READY or known.bad_gpus:
+            node = evolve(known, state=model.NodeState.READY, bad_gpus=())
             engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason, by=caller.name))
 
     await change(caller, "nodes.undrain", name, undrain, reason=reason)
@@ -107,7 +111,8 @@ def _shown(caller: Caller, name: NodeName) -> Node:
     return node_body(view, node, uses(view).get(name), caller.sees, caller.deps.settings.conceal)
 
 
-def _start(nodes: list[model.Node], after: str | None) -> int:
+def place_after(nodes: list[model.Node], after: str | None) -> int:
+    """Where a page goes on: behind the node with this name, at the end if it is gone."""
     if after is None:
         return 0
     return next((place for place, node in enumerate(nodes, start=1) if node.name == after), len(nodes))

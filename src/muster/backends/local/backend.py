@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart
@@ -49,6 +50,7 @@ from muster.worker.loop import Loop
 from muster.worker.messages import encoded, measured, report
 from muster.worker.output.budget import Disk
 from muster.worker.output.segments import log_folder
+from muster.worker.probes.prober import ProbeSettings
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
@@ -73,10 +75,15 @@ class LocalBackend:
         *,
         leadership: Leadership = NOBODY,
         options: Sequence[str] = (),
+        probes: ProbeSettings | None = None,
     ) -> None:
         """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
         self._home = home
         self.on_news = on_news
+        self._probes = probes
+        """What nodes measure; None when they measure nothing."""
+        self._tests: deque[tuple[NodeName, int]] = deque()
+        """Tests of nodes that were asked for."""
         self._commands: deque[Command] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
@@ -141,6 +148,11 @@ class LocalBackend:
     def telemetry(self) -> tuple[Telemetry, ...]:
         """What nodes measured since the last call, of each thing the newest value. May be called on any thread."""
         return self._measured.take()
+
+    def test(self, node: NodeName, number: int) -> None:
+        """Have a node run its test. The outcome is measured. May be called on any thread; nothing if it is away."""
+        self._tests.append((node, number))
+        self._ring()
 
     def acknowledge(self) -> None:
         """Everything that `poll` has returned is recorded: the supervisors may forget it."""
@@ -252,6 +264,10 @@ class LocalBackend:
             self._loop.stop()
         while self._commands:
             self._dispatch(self._commands.popleft())
+        while self._tests:
+            name, test = self._tests.popleft()
+            if self._links[name].hello.get("probes"):
+                self._links[name].say({"test": test})
         for node, number in self._recorded.items():
             if number > self._heard.get(node, 0) and self._links[node].is_up:
                 self._heard[node] = number
@@ -326,6 +342,8 @@ class LocalBackend:
         if hello.get("last", 0) < self._received.get(name, 0):
             self._received[name] = self._polled[name] = 0  # its folder is new, and numbers its reports from 1
         self._heard[name] = 0
+        if self._probes is not None and hello.get("probes"):
+            link.say({"probes": {**asdict(self._probes), "gpus": link.node.gpus}})
         if link.is_lost:
             self._return(link)
         elif hello.get("lost"):

@@ -71,7 +71,9 @@ def usage_bar(used: float, total: float, *, cells: int, plain: bool) -> Text:
 
 
 def _headline(glance: Glance, running: int, waiting: int, *, console: Console) -> Text:
-    usable = [node for node in glance.nodes if node.state not in (NodeState.DRAINED, NodeState.DOWN)]
+    usable = [
+        node for node in glance.nodes if node.state not in (NodeState.DRAINED, NodeState.PROBATION, NodeState.DOWN)
+    ]
     used = sum(node.used.gpus for node in glance.nodes)
     total = sum(node.gpus - len(node.bad_gpus) for node in usable)
     bar = usage_bar(used, total, cells=max(10, min(40, console.width // 4)), plain=is_plain(console))

@@ -12,7 +12,7 @@ from muster.cli.terminal.text import Text
 from muster.client.answers import Node
 from muster.model.node import NodeState
 
-_OUT = (NodeState.DRAINED, NodeState.DOWN)
+_OUT = (NodeState.DRAINED, NodeState.PROBATION, NodeState.DOWN)
 _SIGNS = {
     "in use": ("■", "#", "blue"),
     "shared": ("◪", "%", "cyan"),
@@ -86,7 +86,7 @@ def _domain(node: Node, level: str) -> str:
 def _jobs(node: Node) -> Text:
     named = " ".join(node.jobs[:JOBS_NAMED])
     more = f" +{len(node.jobs) - JOBS_NAMED}" if len(node.jobs) > JOBS_NAMED else ""
-    because = f"{node.because} " if node.because and node.state != NodeState.READY else ""
+    because = f"{node.because} " if node.because and (node.state != NodeState.READY or node.bad_gpus) else ""
     return Text.assemble((because, "italic"), f"{named}{more}")
 
 

@@ -15,6 +15,7 @@ _NODE_STYLES: dict[str, str] = {
     NodeState.SUSPECT: "yellow",
     NodeState.DRAINING: "magenta",
     NodeState.DRAINED: "magenta",
+    NodeState.PROBATION: "cyan",
     NodeState.DOWN: "red",
 }
 

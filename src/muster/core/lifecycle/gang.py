@@ -9,9 +9,10 @@ from typing import Final
 from muster.core.lifecycle.desired import start_command
 from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
-from muster.core.lifecycle.stopping import Step, abandon
+from muster.core.lifecycle.stopping import Step, abandon, tell_to_leave
 from muster.core.lifecycle.timing import grace_ms, next_ask_ms
 from muster.model.events import (
+    HEALTH,
     JobStarted,
     NodeChanged,
     NodeLost,
@@ -24,7 +25,7 @@ from muster.model.events import (
 from muster.model.ids import NodeName
 from muster.model.instructions import Command, KillWorkers, SignalStop
 from muster.model.job import Cause, Job, JobState, Placement
-from muster.model.node import NodeState
+from muster.model.node import Node, NodeState
 from muster.model.records import evolve
 from muster.model.spec import Launch
 
@@ -126,12 +127,21 @@ def node_lost(job: Job, event: NodeLost) -> Step:
 def node_changed(job: Job, event: NodeChanged) -> Step:
     """Note which workers have a GPU that is bad now, or are on a node that is down.
 
+    When health has found the GPU or the whole node bad, these workers must leave it.
+    """
+    if event.node.state is NodeState.DOWN:
+        return _cut_off(job, event.node.name, event.at_ms)
+    after = _with_bad_gpus(job, event.node)
+    condemned = _condemned(job, event) if event.by == HEALTH and job.state in _ACTIVE else ()
+    return _moved_away(after, event, condemned) if condemned else (after, ())
+
+
+def _with_bad_gpus(job: Job, node: Node) -> Job:
+    """The job with a note of its workers on bad GPUs.
+
     The process often crashes before the bad GPU is noticed. If the gang is already being stopped for its own error, the
     cause is then changed to a node failure.
     """
-    node = event.node
-    if node.state is NodeState.DOWN:
-        return _cut_off(job, node.name, event.at_ms)
     there = frozenset(worker.rank for worker in job.workers if worker.node == node.name)
     bad = tuple(
         worker.rank
@@ -140,9 +150,35 @@ def node_changed(job: Job, event: NodeChanged) -> Step:
     )
     known = tuple(sorted((*(rank for rank in job.bad_ranks if rank not in there), *bad)))
     if known == job.bad_ranks:
-        return job, ()
+        return job
     is_why = bool(bad) and job.state is JobState.STOPPING and job.cause is Cause.ERROR
-    return evolve(job, bad_ranks=known, cause=Cause.NODE_FAILURE if is_why else job.cause), ()
+    return evolve(job, bad_ranks=known, cause=Cause.NODE_FAILURE if is_why else job.cause)
+
+
+def _condemned(job: Job, event: NodeChanged) -> tuple[int, ...]:
+    """The living workers that must leave, because their node or one of their GPUs is bad."""
+    node, alive = event.node, frozenset(alive_ranks(job))
+    return tuple(
+        worker.rank
+        for worker in job.workers
+        if worker.node == node.name
+        and worker.rank in alive
+        and (event.condemns or any(gpu in node.bad_gpus for gpu in worker.gpus))
+    )
+
+
+def _moved_away(job: Job, event: NodeChanged, ranks: tuple[int, ...]) -> Step:
+    """Have the gang save itself and start again elsewhere, or go on without these workers if torchft can heal.
+
+    Unlike a crash it leaves time to save: what is bad still runs.
+    """
+    by_ms = event.at_ms + job.grace_ms
+    if _carries_on(job, ranks):
+        after = evolve(_given_up(job, ranks, event.at_ms, by_ms=by_ms), generation=job.generation + 1)
+        return after, (_leave(after, ranks, Cause.NODE_FAILURE),)
+    nodes = nodes_of(job.workers)
+    kept = _near_survivors(job, event.node.name) if event.condemns else evolve(job, preferred_nodes=nodes)
+    return tell_to_leave(kept, event.at_ms, cause=Cause.NODE_FAILURE, by_ms=by_ms, state=JobState.CHECKPOINTING)
 
 
 def node_unreachable(job: Job, event: NodeUnreachable) -> Step:
@@ -162,7 +198,7 @@ def _cut_off(job: Job, node: NodeName, at_ms: int) -> Step:
     if job.state not in _ACTIVE:
         return _blamed_on_node(job), ()
     if _carries_on(job, lost):
-        return _given_up(job, lost, at_ms), ()
+        return _given_up(job, lost, at_ms, by_ms=at_ms), ()
     return abandon(_near_survivors(job, node), at_ms, cause=Cause.NODE_FAILURE)
 
 
@@ -210,17 +246,20 @@ def _failure(job: Job, event: WorkersExited) -> Cause:
 def _resize_commands(job: Job, joining: Placement, at_ms: int) -> tuple[Command, ...]:
     commands: tuple[Command, ...] = ()
     if job.leaving:
-        commands = (
-            SignalStop(
-                job=job.id,
-                attempt=job.attempt,
-                generation=job.generation,
-                ranks=ranks_of(job.leaving),
-                grace_ms=job.grace_ms,
-                cause=Cause.PREEMPTED,
-            ),
-        )
+        commands = (_leave(job, ranks_of(job.leaving), Cause.PREEMPTED),)
     return (*commands, start_command(job, joining, at_ms)) if joining else commands
+
+
+def _leave(job: Job, ranks: tuple[int, ...], cause: Cause) -> SignalStop:
+    """The command for workers that leave while the others go on."""
+    return SignalStop(
+        job=job.id,
+        attempt=job.attempt,
+        generation=job.generation,
+        ranks=ranks,
+        grace_ms=job.grace_ms,
+        cause=cause,
+    )
 
 
 def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
@@ -245,14 +284,14 @@ def _blamed_on_node(job: Job) -> Job:
     return evolve(job, cause=Cause.NODE_FAILURE) if is_why else job
 
 
-def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
-    """The job with a smaller gang. These workers keep their GPUs until they are gone, and are killed from now on."""
+def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int, *, by_ms: int) -> Job:
+    """The job with a smaller gang. These workers keep their GPUs until they are gone, and are killed after `by_ms`."""
     paid = billed(job, at_ms)
     return evolve(
         paid,
         workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
         leaving=(*job.leaving, *(worker for worker in job.workers if worker.rank in ranks)),
-        leaving_by_ms=at_ms,
+        leaving_by_ms=by_ms if job.leaving_by_ms is None else min(by_ms, job.leaving_by_ms),
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
         node_failures=job.node_failures + 1,
     )

@@ -128,6 +128,7 @@ def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
     state.draining = draining_among(cluster.nodes)
     state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
     state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
+    state.node_health = {name: known for name, known in state.node_health.items() if name in state.nodes}
     state.quarantine.keep(state.nodes)
     state.snapshot.change_cluster(evolve(cluster, nodes=tuple(map(state.quarantine.planned, cluster.nodes))))
     if state.starvation is not None:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from muster.core.health import as_judged, takes_out
 from muster.core.lifecycle import desired_commands, occupied, unknown_workers
 from muster.engine.folding.state import NOTHING, Outcome, State, move_all
 from muster.model.events import (
     ENGINE,
+    HEALTH,
     CheckpointSaved,
     GangAdopted,
     GangKillOrdered,
@@ -24,6 +26,7 @@ from muster.model.ids import NodeName
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.node import Node, NodeState
+from muster.model.node_health import VERDICTS_KEPT, HealthRecord
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 
@@ -32,7 +35,7 @@ def fold_node_event(state: State, event: NodeEvent) -> Outcome:
     """Apply an event about a node."""
     match event:
         case NodeChanged():
-            return _hear_of_node(state, event, _as_configured(state, event))
+            return _change(state, event)
         case NodeUnreachable():
             return _lose_contact(state, event)
         case NodeReturned():
@@ -100,6 +103,25 @@ def _lose_contact(state: State, event: NodeUnreachable) -> Outcome:
     return _hear_of_node(state, event, evolve(node, state=NodeState.DOWN))
 
 
+def _change(state: State, event: NodeChanged) -> Outcome:
+    """A node is as an operator, the backend or health says, as far as each may say it."""
+    name, whose = event.node.name, state.set_aside.get(event.node.name)
+    if event.by == HEALTH:
+        known = state.nodes.get(name)
+        if known is None:
+            return NOTHING
+        node = as_judged(known, event.node, whose)
+    else:
+        node = _as_configured(state, event)
+    _note_author(state, event, node)
+    before = state.nodes.get(name)
+    condemns = event.condemns and before is not None and before.state is not node.state
+    outcome = _hear_of_node(state, evolve(event, node=node, condemns=condemns), node)
+    if event.by == HEALTH and before is not None and takes_out(before, node):
+        _remember(state, name, verdicts_ms=event.at_ms)
+    return outcome if outcome.is_change or state.set_aside.get(name) == whose else Outcome()
+
+
 def _regain_contact(state: State, event: NodeReturned) -> Outcome:
     node = state.nodes.get(event.node)
     if node is None or node.state is not NodeState.DOWN:
@@ -111,7 +133,7 @@ def _regain_contact(state: State, event: NodeReturned) -> Outcome:
 def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeReturned, node: Node) -> Outcome:
     """Replace the record of a node, and let its jobs react to the change."""
     before = state.nodes.get(node.name)
-    if not _change_node(state, node).is_change:
+    if not _change_node(state, node, event.at_ms).is_change:
         return NOTHING
     state.node_notes[node.name] = event.because
     was_down, is_down = before is not None and before.state is NodeState.DOWN, node.state is NodeState.DOWN
@@ -119,7 +141,8 @@ def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeRetur
         # What it ran when it was lost before was killed when it came back.
         state.lost.pop(node.name, None)
         _count_fault(state, node.name)
-    if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down):
+    is_condemned = isinstance(event, NodeChanged) and event.condemns
+    if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down and not is_condemned):
         return Outcome()
     moves = move_all(state, event, state.jobs_on(node.name)).moves
     commands = state.commands_on(node.name, event.at_ms) if was_down and not is_down else ()
@@ -127,21 +150,55 @@ def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeRetur
 
 
 def _as_configured(state: State, event: NodeChanged) -> Node:
-    """The node as reported. If an operator has drained it, it stays drained when it merely comes back."""
+    """The node as reported. If it was taken out of service, it stays drained when it merely comes back."""
     node = event.node
-    if event.by not in ("", ENGINE):
-        if node.state in (NodeState.DRAINING, NodeState.DRAINED):
-            state.set_aside[node.name] = event.by
-        else:
-            state.set_aside.pop(node.name, None)
-    elif node.state is NodeState.READY and node.name in state.set_aside:
+    is_operator = event.by not in ("", ENGINE)
+    if not is_operator and node.state is NodeState.READY and node.name in state.set_aside:
         return evolve(node, state=NodeState.DRAINED)
     return node
 
 
-def _change_node(state: State, node: Node) -> Outcome:
-    if state.nodes.get(node.name) == node:
+def _note_author(state: State, event: NodeChanged, node: Node) -> None:
+    """Note who takes a node out of service, or puts it back."""
+    name = node.name
+    if event.by in ("", ENGINE):
+        return
+    if event.by != HEALTH:
+        if node.state.takes_work:
+            state.set_aside.pop(name, None)
+            _remember(state, name, overruled_ms=event.at_ms)
+        elif node.state is not NodeState.DOWN:
+            state.set_aside[name] = event.by
+    elif node.state.takes_work:
+        state.set_aside.pop(name, None)
+    elif node.state is NodeState.DRAINING:
+        state.set_aside.setdefault(name, HEALTH)
+
+
+def _remember(
+    state: State,
+    name: NodeName,
+    *,
+    since_ms: int | None = None,
+    overruled_ms: int | None = None,
+    verdicts_ms: int | None = None,
+) -> None:
+    """Note what happened to a node, for its health."""
+    known = state.node_health.get(name, HealthRecord())
+    verdicts = known.verdicts_ms if verdicts_ms is None else (*known.verdicts_ms, verdicts_ms)[-VERDICTS_KEPT:]
+    state.node_health[name] = HealthRecord(
+        since_ms=known.since_ms if since_ms is None else since_ms,
+        overruled_ms=known.overruled_ms if overruled_ms is None else overruled_ms,
+        verdicts_ms=verdicts,
+    )
+
+
+def _change_node(state: State, node: Node, at_ms: int) -> Outcome:
+    before = state.nodes.get(node.name)
+    if before == node:
         return NOTHING
+    if before is not None and before.state is not node.state:
+        _remember(state, node.name, since_ms=at_ms)
     state.nodes[node.name] = node
     if node.state is NodeState.DRAINING:
         state.draining[node.name] = None
@@ -157,7 +214,7 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     node = state.nodes.get(event.node)
     if node is None:
         return NOTHING
-    is_news = _change_node(state, evolve(node, state=NodeState.DOWN)).is_change
+    is_news = _change_node(state, evolve(node, state=NodeState.DOWN), event.at_ms).is_change
     strays = [gang.job for gang in state.quarantine.on(event.node) if gang.job in state.jobs]
     outcome = move_all(state, event, sorted({*state.jobs_on(event.node), *strays}))
     is_emptied = state.quarantine.put(event.node, ())
@@ -195,10 +252,10 @@ def forgive_nodes(state: State, event: JobEvent, outcome: Outcome) -> None:
 
 
 def with_findings(node: Node, known: Node | None) -> Node:
-    """The node as configured, with what was found out about it: bad GPUs, and that it is drained or suspect."""
+    """The node as configured, with what was found out about it: bad GPUs, and that it is suspect or out of service."""
     if known is None:
         return node
-    is_set_aside = known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.SUSPECT)
+    is_set_aside = known.state not in (NodeState.READY, NodeState.DOWN)
     bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
     return evolve(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
 

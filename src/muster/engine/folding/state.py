@@ -19,6 +19,7 @@ from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.limits import TURN_MS
 from muster.model.node import Node, NodeState
+from muster.model.node_health import HealthRecord
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
@@ -85,7 +86,9 @@ class State:
         self.node_faults: dict[NodeName, int] = {}
         """Faults in a row on each node, for its health. Work that goes well there resets them."""
         self.set_aside: dict[NodeName, str] = {}
-        """Nodes that a user drained, and that user."""
+        """Nodes that were taken out of service, and who did it: an operator or health."""
+        self.node_health: dict[NodeName, HealthRecord] = {}
+        """What is remembered about the health of nodes to which something happened."""
         self.node_notes: dict[NodeName, str] = {}
         """Why each node is in its state, as far as a reason was given."""
         self.starvation = new_starvation_watch(self.snapshot) if scenario.policy.takes_turns else None

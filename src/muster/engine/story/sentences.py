@@ -14,6 +14,7 @@ from muster.formats.text.ranges import node_ranges
 from muster.formats.text.units import duration_text, plain_number
 from muster.model.checkpoint import Checkpoint
 from muster.model.events import (
+    HEALTH,
     CheckpointDamaged,
     CheckpointEvent,
     CheckpointRemoved,
@@ -210,12 +211,21 @@ def _reported(event: Event, before: Job, after: Job) -> str:
             return f"node {node} was lost{f' ({because})' if because else ''}"
         case NodeUnreachable(node=node, because=because):
             return f"node {node} cannot be reached{f' ({because})' if because else ''}"
-        case NodeChanged(node=node):
-            return f"node {node.name} is down" if node.state is NodeState.DOWN else f"a GPU of node {node.name} is bad"
+        case NodeChanged():
+            return _node_changed(event)
         case GangsFound(node=name):
             return f"node {name} runs workers of it that were not known"
         case _:
             return ""
+
+
+def _node_changed(event: NodeChanged) -> str:
+    node = event.node
+    if node.state is NodeState.DOWN:
+        return f"node {node.name} is down"
+    what = f"node {node.name}" if event.condemns else f"a GPU of node {node.name}"
+    leaves = f"{f' ({event.because})' if event.because else ''}, so it saves and moves" if event.by == HEALTH else ""
+    return f"{what} is bad{leaves}"
 
 
 def _checkpointed(event: CheckpointEvent, before: Job, after: Job) -> str:

@@ -1,8 +1,9 @@
 """`muster.toml` -> what `muster up` is to serve, and by which rules.
 
 The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario. `server` says where and how to listen,
-`local` how this machine is used. What is left out is as without a file, with one exception. A team may use the highest
-tier, and may have jobs that are not preemptible, only if the file allows it.
+`local` how this machine is used, `health` how nodes are measured and judged. What is left out is as without a file,
+with one exception. A team may use the highest tier, and may have jobs that are not preemptible, only if the file
+allows it.
 """
 
 import re
@@ -17,10 +18,11 @@ from muster.formats.parts.wire import Wire, read_part
 from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.scenarios.references import read_references, team_at
 from muster.formats.text.document import Document, Problems, read_settings
-from muster.formats.text.units import BadValue, shown
+from muster.formats.text.units import BadValue, duration_ms, duration_text, milli, shown
 from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
+from muster.model.node_limits import PROBE_EVERY_LEAST_MS, PROBE_EVERY_MOST_MS, PROBE_EVERY_MS
 from muster.model.scenario import Rules
 
 _HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
@@ -57,15 +59,57 @@ class LocalWire(Wire):
     nodes: Text | None = None
 
 
+def share_milli(value: object) -> int:
+    """A share above zero and of at most one, in thousandths."""
+    share = milli(value)
+    if not 0 < share <= 1000:
+        raise BadValue(f"{shown(value)} is not a share", "above 0 and at most 1, such as 0.2")
+    return share
+
+
+def probe_every_ms(value: object) -> int:
+    """How often something is measured."""
+    every_ms = duration_ms(value)
+    if not PROBE_EVERY_LEAST_MS <= every_ms <= PROBE_EVERY_MOST_MS:
+        least, most = duration_text(PROBE_EVERY_LEAST_MS), duration_text(PROBE_EVERY_MOST_MS)
+        raise BadValue(f"{shown(value)} is too often or too rare", f"from {least} to {most}")
+    return every_ms
+
+
+class HealthWire(Wire):
+    """How nodes are measured and judged."""
+
+    command: Text | None = None
+    every: Annotated[int, PlainValidator(probe_every_ms)] = PROBE_EVERY_MS
+    max_drained: Annotated[int, PlainValidator(share_milli)] = 200
+    test: Text | None = None
+
+
 class ServerFileWire(Wire):
     """A whole configuration file as it is written."""
 
     server: ServerWire = ServerWire()
     local: LocalWire = LocalWire()
+    health: HealthWire = HealthWire()
     teams: Any = None
     tiers: Any = None
     pools: Any = None
     policy: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSettings:
+    """How nodes are measured and judged."""
+
+    command: str = ""
+    """Run on every node beside the built-in probes; prints signals."""
+    every_ms: int = PROBE_EVERY_MS
+    max_drained_milli: int = 200
+    """Share of a pool that may be out of service by verdicts at once, in thousandths."""
+    test: str = ""
+    """Run on a drained node before it returns."""
+    folder: Path = Path("/")
+    """Where both run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +127,7 @@ class ServerSettings:
     metrics: str = "loopback"
     """Who may read the figures without a token."""
     nodes: str | None = None
+    health: HealthSettings = HealthSettings()
     rules: Rules | None = None
 
 
@@ -110,6 +155,13 @@ def read_server_file(source: str | Path) -> ServerSettings:
         allowed_hosts=tuple(wire.server.allowed_hosts),
         metrics=wire.server.metrics,
         nodes=wire.local.nodes,
+        health=HealthSettings(
+            command=wire.health.command or "",
+            every_ms=wire.health.every,
+            max_drained_milli=wire.health.max_drained,
+            test=wire.health.test or "",
+            folder=folder,
+        ),
         rules=rules,
     )
 

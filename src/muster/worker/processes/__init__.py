@@ -5,5 +5,6 @@ cgroups        limits, and the surest way to know a process tree
 trees          everything a worker started, and its end
 marks          an inherited limit without effect, which tells the worker of a process
 signs          the worker of a process, by anything that it inherited
+companions     processes that the supervisor runs for itself
 strays         living processes of a node that its files do not know
 """
