@@ -4,6 +4,7 @@
                 CheckpointRemoved RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
+                SparesSet                                                      the policy keeps nodes
     observed    WorkersStarted WorkersExited StartFailed                       a backend reported
                 CheckpointSaved ShardsSaved CheckpointUploaded CheckpointDamaged
                 NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
@@ -62,6 +63,7 @@ __all__ = [
     "ResizeOrdered",
     "RulesChanged",
     "ShardsSaved",
+    "SparesSet",
     "StartFailed",
     "StopEvent",
     "TimerFired",
@@ -197,6 +199,13 @@ class HoldsSet(Record, frozen=True, kw_only=True):
     holds: tuple[Promise, ...]
 
 
+class SparesSet(Record, frozen=True, kw_only=True):
+    """These nodes are kept as spares from now on. They replace all earlier ones."""
+
+    at_ms: int
+    nodes: tuple[NodeName, ...]
+
+
 class NodeChanged(Record, frozen=True, kw_only=True):
     """A node is new, or its state, devices or place changed."""
 
@@ -313,6 +322,6 @@ NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
 ObservedEvent = WorkerEvent | CheckpointEvent | NodeEvent
 """What a backend reports. It may report the same thing twice."""
 
-ClusterEvent = NodeEvent | HoldsSet | RulesChanged | ClusterChanged
+ClusterEvent = NodeEvent | HoldsSet | SparesSet | RulesChanged | ClusterChanged
 
 Event = JobEvent | ClusterEvent

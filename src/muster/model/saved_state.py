@@ -116,6 +116,7 @@ class FactsRecord(Record, frozen=True, kw_only=True):
     lost: tuple[tuple[NodeName, tuple[KillWorkers, ...]], ...]
     keys: tuple[tuple[tuple[str, str], tuple[JobId, str]], ...]
     configured: Rules | None
+    spares: tuple[NodeName, ...] = ()
 
 
 class StateRecord(Record, frozen=True, kw_only=True):

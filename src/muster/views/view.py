@@ -35,6 +35,8 @@ class View:
     """In the order in which they are configured."""
     node_notes: Mapping[NodeName, str]
     """Why each node is in its state, as far as a reason was given."""
+    spares: tuple[NodeName, ...]
+    """Nodes that are kept free for jobs that lose a node."""
     levels: tuple[LevelName, ...]
     """The levels of the topology, the widest first."""
     quarantine: Mapping[NodeName, tuple[FoundGang, ...]]

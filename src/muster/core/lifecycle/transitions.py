@@ -34,6 +34,7 @@ from muster.model.events import (
     ResizeOrdered,
     RulesChanged,
     ShardsSaved,
+    SparesSet,
     StartFailed,
     TimerFired,
     TurnCame,
@@ -135,7 +136,7 @@ def _step(job: Job, event: Event) -> Step:
             return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
         case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound():
             return _node_step(job, event)
-        case HoldsSet() | RulesChanged() | ClusterChanged():
+        case HoldsSet() | SparesSet() | RulesChanged() | ClusterChanged():
             return job, ()
         case _:
             return _rare_step(job, event) if _is_addressed(event, job) else (job, ())
