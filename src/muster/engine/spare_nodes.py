@@ -27,23 +27,18 @@ class SpareNodes:
         """The version of the snapshot at the last look. Nothing depends on time alone."""
 
     def look_after(self, now_ms: int) -> None:
-        """Keep free nodes as spares, and start jobs that lost a node on them. Called before a plan is made."""
-        state, snapshot = self._state, self._state.snapshot
-        is_wanted = snapshot.setting.policy.spares or state.spares
-        if not is_wanted or self._seen == snapshot.version:
+        """Start jobs that lost a node on what is free or kept, and then keep free nodes. Called before a plan is made."""
+        snapshot = self._state.snapshot
+        if not snapshot.setting.policy.spares or self._seen == snapshot.version:
             return
         with self._batch:
-            self._choose(now_ms)
-            recovering = self._recovering() if state.spares else ()
+            recovering = self._recovering()
             starts = starts_on_spares(snapshot, recovering, now_ms) if recovering else ()
             if starts:
                 self._start(starts, now_ms)
-                self._choose(now_ms)
+            nodes = self._choice.choose(snapshot, self._state.spares)
+            self._record(SparesSet(at_ms=now_ms, nodes=nodes))
         self._seen = snapshot.version
-
-    def _choose(self, now_ms: int) -> None:
-        nodes = self._choice.choose(self._state.snapshot, self._state.spares)
-        self._record(SparesSet(at_ms=now_ms, nodes=nodes))
 
     def _recovering(self) -> tuple[JobId, ...]:
         """Waiting jobs that lost a node, apart from jobs that need more GPUs than are free and kept together."""
