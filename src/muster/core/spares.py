@@ -94,9 +94,9 @@ def starts_on_spares(snapshot: Snapshot, jobs: Iterable[JobId], now_ms: int) -> 
     scenario, wanted = snapshot.scenario(now_ms), frozenset(jobs)
     waiting = tuple(_impatient(job) for job in scenario.waiting if job.id in wanted)
     own = frozenset(node for job in waiting for node in job.preferred_nodes)
-    promised = frozenset(node for each in scenario.promises if each.job not in wanted for node in each.nodes)
+    closed = frozenset(node for each in scenario.promises if each.job not in wanted for node in each.nodes) - own
     nodes = (
-        evolve(node, state=NodeState.DRAINED) if node.name in promised and node.name not in own else _opened(node)
+        evolve(node, state=NodeState.DRAINED) if node.name in closed and not node.spare else opened(node)
         for node in scenario.cluster.nodes
     )
     alone = evolve(
@@ -107,6 +107,11 @@ def starts_on_spares(snapshot: Snapshot, jobs: Iterable[JobId], now_ms: int) -> 
         promises=(),
     )
     return plan(Snapshot.of(alone), now_ms).starts
+
+
+def opened(node: Node) -> Node:
+    """The node as it is when it is no spare."""
+    return evolve(node, state=NodeState.READY, spare=False) if node.spare else node
 
 
 def _impatient(job: WaitingJob) -> WaitingJob:
@@ -120,16 +125,11 @@ def _only_starting(policy: Policy) -> Policy:
     return evolve(policy, preemption=False, consolidation=False, elastic=False, hold_depth=0, backfill=True)
 
 
-def _opened(node: Node) -> Node:
-    """The node as it is when it is no spare."""
-    return evolve(node, state=NodeState.READY, spare=False) if node.spare else node
-
-
 def _idle_beside(snapshot: Snapshot, spares: Spares) -> Capacity:
     """The cluster with nothing running on it and these nodes kept, all nodes in their present state of health."""
     setting, cluster = snapshot.setting, snapshot.cluster
     nodes = tuple(
-        evolve(node, state=NodeState.DRAINED) if node.name in spares else _opened(node) for node in setting.tree.nodes
+        evolve(node, state=NodeState.DRAINED) if node.name in spares else opened(node) for node in setting.tree.nodes
     )
     tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
     return Capacity.of(tree, FreeStates(), setting.pools)

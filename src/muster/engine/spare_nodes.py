@@ -1,4 +1,4 @@
-"""Keeps as many spares as the policy says, and starts jobs that lost a node on them before other jobs are considered."""
+"""Keeps as many spares as the policy says, and starts jobs that lost a node on them before all other jobs."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -27,7 +27,7 @@ class SpareNodes:
         """The version of the snapshot at the last look. Nothing depends on time alone."""
 
     def look_after(self, now_ms: int) -> None:
-        """Start jobs that lost a node on what is free or kept, and then keep free nodes. Called before a plan is made."""
+        """Start jobs that lost a node on what is free or kept, then keep free nodes. Called before a plan is made."""
         snapshot = self._state.snapshot
         if not snapshot.setting.policy.spares or self._seen == snapshot.version:
             return
