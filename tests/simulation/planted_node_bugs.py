@@ -5,12 +5,14 @@ from typing import Any
 from muster.backends.fake import KILLED
 from muster.backends.fake import backend as fake_module
 from muster.backends.fake.supervised import SupervisedBackend
+from muster.core import spares
 from muster.core.lifecycle import endings, found_gangs, gang, requests, stopping
 from muster.engine import adoption
 from muster.engine.folding import node_folding
 from muster.engine.folding.quarantine import Quarantine
 from muster.engine.folding.state import NOTHING
 from muster.engine.paced_clock import PacedClock
+from muster.engine.spare_nodes import SpareNodes
 from muster.model.events import NodeLost, NodeUnreachable
 from muster.model.job import Cause, JobState
 from muster.model.records import evolve
@@ -134,6 +136,19 @@ def a_node_gives_out_gpus_that_are_in_use(patch: Patch) -> None:
     patch.setattr(fake_module, "conflict", lambda *_: "")
 
 
+def jobs_that_lost_a_node_wait_like_all_others(patch: Patch) -> None:
+    patch.setattr(SpareNodes, "_recovering", lambda _: ())
+
+
+def a_node_that_is_out_of_order_stays_a_spare(patch: Patch) -> None:
+    honest = spares.with_free_nodes
+    patch.setattr(spares, "with_free_nodes", lambda snapshot, present: present or honest(snapshot, present))
+
+
+def spares_keep_large_jobs_from_running(patch: Patch) -> None:
+    patch.setattr(spares.SpareChoice, "_are_in_the_way", lambda *_: False)
+
+
 PLANTED_ON_NODES: dict[Plant, int] = {
     an_unreachable_node_counts_as_lost: 19,
     a_cancelled_job_does_not_wait_for_its_workers: 25,
@@ -154,5 +169,8 @@ PLANTED_ON_NODES: dict[Plant, int] = {
     a_gang_is_adopted_on_gpus_of_others: 310,
     a_takeover_does_not_fence: 7,
     a_node_gives_out_gpus_that_are_in_use: 822,
+    jobs_that_lost_a_node_wait_like_all_others: 30,
+    a_node_that_is_out_of_order_stays_a_spare: 3,
+    spares_keep_large_jobs_from_running: 23,
 }
 """As in `planted_bugs.py`."""

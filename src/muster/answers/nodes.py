@@ -43,6 +43,8 @@ class Node(Answer):
     """Why it is in this state."""
     engine: str
     """What starts processes on the node; `local` means the machine of the server."""
+    spare: bool
+    """True while it is kept free for a job that loses a node (`spares` of the policy)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ cluster                what is free, and what a gang asks for
 order                  which job goes next: tiers, quota, fair share, run times
 snapshot               the scheduling state that a plan is made from
 planning               `plan(snapshot, now_ms)`: which jobs start, leave or get a promise
+spares                 which nodes are kept free, and which jobs that lost a node start there
 plan_lint              what is wrong with a plan
 admission team_bounds  whether a job may enter the queue at all
 explaining             why a job waits, and until when

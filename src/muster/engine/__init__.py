@@ -10,6 +10,7 @@
     starvation_watch  finds jobs that ran before and have waited again for longer than is fair
     timers            which job asked to be woken at which time
     adoption          lets a job continue with its gang that was in quarantine
+    spare_nodes       keeps nodes free for jobs that lose one, and starts such jobs there
     past              jobs that have ended and left the state
     story             how a job got where it is
     paced_clock       time for the program that drives the engine; it neither stops nor jumps when the wall clock is set

@@ -20,6 +20,7 @@ from muster.engine.folding.forgetting import ended_jobs, forget
 from muster.engine.folding.node_folding import of_interest, with_findings
 from muster.engine.folding.state import State
 from muster.engine.past import Past
+from muster.engine.spare_nodes import SpareNodes
 from muster.engine.submissions import Submissions, Submitted
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.audit import AuditEntry
@@ -93,6 +94,7 @@ class Engine:
         self._submissions = Submissions(
             state, self._decisions, self._past, record=self._record, batch=self._batch, numbers_from=numbers_from
         )
+        self._spare_nodes = SpareNodes(state, record=self._record, batch=self._batch)
 
     def submit(
         self,
@@ -226,6 +228,7 @@ class Engine:
             with self.batch():
                 self._fire_timers(now_ms)
         self._note_starved(now_ms)
+        self._spare_nodes.look_after(now_ms)
         if not self._has_something_to_plan(now_ms) or self._rests(now_ms):
             return None
         report = run_cycle(self._controller, self._backend, self._decisions, now_ms)

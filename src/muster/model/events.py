@@ -4,6 +4,7 @@
                 CheckpointRemoved RulesChanged ClusterChanged GangAdopted GangKillOrdered
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
+                SparesSet                                                      the policy keeps nodes
     observed    WorkersStarted WorkersExited StartFailed                       a backend reported
                 CheckpointSaved ShardsSaved CheckpointUploaded CheckpointDamaged
                 NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
@@ -66,6 +67,7 @@ __all__ = [
     "ResizeOrdered",
     "RulesChanged",
     "ShardsSaved",
+    "SparesSet",
     "StartFailed",
     "StopEvent",
     "StragglerFound",
@@ -244,6 +246,13 @@ class HangOver(Record, frozen=True, kw_only=True):
     attempt: int
 
 
+class SparesSet(Record, frozen=True, kw_only=True):
+    """These nodes are kept as spares from now on. They replace all earlier ones."""
+
+    at_ms: int
+    nodes: tuple[NodeName, ...]
+
+
 class NodeChanged(Record, frozen=True, kw_only=True):
     """A node is new, or its state, devices or place changed."""
 
@@ -366,6 +375,6 @@ NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
 ObservedEvent = WorkerEvent | CheckpointEvent | VerdictEvent | NodeEvent
 """What a backend reports, and verdicts on what it measured. The same thing may be reported twice."""
 
-ClusterEvent = NodeEvent | HoldsSet | RulesChanged | ClusterChanged
+ClusterEvent = NodeEvent | HoldsSet | SparesSet | RulesChanged | ClusterChanged
 
 Event = JobEvent | ClusterEvent

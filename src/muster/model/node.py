@@ -45,6 +45,8 @@ class Node(Record, frozen=True, kw_only=True):
     """Single devices that must not be used. The rest of the node may be."""
     engine: EngineName = LOCAL_ENGINE
     """What starts processes here."""
+    spare: bool = False
+    """Kept free for a job that loses a node. Set only in the nodes that planning sees, where a spare takes no work."""
 
 
 class ClusterSpec(Record, frozen=True, kw_only=True):

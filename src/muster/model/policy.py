@@ -112,6 +112,8 @@ class Policy(Record, frozen=True, kw_only=True):
     consolidation_gain_milli: int = 2000
     """A move must save this many times its cost, in thousandths."""
     elastic: bool = True
+    spares: int = 0
+    """How many whole nodes are kept free, so that a job that loses a node finds a replacement at once."""
     throughput: tuple[tuple[GpuType, int], ...] = ()
     """Relative speed per GPU type in thousandths, for jobs that do not state it. Types not named have 1000."""
 

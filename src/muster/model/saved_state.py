@@ -118,6 +118,7 @@ class FactsRecord(Record, frozen=True, kw_only=True):
     keys: tuple[tuple[tuple[str, str], tuple[JobId, str]], ...]
     configured: Rules | None
     node_health: tuple[tuple[NodeName, HealthRecord], ...] = ()
+    spares: tuple[NodeName, ...] = ()
 
 
 class StateRecord(Record, frozen=True, kw_only=True):

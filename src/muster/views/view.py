@@ -40,6 +40,8 @@ class View:
     """Nodes that were taken out of service, and who did it: an operator or health."""
     node_health: Mapping[NodeName, HealthRecord]
     """What is remembered about the health of nodes to which something happened."""
+    spares: tuple[NodeName, ...]
+    """Nodes that are kept free for jobs that lose a node."""
     levels: tuple[LevelName, ...]
     """The levels of the topology, the widest first."""
     quarantine: Mapping[NodeName, tuple[FoundGang, ...]]

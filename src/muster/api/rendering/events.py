@@ -38,6 +38,7 @@ from muster.model.events import (
     ResizeOrdered,
     RulesChanged,
     ShardsSaved,
+    SparesSet,
     StartFailed,
     StragglerFound,
     StragglerGone,
@@ -113,6 +114,8 @@ def _details(event: Event) -> Body:
             return {"dependency": dependency}
         case HoldsSet(holds=holds):
             return {"holds": len(holds)}
+        case SparesSet(nodes=nodes):
+            return {"nodes": list(nodes)}
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
         case (

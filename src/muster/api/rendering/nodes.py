@@ -64,6 +64,7 @@ def node_body(
         ),
         jobs=tuple(job for job, team in used.jobs.items() if sees(team)),
         engine=node.engine,
+        spare=node.name in view.spares,
         because=conceal(view.node_notes.get(node.name, "")) or None,
     )
 

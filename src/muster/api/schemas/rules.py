@@ -51,6 +51,7 @@ class Policy(Schema):
     consolidation: bool
     consolidation_gain: float
     elastic: bool
+    spares: int
     throughput: dict[str, float]
 
 

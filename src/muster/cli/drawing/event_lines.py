@@ -71,7 +71,7 @@ def event_text(event: Event) -> str:
         case "dependency_met" | "dependency_failed":
             how = "ended as it had to" if event.kind == "dependency_met" else "did not end as it had to"
             return f"{said.get('dependency')} {how}"
-        case "holds_set" | "rules_changed" | "cluster_changed":
+        case "holds_set" | "spares_set" | "rules_changed" | "cluster_changed":
             return _of_cluster(event.kind, said, by)
         case "node_changed" | "node_unreachable" | "node_returned" | "node_lost" | "gangs_found":
             return _of_cluster(event.kind, said, by)
@@ -146,6 +146,9 @@ def _of_cluster(kind: str, said: Document, by: str) -> str:
         case "holds_set":
             number = int(said.get("holds") or 0)
             return f"{count(number, 'start')} promised" if number else "no start is promised"
+        case "spares_set":
+            nodes = [str(name) for name in said.get("nodes") or []]
+            return f"kept as spares: {node_ranges(nodes)}" if nodes else "no node is kept as a spare"
         case "cluster_changed":
             return f"the cluster has {count(int(said.get('nodes') or 0), 'node')}{by}"
         case _:

@@ -87,6 +87,7 @@ def _jobs(node: Node) -> Text:
     named = " ".join(node.jobs[:JOBS_NAMED])
     more = f" +{len(node.jobs) - JOBS_NAMED}" if len(node.jobs) > JOBS_NAMED else ""
     because = f"{node.because} " if node.because and (node.state != NodeState.READY or node.bad_gpus) else ""
+    because = "kept as a spare " if node.spare else because
     return Text.assemble((because, "italic"), f"{named}{more}")
 
 

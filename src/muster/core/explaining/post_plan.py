@@ -3,6 +3,8 @@
 Each reason answers a question of the form "would it fit if …". Everything here is a fit check on some capacity.
 """
 
+from collections.abc import Iterable
+
 from muster.core.admission import bare
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import demand_of_running, footprint_of
@@ -13,9 +15,10 @@ from muster.core.order.quota import account_of
 from muster.core.planning.horizons import Horizons
 from muster.core.planning.placement import fits
 from muster.core.snapshot import Snapshot
+from muster.core.spares import opened
 from muster.model.ids import PoolName
 from muster.model.job import Placement
-from muster.model.node import ClusterSpec, NodeState
+from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import Plan, Promise, Reason, ReasonCode
 from muster.model.policy import Pool
 from muster.model.records import evolve
@@ -51,6 +54,8 @@ class PostPlan:
         self._bare = bare(snapshot)
         self._healthy: Capacity | None = None
         self._idle: Capacity | None = None
+        self._spares = [node for node in tree.nodes if node.spare]
+        self._opened: Capacity | None = None
 
     def why_not(self, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
         """All reasons why a gang does not fit now inside one domain of a level; empty when it does."""
@@ -86,6 +91,8 @@ class PostPlan:
         found: list[Reason] = []
         if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(capacity, self._anywhere(spec), 0):
             found.append(self._topology(spec, level))
+        if self._spares and self._fits(self._without_spares(), gang, level):
+            found.append(self._kept_from_it())
         if self._fits(self._if_healthy(), gang, level) or not self._fits(self._if_idle(), gang, gang.widest):
             found.append(self._unhealthy())
         if any(role.request.gpu_types for role in spec.roles) and self._fits(capacity, self._any_type(spec), level):
@@ -104,23 +111,38 @@ class PostPlan:
     def _if_healthy(self) -> Capacity:
         """The same use and promises with every node ready and every GPU in order."""
         if self._healthy is None:
-            cluster = self._snapshot.cluster
-            nodes = tuple(evolve(node, state=NodeState.READY, bad_gpus=()) for node in self._setting.tree.nodes)
-            tree = Tree(ClusterSpec(levels=cluster.levels, nodes=nodes, nvlink_level=cluster.nvlink_level))
-            self._healthy = Capacity.of(tree, FreeStates(), self._setting.pools)
-            for footprint in self._snapshot.footprints.values():
-                self._healthy.take(footprint)
-            for spec, workers in self._taken:
-                self._healthy.take(footprint_of(spec, workers, self._setting.tree))
-            for footprint in self._promised:
-                self._healthy.take(footprint)
+            self._healthy = self._capacity_of(
+                node if node.spare else evolve(node, state=NodeState.READY, bad_gpus=())
+                for node in self._setting.tree.nodes
+            )
+            self._occupy(self._healthy)
         return self._healthy
 
+    def _without_spares(self) -> Capacity:
+        """The same use and promises with no node kept as a spare."""
+        if self._opened is None:
+            self._opened = self._capacity_of(map(opened, self._setting.tree.nodes))
+            self._occupy(self._opened)
+        return self._opened
+
     def _if_idle(self) -> Capacity:
-        """Nothing running and nothing promised, with all nodes in their present state of health."""
+        """Nothing running, promised or kept, with all nodes in their present state of health."""
         if self._idle is None:
-            self._idle = Capacity.of(self._setting.tree, FreeStates(), self._setting.pools)
+            self._idle = self._capacity_of(map(opened, self._setting.tree.nodes))
         return self._idle
+
+    def _capacity_of(self, nodes: Iterable[Node]) -> Capacity:
+        """Idle nodes in place of the present ones."""
+        cluster = self._snapshot.cluster
+        tree = Tree(ClusterSpec(levels=cluster.levels, nodes=tuple(nodes), nvlink_level=cluster.nvlink_level))
+        return Capacity.of(tree, FreeStates(), self._setting.pools)
+
+    def _occupy(self, capacity: Capacity) -> None:
+        """Take what is used and promised after the plan."""
+        for footprint in (*self._snapshot.footprints.values(), *self._promised):
+            capacity.take(footprint)
+        for spec, workers in self._taken:
+            capacity.take(footprint_of(spec, workers, self._setting.tree))
 
     def _other_pools(self, capacity: Capacity, gang: Gang, spec: JobSpec, level: int) -> list[Reason]:
         """Pools that the job may not enter and that have room for it."""
@@ -158,12 +180,18 @@ class PostPlan:
         )
 
     def _unhealthy(self) -> Reason:
-        nodes = [node for node in self._setting.tree.nodes if not node.state.takes_work or node.bad_gpus]
-        names = ", ".join(node.name for node in nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+        closed = (node for node in self._setting.tree.nodes if not node.state.takes_work or node.bad_gpus)
         return Reason(
             code=ReasonCode.NODE_HEALTH,
-            message=f"it would fit if {names} were in order",
+            message=f"it would fit if {_named([node for node in closed if not node.spare])} were in order",
             would_help="repairing or returning these nodes to service",
+        )
+
+    def _kept_from_it(self) -> Reason:
+        return Reason(
+            code=ReasonCode.CAPACITY,
+            message=f"it would fit on nodes that are kept as spares for jobs that lose a node: {_named(self._spares)}",
+            would_help="a lower `spares` in the policy, or other nodes coming free",
         )
 
     def _how_much(self, capacity: Capacity, gang: Gang) -> Reason:
@@ -227,6 +255,10 @@ _NO_CPUS = Reason(
     message="no node has enough free CPUs, memory or disk",
     would_help="smaller workers, or jobs on these nodes ending",
 )
+
+
+def _named(nodes: list[Node]) -> str:
+    return ", ".join(node.name for node in nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
 
 
 def _fits_in_pools(capacity: Capacity, gang: Gang, pools: tuple[PoolName, ...], level: int) -> bool:

@@ -36,6 +36,7 @@ from muster.model.events import (
     ResizeOrdered,
     RulesChanged,
     ShardsSaved,
+    SparesSet,
     StartFailed,
     StragglerFound,
     StragglerGone,
@@ -140,7 +141,7 @@ def _step(job: Job, event: Event) -> Step:
             return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
         case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound():
             return _node_step(job, event)
-        case HoldsSet() | RulesChanged() | ClusterChanged():
+        case HoldsSet() | SparesSet() | RulesChanged() | ClusterChanged():
             return job, ()
         case StragglerFound() | StragglerGone() | HangFound() | HangOver():
             return verdicts.follow(job, event) if _is_of_now(event, job) else (job, ())

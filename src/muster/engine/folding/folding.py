@@ -7,7 +7,15 @@ stuck and when the starvation watch checks a job again.
 from muster.core.lifecycle import created
 from muster.core.lifecycle.arrays import ArrayTally
 from muster.core.lifecycle.updating import updated_spec
-from muster.engine.folding.node_folding import adopt, blame_nodes, doom, fold_node_event, forgive_nodes, release
+from muster.engine.folding.node_folding import (
+    adopt,
+    blame_nodes,
+    doom,
+    fold_node_event,
+    forgive_nodes,
+    release,
+    set_spares,
+)
 from muster.engine.folding.state import (
     NOTHING,
     Move,
@@ -36,6 +44,7 @@ from muster.model.events import (
     NodeReturned,
     NodeUnreachable,
     RulesChanged,
+    SparesSet,
     StartFailed,
     TimerFired,
     WorkersExited,
@@ -71,6 +80,8 @@ def _fold_rare(state: State, event: Event) -> Outcome:
             return Outcome()
         case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
             return fold_node_event(state, event)
+        case SparesSet(nodes=nodes):
+            return set_spares(state, nodes)
         case GangAdopted():
             return adopt(state, event)
         case GangKillOrdered():
@@ -111,6 +122,7 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
 
 def _change_rules(state: State, event: RulesChanged) -> Outcome:
     state.snapshot.change_rules(event.rules, event.at_ms)
+    set_spares(state, state.spares[: event.rules.policy.spares])
     if event.by == CONFIGURATION:
         state.configured = event.rules
     if not event.rules.policy.takes_turns:
@@ -130,7 +142,8 @@ def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
     state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
     state.node_health = {name: known for name, known in state.node_health.items() if name in state.nodes}
     state.quarantine.keep(state.nodes)
-    state.snapshot.change_cluster(evolve(cluster, nodes=tuple(map(state.quarantine.planned, cluster.nodes))))
+    state.spares = tuple(name for name in state.spares if name in state.nodes)
+    state.snapshot.change_cluster(evolve(cluster, nodes=tuple(map(state.planned, cluster.nodes))))
     if state.starvation is not None:
         state.starvation.resize(state.snapshot.setting.gpu_milli, at_ms)
     return Outcome()

@@ -57,7 +57,7 @@ def _take_stock(state: State, event: GangsFound) -> Outcome:
     moves = move_all(state, event, [job for job in concerned if job in state.jobs]).moves
     is_news = state.quarantine.put(event.node, unknown)
     if is_news:
-        _plan_without_quarantine(state, (event.node,))
+        _show_to_planning(state, (event.node,))
     # A node that has seen a newer generation refused what was sent. It is sent again with a higher one.
     raised = (move.after for move in moves if move.before is None or move.before.generation < move.after.generation)
     commands = tuple(command for job in raised for command in desired_commands(job, event.at_ms))
@@ -72,14 +72,14 @@ def _unknown_part(state: State, gang: FoundGang, node: NodeName) -> FoundGang:
 def release(state: State, event: WorkersExited | StartFailed, outcome: Outcome) -> Outcome:
     """Remove workers that have ended from quarantine, if they were in it."""
     nodes = state.quarantine.release(event.job, event.attempt, frozenset(event.ranks))
-    _plan_without_quarantine(state, nodes)
+    _show_to_planning(state, nodes)
     return Outcome(outcome.moves, outcome.commands) if nodes else outcome
 
 
 def adopt(state: State, event: GangAdopted) -> Outcome:
     """Take a gang out of quarantine, and let its job continue with it."""
     ranks = frozenset(worker.rank for worker in event.workers)
-    _plan_without_quarantine(state, state.quarantine.release(event.job, event.attempt, ranks))
+    _show_to_planning(state, state.quarantine.release(event.job, event.attempt, ranks))
     return move_all(state, event, state.addressed(event.job))
 
 
@@ -90,10 +90,20 @@ def doom(state: State, event: GangKillOrdered) -> Outcome:
     return Outcome(commands=kills) if kills else NOTHING
 
 
-def _plan_without_quarantine(state: State, nodes: Iterable[NodeName]) -> None:
+def _show_to_planning(state: State, nodes: Iterable[NodeName]) -> None:
     for node in nodes:
         if node in state.nodes:
-            state.snapshot.change_node(state.quarantine.planned(state.nodes[node]))
+            state.snapshot.change_node(state.planned(state.nodes[node]))
+
+
+def set_spares(state: State, nodes: tuple[NodeName, ...]) -> Outcome:
+    """Keep these nodes as spares, as far as they exist, and no others."""
+    before, after = state.spares, tuple(name for name in nodes if name in state.nodes)
+    if before == after:
+        return NOTHING
+    state.spares = after
+    _show_to_planning(state, dict.fromkeys((*before, *after)))
+    return Outcome()
 
 
 def _lose_contact(state: State, event: NodeUnreachable) -> Outcome:
@@ -204,7 +214,7 @@ def _change_node(state: State, node: Node, at_ms: int) -> Outcome:
         state.draining[node.name] = None
     else:
         state.draining.pop(node.name, None)
-    state.snapshot.change_node(state.quarantine.planned(node))
+    state.snapshot.change_node(state.planned(node))
     if state.starvation is not None:
         state.starvation.resize(state.snapshot.setting.gpu_milli, state.now_ms)
     return Outcome()
@@ -219,7 +229,7 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     outcome = move_all(state, event, sorted({*state.jobs_on(event.node), *strays}))
     is_emptied = state.quarantine.put(event.node, ())
     if is_emptied:
-        _plan_without_quarantine(state, (event.node,))
+        _show_to_planning(state, (event.node,))
     sent = (instruction for move in outcome.moves for instruction in move.instructions)
     kills = tuple(instruction for instruction in sent if isinstance(instruction, KillWorkers))
     is_change = is_news or outcome.is_change or is_emptied

@@ -20,6 +20,7 @@ from muster.model.job import Job, JobState
 from muster.model.limits import TURN_MS
 from muster.model.node import Node, NodeState
 from muster.model.node_health import HealthRecord
+from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
 
@@ -98,11 +99,20 @@ class State:
         self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
         """Kills of what was running on each node when it was last lost."""
         self.quarantine = Quarantine()
+        self.spares: tuple[NodeName, ...] = ()
+        """Nodes that are kept free for jobs that lose a node."""
         self.submissions = 0
         self.keys: dict[tuple[str, str], tuple[JobId, str]] = {}
         """The job and the fingerprint of each request with a key, by the user who asked and the key."""
         self.key_of: dict[JobId, tuple[str, str]] = {}
         """The user and the key by job."""
+
+    def planned(self, node: Node) -> Node:
+        """The node as planning sees it: without GPUs that are used in quarantine, and closed while it is a spare."""
+        seen = self.quarantine.planned(node)
+        if node.name not in self.spares or node.state is not NodeState.READY:
+            return seen
+        return evolve(seen, state=NodeState.DRAINED, spare=True)
 
     def state_of(self, job: JobId) -> JobState | None:
         """The state of a job, or of an array as a whole; None when neither has this id."""

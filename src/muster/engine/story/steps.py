@@ -14,6 +14,7 @@ from muster.model.events import (
     NodeReturned,
     NodeUnreachable,
     RulesChanged,
+    SparesSet,
 )
 from muster.model.ids import JobId
 from muster.model.instructions import Instruction
@@ -76,7 +77,7 @@ def _born(event: Event, job_id: JobId) -> Job | None:
 
 def _is_addressed(event: Event, job: Job) -> bool:
     match event:
-        case HoldsSet() | RulesChanged() | ClusterChanged():
+        case HoldsSet() | SparesSet() | RulesChanged() | ClusterChanged():
             return False
         case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
             return False

@@ -27,7 +27,7 @@ from muster.formats.text.yaml_text import Loc
 from muster.model.policy import DEFAULT_TIERS, Order, Packing, Policy, Pool, Tier
 
 COUNT_MAX = 1_000_000
-"""The highest `hold_depth` and `preemptions_per_team_hour`: more than there are jobs."""
+"""The highest `hold_depth`, `preemptions_per_team_hour` and `spares`: more than there are jobs or nodes."""
 TIERS_MAX = 64
 
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
@@ -71,6 +71,7 @@ class PolicyWire(Part, record=Policy):
     consolidation: bool
     consolidation_gain: Thousandths
     elastic: bool
+    spares: Count
     throughput: dict[Name, PositiveThousandths]
 
 

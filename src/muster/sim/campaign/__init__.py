@@ -12,6 +12,7 @@
     faulty_log                    the log, which refuses writes, loses its answer or is moved away
     state_invariants              what must be true at each moment
     transition_invariants         what must be true from one moment to the next
+    spare_invariants              what must be true of nodes that are kept free
     wait_invariants               how long a job may wait in a crowd
     partial_gangs                 how long a part of a gang may outlive the rest
     violations                    what was found wrong

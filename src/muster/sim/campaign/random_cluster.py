@@ -5,6 +5,7 @@ from random import Random
 from muster.model.ids import GpuType, LevelName, NodeName, PoolName, TeamPath, TierName
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import HOUR_MS, MINUTE_MS, Order, Policy, Pool
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI, UNTRACKED
 from muster.model.scenario import Scenario
 from muster.model.team import ANY_TYPE, Quota, Team
@@ -16,8 +17,11 @@ PRODUCTION = TierName("production")
 GIB = 1 << 30
 
 
-def circumstances(chance: Random) -> Scenario:
-    """An empty cluster of two to twelve nodes, its pools, teams and policy."""
+def circumstances(chance: Random, later: Random) -> Scenario:
+    """An empty cluster of two to twelve nodes, its pools, teams and policy.
+
+    What was added last to the policy is drawn from `later`, so that a seed still stands for the same cluster and jobs.
+    """
     pools = _pools(chance)
     cluster = _cluster(chance, pools)
     return Scenario(
@@ -25,7 +29,7 @@ def circumstances(chance: Random) -> Scenario:
         cluster=cluster,
         pools=pools,
         teams=_teams(chance, sum(node.gpus for node in cluster.nodes)),
-        policy=_policy(chance),
+        policy=evolve(_policy(chance), spares=later.choice((0, 0, 1, 2))),
     )
 
 

@@ -143,7 +143,7 @@ class Schedule:
 def schedule(seed: int) -> Schedule:
     """The schedule that a seed stands for."""
     chance = Random(f"schedule {seed}")
-    scenario = circumstances(chance)
+    scenario = circumstances(chance, Random(f"spares {seed}"))
     return Schedule(
         seed=seed,
         scenario=scenario,

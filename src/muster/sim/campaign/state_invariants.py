@@ -151,5 +151,5 @@ def _snapshot(state: State, scenario: Scenario, holders: list[Job]) -> Iterator[
         if job.id in waiting and (job.state.is_final or job.state.holds_resources):
             yield f"{job.id}: is {job.state} and planning takes it to be waiting"
     nodes = {node.name: node for node in scenario.cluster.nodes}
-    if nodes != {name: state.quarantine.planned(node) for name, node in state.nodes.items()}:
+    if nodes != {name: state.planned(node) for name, node in state.nodes.items()}:
         yield "planning sees other nodes than the records say"

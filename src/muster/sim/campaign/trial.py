@@ -34,6 +34,7 @@ from muster.sim.campaign.gang_backend import Gangs
 from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.process_backend import Processes
 from muster.sim.campaign.schedule import Schedule
+from muster.sim.campaign.spare_invariants import spare_problems
 from muster.sim.campaign.state_invariants import overstays, present_problems
 from muster.sim.campaign.transition_invariants import History
 from muster.sim.campaign.violations import Violations
@@ -260,6 +261,7 @@ class Trial:
                 self._look_at_cycle(report)
             self.look("a tick")
             self.fail_on(overstays(self.engine.state, self.now_ms))
+            self.fail_on(spare_problems(self.engine.state))
             if not heard and report is None:
                 return
         raise Broken([f"the engine goes in circles at {self.now_ms} ms"])

@@ -1,0 +1,64 @@
+"""Keeps as many spares as the policy says, and starts jobs that lost a node on them before all other jobs."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from muster.core.plan_lint import lint
+from muster.core.spares import SpareChoice, starts_on_spares
+from muster.engine.apply import Applied, apply
+from muster.engine.folding.state import State
+from muster.model.events import Event, SparesSet
+from muster.model.ids import JobId
+from muster.model.job import Cause
+from muster.model.plan import Plan, Start
+from muster.model.records import evolve
+from muster.model.resources import GPU_MILLI
+
+
+class SpareNodes:
+    """Looks after the spares of one engine."""
+
+    def __init__(self, state: State, *, record: Callable[[Event], bool], batch: AbstractContextManager[None]) -> None:
+        self._state = state
+        self._record = record
+        self._batch = batch
+        self._choice = SpareChoice()
+        self._seen: int | None = None
+        """The version of the snapshot at the last look. Nothing depends on time alone."""
+
+    def look_after(self, now_ms: int) -> None:
+        """Start jobs that lost a node on what is free or kept, then keep free nodes. Called before a plan is made."""
+        snapshot = self._state.snapshot
+        if not snapshot.setting.policy.spares or self._seen == snapshot.version:
+            return
+        with self._batch:
+            recovering = self._recovering()
+            starts = starts_on_spares(snapshot, recovering, now_ms) if recovering else ()
+            if starts:
+                self._start(starts, now_ms)
+            nodes = self._choice.choose(snapshot, self._state.spares)
+            self._record(SparesSet(at_ms=now_ms, nodes=nodes))
+        self._seen = snapshot.version
+
+    def _recovering(self) -> tuple[JobId, ...]:
+        """Waiting jobs that lost a node, apart from jobs that need more GPUs than are free and kept together."""
+        state, snapshot = self._state, self._state.snapshot
+        kept_milli = sum(state.nodes[name].gpus for name in state.spares) * GPU_MILLI
+        room_milli = snapshot.capacity.free_milli[0][0] + kept_milli
+        return tuple(
+            job_id
+            for job_id, group in snapshot.queue.class_of.items()
+            if group.gpu_milli <= room_milli and state.jobs[job_id].cause is Cause.NODE_FAILURE
+        )
+
+    def _start(self, starts: tuple[Start, ...], now_ms: int) -> None:
+        """Give the spares that these starts need to them, and carry the starts out. Promises stay as they are."""
+        state, snapshot = self._state, self._state.snapshot
+        used = frozenset(worker.node for start in starts for worker in start.workers)
+        self._record(SparesSet(at_ms=now_ms, nodes=tuple(name for name in state.spares if name not in used)))
+        plan = Plan(version=snapshot.version, now_ms=now_ms, starts=starts)
+        started = frozenset(start.job for start in starts)
+        promises = tuple(promise for promise in snapshot.promises.values() if promise.job not in started)
+        outcome = apply(evolve(plan, promises=promises), lint(plan, snapshot), state)
+        for event in outcome.events if isinstance(outcome, Applied) else ():
+            self._record(event)
