@@ -17,6 +17,7 @@ from muster.model.events import (
     CheckpointSaved,
     CheckpointUploaded,
     ClusterChanged,
+    ClusterEvent,
     DependencyFailed,
     DependencyMet,
     Event,
@@ -112,6 +113,14 @@ def _details(event: Event) -> Body:
             return _report(event)
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
             return {"dependency": dependency}
+        case JobRequest() | GangKillOrdered() | TurnCame() | JobStarved() | TimerFired():
+            return {}
+        case _:
+            return _of_cluster(event)
+
+
+def _of_cluster(event: ClusterEvent) -> Body:
+    match event:
         case HoldsSet(holds=holds):
             return {"holds": len(holds)}
         case SparesSet(nodes=nodes):
@@ -128,7 +137,7 @@ def _details(event: Event) -> Body:
             return {"node": name, "gangs": [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]}
         case ClusterChanged(cluster=cluster):
             return {"nodes": len(cluster.nodes)}
-        case JobRequest() | GangKillOrdered() | TurnCame() | JobStarved() | TimerFired() | RulesChanged():
+        case RulesChanged():
             return {}
 
 
