@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.agreement import Agreement
+from muster.backends.agreement import GangAgreement
 from muster.backends.local.agreements import Agreements
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId
@@ -91,7 +91,7 @@ def test_a_save_is_agreed_on_with_its_interval_and_not_announced_again(pair: Mac
 def test_a_training_that_ends_before_the_agreed_step_has_finished_though_it_was_told_to_leave(
     pair: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Agreement, "_margin", lambda *_: 1_000)
+    monkeypatch.setattr(GangAgreement, "_margin", lambda *_: 1_000)
     a_training(pair, 6, 400)
     pair.stop(*RANKS)
     assert [(each.told, each.exit_code) for each in exits(pair)] == [(False, 0)] * 4
@@ -99,7 +99,7 @@ def test_a_training_that_ends_before_the_agreed_step_has_finished_though_it_was_
 
 def test_a_finished_training_that_is_told_before_its_processes_end_has_finished(pair: Machine) -> None:
     a_training(pair, 3, 2_000, nodes=("n1",))
-    pair.backend._agreements = _Silent()  # type: ignore[assignment]
+    pair.backend._training.agreements = _Silent()  # type: ignore[assignment]
     pair.stop(0, grace_ms=60_000)
     (end,) = exits(pair, 1)
     assert (end.told, end.exit_code) == (False, 0)
@@ -120,6 +120,16 @@ def test_some_workers_of_a_gang_are_signalled_at_once(pair: Machine) -> None:
     pair.stop(3, grace_ms=600_000)
     (end,) = exits(pair, 1)
     assert (end.ranks, end.exit_code, end.told) == ((3,), 143, True)
+
+
+def test_stacks_of_all_ranks_are_told_while_they_train(pair: Machine) -> None:
+    a_training(pair, FOREVER, 10, 0, 2)
+    stacks = pair.backend.stacks(JobId("job-1"), 20)
+    assert sorted(stacks) == list(RANKS)
+    assert all("trainer.py" in text and "in train" in text for text in stacks.values())
+    again = pair.backend.stacks(JobId("job-1"), 20)
+    assert all(text.count("most recent call first") == 1 for text in again.values())
+    assert pair.backend.stacks(JobId("job-7"), 20) == {}
 
 
 def test_without_boards_workers_are_signalled_at_once(pair: Machine) -> None:

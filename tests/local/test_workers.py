@@ -13,7 +13,7 @@ from muster.model.instructions import AskCheckpoint
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.spec import CheckpointSpec
 from muster.worker.processes.process_table import descendants, everybody
-from muster.worker.worker_pool import CANNOT_RUN
+from muster.worker.worker_reports import CANNOT_RUN
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, a_spec, eventually
 

@@ -5,6 +5,7 @@
 Prints what it does at which step. Each worker is one rank, unless RANKS_HERE says how many processes it has.
 """
 
+import faulthandler
 import json
 import os
 import signal
@@ -48,6 +49,9 @@ def save(step: int) -> None:
 def train(steps: int, step_ms: float, exit_code: int, hung: int) -> int:
     board = Board.make(BOARDS, RANK, WORLD)
     notice(f"board {RANK}")
+    stacks = open(os.path.join(BOARDS, f"rank-{RANK}.stack"), "w", encoding="utf-8")  # noqa: SIM115 (until the end)
+    faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
+    notice(f"stacks {RANK} {os.getpid()} SIGUSR2")
     acted, before_s = 0, time.monotonic()
     for step in range(1, steps + 1):
         time.sleep(step_ms / 1000)
@@ -80,6 +84,5 @@ def signalled(_number: int, _frame: object) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signalled)
-    given = [float(word) for word in sys.argv[1:]]
-    steps, step_ms, exit_code, hung = [*given, 0.0, -1.0][: len(given)] + [0.0, -1.0][len(given) - 2 :]
-    sys.exit(train(int(steps), step_ms, int(exit_code), int(hung)))
+    given = {place: float(word) for place, word in enumerate(sys.argv) if place}
+    sys.exit(train(int(given[1]), given[2], int(given.get(3, 0)), int(given.get(4, -1))))

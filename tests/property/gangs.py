@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from muster.backends.agreement import LEAVE, Action, Agreement, Announce, Decide, GiveUp, Rank, ShownStep
+from muster.backends.agreement import LEAVE, Action, Announce, Decide, GangAgreement, GiveUp, RankNews, ShownStep
 from muster.model.ids import NodeName
 
 PATIENCE_MS = 5_000
@@ -66,7 +66,7 @@ class SimulatedGang:
         self._random = random
         self.faults = faults
         self.now_ms = 0.0
-        self.agreement = Agreement()
+        self.agreement = GangAgreement()
         self.actions: list[Action] = []
         self.acted: list[tuple[int, int, int, int]] = []
         """Rank, number of the announcement, its kind, and the step at which the rank acted on it."""
@@ -168,7 +168,7 @@ class SimulatedGang:
         """Report the progress of a node's ranks every second."""
         for each in self.ranks:
             if each.node == node:
-                news = Rank(
+                news = RankNews(
                     node=node,
                     worker=each.rank,
                     world=len(self.ranks),

@@ -58,7 +58,7 @@ INTERVAL_PART = 4
 
 
 @dataclass(slots=True, kw_only=True)
-class Rank:
+class RankNews:
     """What is known of one rank."""
 
     node: NodeName
@@ -137,12 +137,12 @@ class _Committed:
     """When to wait no longer for ranks to pass the step."""
 
 
-class Agreement:
+class GangAgreement:
     """One attempt of one gang."""
 
     def __init__(self, first_number: int = 1) -> None:
         """Announcements are numbered from `first_number` on."""
-        self._ranks: dict[int, Rank] = {}
+        self._ranks: dict[int, RankNews] = {}
         self._number = first_number - 1
         self._round: _Round | None = None
         self._save_every_ms: int | None = None
@@ -177,7 +177,7 @@ class Agreement:
         """True when every rank of the world was heard of lately, and none has ended its training."""
         return not self._missing(now_ms)
 
-    def heard(self, rank: int, news: Rank) -> None:
+    def heard(self, rank: int, news: RankNews) -> None:
         """A node reports how far a rank is."""
         known = self._ranks.get(rank)
         if known is not None and news.board == known.board:
@@ -363,6 +363,6 @@ class Agreement:
         return -(-(PROPAGATION_MS << self._tries) * 1000 // step_us)
 
 
-def _guessed(rank: Rank, now_ms: float) -> int:
+def _guessed(rank: RankNews, now_ms: float) -> int:
     since_ms = min(max(now_ms - rank.heard_ms, 0), GUESSED_MS)
     return rank.step + (int(since_ms * 1000) // rank.step_us if rank.step_us else 0)

@@ -189,3 +189,30 @@ NODE_TEST_MS = 30 * 60_000
 
 COUNTER_WINDOW_MS = 5 * 60_000
 """Over how long the rise of a counter is reported. An error is not forgotten sooner, however often it is looked for."""
+
+UPLOAD_END_MS = 600_000
+"""How long an uploader may go on after the last worker of its job has left the node: a checkpoint of a hundred
+gigabytes at a gigabit and a half per second. What is not copied then is lost with the node's disk only."""
+
+UPLOAD_PAUSE_MAX_MS = 60_000
+"""The longest pause before an uploader that keeps dying is started again."""
+
+UPLOAD_NICE = 10
+"""How far uploaders stand back behind workers when the processors are busy."""
+
+UPLOAD_LOG_BYTES = 1 << 20
+UPLOAD_LOG_FILES = 4
+"""What is kept of the output of an uploader: it says little, and the end matters."""
+
+HOT_KEPT_S = 7 * 86_400
+"""How long the hot checkpoints of a run are kept that has no worker on the node and was not heard to be over. A job
+that waits longer for its GPUs resumes from durable storage."""
+
+HOT_LOOK_MS = 3_600_000
+"""How often a supervisor looks for hot checkpoints that are not kept any more."""
+
+STACKS_BYTES = 64 << 10
+"""How much of the stacks of one process is shown: hundreds of frames in dozens of threads."""
+
+STACKS_MS = 2_000
+"""How long a process may take to write its stacks. It writes them from a signal handler, even while it hangs."""

@@ -5,6 +5,7 @@
     loop              one thread: sockets, pipes, timers, children that ended
     service messages  the unix socket, and commands and reports as JSON
     worker_pool       all workers of the node
+    worker_reports    that workers have started or ended
     worker_process    one worker: its process, output, notices, end
     launch            what a worker needs before it can be started
     processes         everything a worker started: how it is limited, recognised and ended

@@ -11,6 +11,8 @@ What a control plane sends                     what it receives
     {"announce": …}, {"decide": …}, {"hasten": …}  at which step ranks save or leave: see `training.announcements`
     {"probes": {…}}, {"test": n}                   what it measures from now on; the outcome of the node's test, as
                                                    a measured value (only if the hello says that it knows "probes")
+    {"over": [run, …]}                             nothing: the hot checkpoints of these runs are removed
+    {"stacks": {"job": …, "number": n}}            {"stacks": {"number": n, "ranks": [[rank, text], …]}}
     {"end": true}                                  nothing: everything is killed and the supervisor ends
                                                    {"measured": {…}} for the newest value of each thing it measures
 
@@ -27,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.model.ids import JobId
-from muster.model.node_limits import CONTROL_SILENCE_MS
+from muster.model.node_limits import CONTROL_SILENCE_MS, HOT_LOOK_MS
 from muster.model.reports import StartFailed
 from muster.model.telemetry import Telemetry
 from muster.worker import messages
@@ -41,10 +43,15 @@ from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
 from muster.worker.records.register import RegisteredGang
 from muster.worker.service import Conversation, Message, Service
+from muster.worker.training.hot_tier import HotTier
+from muster.worker.training.stack_dumps import StackDumps, Texts
 from muster.worker.worker_pool import WorkerPool
 
 ORPHAN_LOOK_MS = 500
 """How often workers that a predecessor left are killed again while they are alive."""
+
+RUNS_OVER_MOST = 10_000
+"""Runs that are over while their checkpoints are still copied: far more than a node has uploaders."""
 
 MEASURED_MOST = 4096
 """How many things a node measures at the most: a hundred workers with as many values each are far below it."""
@@ -95,6 +102,11 @@ class Supervisor:
             companions=companions,
         )
         self._prober = Prober(context, self.loop, companions, self.measured)
+        self._hot_tier = HotTier(context.hot, context.node)
+        self._over: dict[str, None] = {}
+        """Runs that are over and whose checkpoints are still copied. Then their hot ones are removed."""
+        self._pool.training.uploads.ended = self._remove_hot
+        self._stack_dumps = StackDumps(self.loop)
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -102,6 +114,7 @@ class Supervisor:
         """Serve until told to end, and until everything that runs has ended."""
         self._pool.reap()
         self._look_at_orphans()
+        self._sweep_hot()
         self.loop.run()
         self._journal.close()
 
@@ -115,6 +128,25 @@ class Supervisor:
         if not self._orphans.is_settled:
             self._orphans.look(self._pool.left_is_gone)
             self.loop.after(ORPHAN_LOOK_MS, self._look_at_orphans)
+
+    def _sweep_hot(self) -> None:
+        """Remove hot checkpoints of runs that nobody asks about any more."""
+        self._end_runs([])
+        self._hot_tier.sweep(self._pool.training.runs)
+        self.loop.after(HOT_LOOK_MS, self._sweep_hot)
+
+    def _end_runs(self, runs: list[object]) -> None:
+        """Remove the hot checkpoints of runs that are over, once nothing of them is copied any more."""
+        for run in runs:
+            if isinstance(run, str) and len(self._over) < RUNS_OVER_MOST:
+                self._over[run] = None
+        for run in tuple(self._over):
+            self._remove_hot(run)
+
+    def _remove_hot(self, run: str) -> None:
+        if run in self._over and run not in self._pool.training.runs:
+            del self._over[run]
+            self._hot_tier.remove([run])
 
     def _is_alone(self) -> bool:
         """True while no control plane enforces limits.
@@ -285,24 +317,35 @@ class Supervisor:
                 connection.say({"pong": number})
             case {"end": _}:
                 self._end()
-            case _:
-                self._take_in_passing(connection, message)
-
-    def _take_in_passing(self, connection: Conversation, message: Message) -> None:
-        """Messages that are neither kept nor repeated: about the steps of trainings, and about the node's health."""
-        match message:
-            case {"announce": dict(body)}:
-                self._pool.announcements.announce(body, connection.say)
-            case {"decide": dict(body)}:
-                self._pool.announcements.decide(body)
-            case {"hasten": {"job": str(job), "attempt": int(attempt)}}:
-                self._pool.hasten(JobId(job), attempt)
             case {"probes": dict(settings)}:
                 self._prober.configure(ProbeSettings.of(settings))
             case {"test": int(number)}:
                 self._prober.test(number)
             case _:
+                self._take_on_training(connection, message)
+
+    def _take_on_training(self, connection: Conversation, message: Message) -> None:
+        match message:
+            case {"announce": dict(body)}:
+                self._pool.training.announcements.announce(body, connection.say)
+            case {"decide": dict(body)}:
+                self._pool.training.announcements.decide(body)
+            case {"hasten": {"job": str(job), "attempt": int(attempt)}}:
+                self._pool.hasten(JobId(job), attempt)
+            case {"over": list(runs)}:
+                self._end_runs(runs)
+            case {"stacks": {"job": str(job), "number": int(number)}}:
+                self._dump_stacks(connection, JobId(job), number)
+            case _:
                 raise BadMessage("not a message to a supervisor")
+
+    def _dump_stacks(self, connection: Conversation, job: JobId, number: int) -> None:
+        """Answer with the stacks of the processes of a job, as soon as they have written them."""
+
+        def answer(texts: Texts) -> None:
+            connection.say({"stacks": {"number": number, "ranks": [list(each) for each in texts.items()]}})
+
+        self._stack_dumps.take(self._pool.stack_requests(job), answer)
 
     def _show(self, connection: Conversation, job: JobId) -> None:
         """Let a user watch a terminal, and type."""

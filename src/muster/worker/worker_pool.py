@@ -5,7 +5,6 @@ knows who receives the reports.
 """
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import assert_never
@@ -13,9 +12,9 @@ from typing import assert_never
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
 from muster.model.job import Worker
-from muster.model.reports import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
+from muster.model.reports import CheckpointSaved
 from muster.model.telemetry import Telemetry
-from muster.processes import ProcessEntry, entry
+from muster.processes import entry
 from muster.worker.held_starts import HeldStarts
 from muster.worker.launch.devices import conflict
 from muster.worker.launch.launch_spec import CannotStart, LaunchSpec, Meeting, Mistaken, NodeContext, equip
@@ -25,21 +24,17 @@ from muster.worker.messages import WorkerReport, encoded, plain, worker_from
 from muster.worker.notices import Saved, TrainingNotice
 from muster.worker.output.budget import OutputBudget
 from muster.worker.processes.companions import Companions
-from muster.worker.processes.process_table import children, descendants, ended_children, everybody
+from muster.worker.processes.process_table import ended_children
+from muster.worker.processes.strangers import end_strangers
 from muster.worker.processes.strays import badge
-from muster.worker.processes.trees import kill_together
 from muster.worker.records.journal import Journal
 from muster.worker.records.register import RegisteredGang, Seat
-from muster.worker.training.announcements import Announcements
-from muster.worker.training.node_training import NodeReports, NodeTraining
+from muster.worker.training.node_training import NodeTraining
+from muster.worker.training.stack_dumps import StackRequest
+from muster.worker.training.training_worker import NodeReports
 from muster.worker.training.worker_boards import FOLDER as BOARDS
 from muster.worker.worker_process import WorkerContext, WorkerProcess
-
-STOPPED, KILLED = 143, 137
-"""Exit codes of workers that were stopped or killed before they had a process, as the signals would have caused."""
-
-CANNOT_RUN = 126
-"""The exit code of a shell for a command that exists but cannot be run."""
+from muster.worker.worker_reports import CANNOT_RUN, KILLED, STOPPED, exited, failed, now_ms, started
 
 
 class WorkerPool:
@@ -73,12 +68,11 @@ class WorkerPool:
         """Jobs that the present control plane has sent a command for. No control plane looks after the others."""
         self._left = left
         self.training = NodeTraining(context, loop, NodeReports(report=self.report, measure=measure, clock=now_ms))
-        self.announcements = Announcements(self.training, loop)
         self._may_have_strangers = False
         """Set when a worker has ended, until no process of an unknown worker is found."""
         self._around = WorkerContext(
             loop=loop,
-            mains=lambda: frozenset(self._by_pid),
+            mains=lambda: frozenset((*self._by_pid, *self.training.uploads.pids)),
             is_away=lambda process: is_away() or self._seats[process.token].job not in self._claimed,
             saved=self._saved,
             noticed=self._noticed,
@@ -88,8 +82,8 @@ class WorkerPool:
 
     @property
     def is_empty(self) -> bool:
-        """True when no worker has a process."""
-        return not self._processes
+        """True when no worker has a process, and nothing is uploaded."""
+        return not self._processes and self.training.uploads.is_empty
 
     def forget_claims(self) -> None:
         """Another control plane is connected: a job is its own only once it sends a command for it."""
@@ -133,8 +127,10 @@ class WorkerPool:
                 process.first_process_ended(status)
             else:
                 self._companions.reaped(pid, status)
+                self.training.uploads.reaped(pid, status)
         if self._may_have_strangers or not self._processes:
-            self._may_have_strangers = self._end_strangers()
+            oldest_ticks = min((seat.start_ticks for seat in self._seats.values()), default=None)
+            self._may_have_strangers = end_strangers(self._is_known, oldest_ticks)
 
     def end_all(self) -> None:
         """Kill all workers, and drop every start that waits."""
@@ -144,6 +140,7 @@ class WorkerPool:
         self._held.drop_all()
         for process in tuple(self._processes.values()):
             process.kill()
+        self.training.uploads.end_all()
 
     def tidy_up(self) -> None:
         """Remove files and control groups of workers that are gone. Call it when the whole journal is on disk."""
@@ -166,12 +163,21 @@ class WorkerPool:
         """Add a report to the journal, which is sent from there."""
         self._journal.add("report", self._register.last_number + 1, encoded(event), synced=synced)
 
+    def stack_requests(self, job: JobId) -> list[StackRequest]:
+        """The processes of a job here that write their stacks when asked."""
+        return [
+            StackRequest(rank=rank, pid=pid, worker_folder=worker.launch_spec.folder)
+            for token, worker in self.training.of(job)
+            for rank, pid in worker.stack_pids.items()
+            if self._processes[token].has(pid)
+        ]
+
     def hasten(self, job: JobId | None = None, attempt: int = 0) -> None:
         """Signal workers that were told to leave and have not agreed on a step: of one attempt, or of all jobs."""
         for token, process in self._processes.items():
             seat = self._seats[token]
             is_meant = job is None or (seat.job, seat.attempt) == (job, attempt)
-            if is_meant and not self.announcements.has_agreed(seat.job, seat.attempt):
+            if is_meant and not self.training.announcements.has_agreed(seat.job, seat.attempt):
                 process.hasten()
 
     def _ask(self, gang: RegisteredGang, *, by_agreement: bool) -> None:
@@ -204,7 +210,7 @@ class WorkerPool:
         doomed = frozenset(seat.rank for seat in self._doomed(command.job) if seat.attempt == command.attempt)
         if gone := tuple(rank for rank in ranks_named(command) if rank not in doomed):
             older = RegisteredGang(job=command.job, attempt=command.attempt, generation=command.generation)
-            self.report(self._failure(older, gone, "a newer attempt was heard of"))
+            self.report(failed(older, gone, "a newer attempt was heard of"))
 
     def _doomed(self, job: JobId) -> list[Seat]:
         return [seat for seat in self._register.doomed.values() if seat.job == job]
@@ -238,7 +244,7 @@ class WorkerPool:
     def _launch(self, gang: RegisteredGang, start: StartWorkers, worker: Worker, meeting: Meeting) -> None:
         seat = gang.seats[worker.rank]
         if problem := conflict(worker, self._living()):
-            self.report(self._failure(gang, (worker.rank,), problem))
+            self.report(failed(gang, (worker.rank,), problem))
             return
         try:
             launch_spec = equip(start, worker, seat.token, meeting, self._context)
@@ -247,7 +253,7 @@ class WorkerPool:
             self._end_mistaken(gang, seat, str(problem))
             return
         except CannotStart as problem:
-            self.report(self._failure(gang, (worker.rank,), str(problem)))
+            self.report(failed(gang, (worker.rank,), str(problem)))
             return
         seat = gang.seats[worker.rank]
         found = entry(process.pid)
@@ -256,7 +262,7 @@ class WorkerPool:
         self._seats[seat.token] = seat
         self.training.began(seat.token, seat.job, seat.attempt, seat.rank, launch_spec)
         process.limit(start.max_duration_ms)
-        self.report(self._up(gang, seat))
+        self.report(started(gang, seat))
 
     def _living(self) -> Iterator[tuple[JobId, Worker]]:
         """Every worker that has or may have a process here, with its job and place, also of older attempts."""
@@ -269,8 +275,8 @@ class WorkerPool:
         log = self._output.segments(seat.job, seat.attempt, seat.rank)
         log.write(f"muster: {problem}\n".encode())
         log.close()
-        self.report(self._up(gang, seat))
-        self.report(self._exit(gang, seat, CANNOT_RUN), synced=True)
+        self.report(started(gang, seat))
+        self.report(exited(gang.generation, seat, CANNOT_RUN), synced=True)
 
     def _spawn(self, seat: Seat, launch_spec: LaunchSpec) -> WorkerProcess:
         """Write to the journal that there is about to be a process, and start it. A successor finds it by its token."""
@@ -313,20 +319,21 @@ class WorkerPool:
             elif not self._is_left(seat.token):
                 self._call_off(gang, seat, unstarted)
         if unknown := tuple(rank for rank in command.ranks if rank not in gang.seats):
-            self.report(self._failure(gang, unknown, "never started"))
+            self.report(failed(gang, unknown, "never started"))
 
     def _call_off(self, gang: RegisteredGang, seat: Seat, code: int) -> None:
         """End a worker that waits to be started."""
         self._held.drop(seat.job, seat.rank)
         self._journal.add("told", seat.job, seat.rank)
-        self.report(self._exit(gang, seat, code), synced=True)
+        self.report(exited(gang.generation, seat, code), synced=True)
 
     def _gone(self, process: WorkerProcess) -> None:
         """A worker and all it started are gone: report it, or start what waited for it."""
         del self._processes[process.token]
         self._noted.append(process)
         seat = self._seats.pop(process.token)
-        has_finished = self._end_training(process, seat)
+        training = self.training.ended(process.token, process.exit_code)
+        process.is_told = process.is_told or training.has_left
         self._may_have_strangers = True
         self._around.loop.after(0, self.reap)
         if seat.token in self._register.doomed:
@@ -337,26 +344,12 @@ class WorkerPool:
             self._journal.add("told", seat.job, seat.rank)
         gang = self._register.gangs[seat.job]
         code = KILLED if process.exit_code is None else process.exit_code
-        self.report(self._exit(gang, seat, code, oom=process.oom, has_finished=has_finished), synced=True)
+        self.report(
+            exited(gang.generation, seat, code, oom=process.oom, has_finished=training.has_finished), synced=True
+        )
         for job in self._register.forgettable():
             self._journal.add("forgot", job)
             self._claimed.pop(job, None)
-
-    def _end_training(self, process: WorkerProcess, seat: Seat) -> bool:
-        """Note how the training of a worker has ended. True when it was over by itself, also if it was told to leave.
-
-        A worker that has left because of an announcement has left, even if the command to leave came after that.
-        """
-        worker = self.training.ended(process.token)
-        if worker is None:
-            return False
-        boards = worker.boards
-        process.is_told = process.is_told or (boards.are_told and boards.have_left)
-        has_finished = process.exit_code == 0 and boards.have_finished
-        boards.close()
-        if not any(self.training.of(seat.job)):
-            self.announcements.forget(seat.job)
-        return has_finished
 
     def _start_held(self, job: JobId) -> None:
         if self._doomed(job):
@@ -386,62 +379,9 @@ class WorkerPool:
         if seat.end is not None:
             self._journal.add("report", self._register.last_number + 1, seat.end)
         elif seat.token in self._processes:
-            self.report(self._up(gang, seat))
+            self.report(started(gang, seat))
 
-    def _end_strangers(self) -> bool:
-        """Kill children of an unknown worker that cannot belong to a living one: all workers that are older have ended.
-
-        A process is never older than the worker that started it. True when strangers were found.
-        """
-        unknown = (pid for pid in children() if pid not in self._by_pid and pid not in self._companions)
-        strangers = [found for pid in unknown if (found := self._stranger(pid))]
-        nobodys = [
-            found.pid
-            for found in strangers
-            if not any(seat.start_ticks <= found.start_ticks for seat in self._seats.values())
-        ]
-        if nobodys:
-            kill_together(lambda: descendants(nobodys, everybody()))
-        return bool(strangers)
-
-    def _stranger(self, pid: int) -> ProcessEntry | None:
-        """The process, if it is alive and nothing shows which worker it belongs to."""
-        found = entry(pid)
-        if found is None or not found.is_alive or any(process.owns(pid) for process in self._processes.values()):
-            return None
-        return found
-
-    def _up(self, gang: RegisteredGang, seat: Seat) -> WorkersStarted:
-        return WorkersStarted(
-            at_ms=now_ms(), job=seat.job, attempt=seat.attempt, generation=gang.generation, ranks=(seat.rank,)
-        )
-
-    def _exit(
-        self, gang: RegisteredGang, seat: Seat, code: int, *, oom: bool = False, has_finished: bool = False
-    ) -> WorkersExited:
-        return WorkersExited(
-            at_ms=now_ms(),
-            job=seat.job,
-            attempt=seat.attempt,
-            generation=gang.generation,
-            ranks=(seat.rank,),
-            exit_code=code,
-            oom=oom,
-            told=seat.is_told and not has_finished,
-            timed_out=seat.is_overdue and not has_finished,
-        )
-
-    def _failure(self, gang: RegisteredGang, ranks: Iterable[int], message: str) -> StartFailed:
-        return StartFailed(
-            at_ms=now_ms(),
-            job=gang.job,
-            attempt=gang.attempt,
-            generation=gang.generation,
-            ranks=tuple(ranks),
-            message=message,
-        )
-
-
-def now_ms() -> int:
-    """The time of day."""
-    return time.time_ns() // 1_000_000
+    def _is_known(self, pid: int) -> bool:
+        """True when it is known what this child of the supervisor belongs to."""
+        is_first = pid in self._by_pid or pid in self._companions or self.training.uploads.owns(pid)
+        return is_first or any(process.owns(pid) for process in self._processes.values())

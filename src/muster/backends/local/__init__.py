@@ -5,7 +5,9 @@ worker_routing ports                   which worker is on which node, and where 
 link                                   one node's supervisor: found, started, talked to, replaced
 supervisor_address starting handshake  where it is, the command that starts it, and what it says about itself
 silence_limit backlog                  how long to wait for it, and the commands it has not acknowledged
+training_talk                          what is said about training: agreements, stacks, runs that are over
 agreements                             lets the ranks of a gang save or leave at the same step
+stack_questions                        asks nodes where the processes of a job are
 report_queue                           reports that were not polled yet
 sweeping ending                        end what a dead supervisor left, or supervisors with everything they run
 ownership takeover                     who owns the nodes, and whether a control plane may lead them

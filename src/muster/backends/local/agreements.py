@@ -1,4 +1,4 @@
-"""Lets the ranks of gangs agree on steps at which they save or leave: between the backend, its links and `Agreement`.
+"""Lets the ranks of gangs agree on steps at which they save or leave: between `GangAgreement` and the nodes.
 
 Only the thread that runs the loop calls it.
 """
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from muster.backends.agreement import Action, Agreement, Announce, Decide, GiveUp, Rank, ShownStep
+from muster.backends.agreement import Action, Announce, Decide, GangAgreement, GiveUp, RankNews, ShownStep
 from muster.model.events import StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, SignalStop
@@ -37,7 +37,7 @@ class Agreements:
         self._loop = loop
         self._say = say
         self._understands = understands
-        self._gangs: dict[JobId, tuple[int, Agreement]] = {}
+        self._gangs: dict[JobId, tuple[int, GangAgreement]] = {}
         """By job, the newest attempt that was heard of, and its agreement."""
         self._is_looking = False
 
@@ -46,7 +46,7 @@ class Agreements:
         agreement = self._of(progress.job, progress.attempt)
         if agreement is None:
             return
-        news = Rank(
+        news = RankNews(
             node=progress.node,
             worker=progress.worker,
             world=progress.world,
@@ -102,7 +102,7 @@ class Agreements:
         if not agreement.workers:
             del self._gangs[report.job]
 
-    def _of(self, job: JobId, attempt: int) -> Agreement | None:
+    def _of(self, job: JobId, attempt: int) -> GangAgreement | None:
         """The agreement of an attempt. A newer attempt replaces an older one, and an older one is not followed."""
         known = self._gangs.get(job)
         if known is not None and known[0] == attempt:
@@ -111,7 +111,7 @@ class Agreements:
             self._gangs = {each: gang for each, gang in self._gangs.items() if gang[1].is_heard_of(_now_ms())}
         if (known is not None and known[0] > attempt) or len(self._gangs) >= GANGS_MOST:
             return None
-        agreement = Agreement(first_number=time.time_ns() // 1_000_000)
+        agreement = GangAgreement(first_number=time.time_ns() // 1_000_000)
         self._gangs[job] = (attempt, agreement)
         return agreement
 

@@ -10,13 +10,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart
 from muster.backends.local import checkpoint_errands
-from muster.backends.local.agreements import Agreements
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
@@ -24,9 +22,10 @@ from muster.backends.local.link import Link, Listener
 from muster.backends.local.logs import read_log
 from muster.backends.local.metrics_files import measured_steps
 from muster.backends.local.ports import free_port
-from muster.backends.local.pruning import Pruning, make_room
+from muster.backends.local.pruning import LogPruning
 from muster.backends.local.report_queue import MeasuredValues, ReportQueue
 from muster.backends.local.supervisor_address import supervisor_address
+from muster.backends.local.training_talk import TrainingTalk
 from muster.backends.local.worker_routing import WorkerRouting
 from muster.failpoints import failpoint
 from muster.home import Home
@@ -42,13 +41,12 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, ranks_named
 from muster.model.node import Node
-from muster.model.node_limits import CONTROL_SILENCE_MS, LOGS_LOOK_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
+from muster.model.node_limits import CONTROL_SILENCE_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.ownership import Leadership
 from muster.model.spec import JobSpec
 from muster.model.telemetry import RankProgress, Telemetry
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, measured, report
-from muster.worker.output.budget import Disk
 from muster.worker.output.segments import log_folder
 from muster.worker.probes.prober import ProbeSettings
 from muster.worker.service import Message
@@ -104,10 +102,9 @@ class LocalBackend:
         self._is_closing = False
         self._death = ""
         """Why the backend stopped working, if it was not told to stop."""
-        self._pruning = Pruning(Home(home).logs)
-        self._pruner: threading.Thread | None = None
         self._directory = WorkerRouting(free_port)
         self._loop = Loop(settle=self._settle)
+        self._pruning = LogPruning(Home(home).logs, self._loop)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop.watch(self._bell, readable=self._rung)
         listener = Listener(
@@ -118,8 +115,8 @@ class LocalBackend:
             refused=self._refused,
             decides=self._decides,
         )
-        self._agreements = Agreements(self._loop, say=self._say, understands=self._understands)
         self._links = {node.name: Link(home, node, self._loop, listener, leadership, tuple(options)) for node in nodes}
+        self._training = TrainingTalk(self._loop, self._links, self._ring)
         end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
         self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
         self._thread.start()
@@ -192,10 +189,6 @@ class LocalBackend:
         """Remove a checkpoint from all places. May be called on any thread, and may take long."""
         checkpoint_errands.remove_checkpoint(self._home, spec, run, step)
 
-    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
-        """Supervisors do not capture stacks yet."""
-        raise NotFound(f"the processes of {job} cannot tell what they are doing")
-
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
         node = self._directory.node_of(job)
@@ -203,6 +196,17 @@ class LocalBackend:
         if node is None or found is None:
             raise NotFound(f"job {job} runs on no node of this machine")
         return attach(Home(self._home).node(node), found.token, job)
+
+    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
+        """Where the processes of a job are, by rank. May be called on any thread, and waits for their nodes.
+
+        Ranks whose nodes do not answer in time are left out, and so are processes that do not write their stacks.
+        """
+        return self._training.stacks(job, self._directory.nodes_of(job), timeout_s)
+
+    def end_runs(self, runs: Iterable[str]) -> None:
+        """These runs are over for good: nodes remove their hot checkpoints. May be called on any thread."""
+        self._training.end_runs(runs)
 
     def close(self) -> None:
         """Stop talking to supervisors. They and everything they run go on."""
@@ -238,7 +242,7 @@ class LocalBackend:
 
     def _talk(self) -> None:
         try:
-            self._prune_logs()
+            self._pruning.begin()
             for link in self._links.values():
                 link.open()
             self._loop.run()
@@ -246,17 +250,6 @@ class LocalBackend:
             for link in self._links.values():
                 link.close()
             self._loop.close()
-
-    def _prune_logs(self) -> None:
-        """Drop old output on a thread of its own: there may be many files, and nothing waits for it."""
-        self._loop.after(LOGS_LOOK_MS, self._prune_logs)
-        is_busy = self._pruner is not None and self._pruner.is_alive()
-        disk = None if is_busy else self._pruning.due(time.monotonic())
-        if disk is not None:
-            logs = Home(self._home).logs
-            self._pruner = threading.Thread(target=_make_room, args=(logs, disk), name="log-pruning", daemon=True)
-            with suppress(RuntimeError):  # no thread can be started now; the next time will do
-                self._pruner.start()
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -268,6 +261,7 @@ class LocalBackend:
             name, test = self._tests.popleft()
             if self._links[name].hello.get("probes"):
                 self._links[name].say({"test": test})
+        self._training.send()
         for node, number in self._recorded.items():
             if number > self._heard.get(node, 0) and self._links[node].is_up:
                 self._heard[node] = number
@@ -301,7 +295,7 @@ class LocalBackend:
         if unplaced and not all(link.has_greeted or link.is_swept for link in self._links.values()):
             self._unplaced.append(command)
             return
-        is_agreed = self._agreements.takes(command)
+        is_agreed = self._training.agreements.takes(command)
         for errand in self._directory.route(command):
             link = self._links.get(errand.node)
             if link is None:
@@ -312,7 +306,7 @@ class LocalBackend:
                 link.command({"command": encoded(errand.command), "meet": meet, "agreed": is_agreed})
                 failpoint("send.after")
         if is_agreed:
-            self._agreements.begin(command)
+            self._training.agreements.begin(command)
         is_older = self._directory.is_of_older_attempt(command)
         self._deny(command, unplaced, "a newer attempt was heard of" if is_older else "never started")
 
@@ -344,6 +338,7 @@ class LocalBackend:
         self._heard[name] = 0
         if self._probes is not None and hello.get("probes"):
             link.say({"probes": {**asdict(self._probes), "gpus": link.node.gpus}})
+        self._training.greeted(name)
         if link.is_lost:
             self._return(link)
         elif hello.get("lost"):
@@ -390,43 +385,23 @@ class LocalBackend:
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
-                    self._agreements.ended(event)
+                    self._training.agreements.ended(event)
                 self._tell(event, name, number)
             case {"measured": dict(body)}:
                 self._measure(measured(body))
-            case {"announced": dict(body)}:
-                self._agreements.answered(link.node.name, body)
             case {"failed": dict(body)}:  # its journal cannot be written; it reports this again once it can
                 self._tell(report(body))
             case _:
-                pass
+                self._training.hear(link.node.name, message)
 
     def _measure(self, value: Telemetry) -> None:
         self._measured.put(value)
         if isinstance(value, RankProgress):
-            self._agreements.heard(value)
-
-    def _say(self, node: NodeName, message: Message) -> None:
-        if node in self._links:
-            self._links[node].say(message)
-
-    def _understands(self, node: NodeName) -> bool:
-        link = self._links.get(node)
-        return link is not None and link.is_up and link.hello.get("announces") is True
+            self._training.agreements.heard(value)
 
     def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
         self._news.put((node, number, event))
         self._has_news = True
-
-
-def _make_room(logs: Path, disk: Disk) -> None:
-    try:
-        gone = make_room(logs, disk)
-    except OSError as error:
-        _log.warning("old output could not be dropped", extra={"cause": str(error)})
-    else:
-        if gone:
-            _log.info("old output was dropped", extra={"bytes": gone})
 
 
 def _now_ms() -> int:

@@ -13,7 +13,7 @@ from muster.worker.messages import CheckpointReport, WorkerReport, report
 from muster.worker.processes.strays import supervised_nodes
 from muster.worker.records.journal import JOURNAL, recorded
 from muster.worker.records.orphan_cleanup import Unnoted, sweep
-from muster.worker.worker_pool import KILLED
+from muster.worker.worker_reports import KILLED
 
 
 def all_node_folders(home: Path) -> tuple[Path, ...]:

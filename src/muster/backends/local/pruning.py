@@ -3,7 +3,9 @@
 The file that marks a log as complete stays, so that a reader learns that nothing more will come.
 """
 
+import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,11 +17,16 @@ from muster.model.node_limits import (
     LOGS_GROWTH_PART,
     LOGS_KEPT_S,
     LOGS_LEAST_PART,
+    LOGS_LOOK_MS,
     LOGS_PRUNE_MS,
     LOGS_TIGHT_MS,
 )
+from muster.worker.loop import Loop
 from muster.worker.output.budget import Disk, disk_of
 from muster.worker.output.segments import COMPLETE, SUFFIX
+from muster.worker.training.metrics_file import NAME as METRICS
+
+_log = logging.getLogger("muster.backends.local")
 
 LOOKED = ".looked"
 """A file whose modification time says when old output was last looked for."""
@@ -76,6 +83,35 @@ def make_room(logs: Path, disk: Disk) -> int:
     return gone
 
 
+class LogPruning:
+    """Drops old output from time to time, on a thread of its own: there may be many files, and nothing waits for it."""
+
+    def __init__(self, logs: Path, loop: Loop) -> None:
+        self._logs = logs
+        self._loop = loop
+        self._pruning = Pruning(logs)
+        self._pruner: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Look now, and then again and again."""
+        self._loop.after(LOGS_LOOK_MS, self.begin)
+        is_busy = self._pruner is not None and self._pruner.is_alive()
+        disk = None if is_busy else self._pruning.due(time.monotonic())
+        if disk is not None:
+            self._pruner = threading.Thread(target=self._make_room, args=(disk,), name="log-pruning", daemon=True)
+            with suppress(RuntimeError):  # no thread can be started now; the next time will do
+                self._pruner.start()
+
+    def _make_room(self, disk: Disk) -> None:
+        try:
+            gone = make_room(self._logs, disk)
+        except OSError as error:
+            _log.warning("old output could not be dropped", extra={"cause": str(error)})
+        else:
+            if gone:
+                _log.info("old output was dropped", extra={"bytes": gone})
+
+
 def _looked_ago_s(logs: Path) -> float | None:
     """How long ago old output was last looked for, by this server or one before it; None when that is long ago."""
     try:
@@ -125,6 +161,10 @@ def _attempts(logs: Path) -> Iterator[_Attempt]:
 def _attempt(folder: str) -> _Attempt:
     files: list[str] = []
     touched_s, size_bytes, is_ended = 0.0, 0, True
+    metrics = f"{folder}/{METRICS}"
+    if os.path.isfile(metrics):
+        files.append(metrics)
+        size_bytes += os.stat(metrics).st_size
     for rank in _folders(folder):
         names = os.listdir(rank)
         is_ended = is_ended and COMPLETE in names

@@ -75,6 +75,11 @@ class WorkerRouting:
             return None
         return listing.nodes.get(min(listing.nodes) if rank is None else rank)
 
+    def nodes_of(self, job: JobId) -> tuple[NodeName, ...]:
+        """The nodes of the workers of a job. May be called on any thread."""
+        listing = self._listings.get(job)
+        return () if listing is None else tuple(dict.fromkeys(tuple(listing.nodes.values())))
+
     def is_older(self, command: Command) -> bool:
         """True for a command that came after a newer one of its job."""
         listing = self._listings.get(command.job)

@@ -6,5 +6,6 @@ trees          everything a worker started, and its end
 marks          an inherited limit without effect, which tells the worker of a process
 signs          the worker of a process, by anything that it inherited
 companions     processes that the supervisor runs for itself
+strangers      children of a supervisor that no worker is known to have started
 strays         living processes of a node that its files do not know
 """

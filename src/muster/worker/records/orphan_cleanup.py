@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from muster.locks import has_locked
-from muster.model.reports import WorkersExited
 from muster.processes import ProcessEntry
 from muster.worker.launch.runtime_folder import exit_record, remove, runtime_folder
 from muster.worker.messages import encoded
@@ -27,7 +26,7 @@ from muster.worker.records.journal import JOURNAL, Journal, known_tokens
 from muster.worker.records.register import Register, Seat
 from muster.worker.training.worker_boards import FOLDER as BOARDS
 from muster.worker.training.worker_boards import found_boards
-from muster.worker.worker_pool import KILLED, now_ms
+from muster.worker.worker_reports import KILLED, exited
 
 PATIENCE_S = 5.0
 """How long a successor waits for what it killed before it serves. Nearly everything is gone within milliseconds."""
@@ -196,19 +195,8 @@ def _has_finished(folder: Path) -> bool:
 
 def _end_of(seat: Seat, generation: int, code: int | None, *, has_finished: bool) -> dict[str, object]:
     """The report of an end: as the worker's own exit record says, or else as killed."""
-    return encoded(
-        WorkersExited(
-            at_ms=now_ms(),
-            job=seat.job,
-            attempt=seat.attempt,
-            generation=generation,
-            ranks=(seat.rank,),
-            exit_code=KILLED if code is None else code,
-            oom=bool(code) and Cgroup(seat.folders).ran_out_of_memory(),
-            told=seat.is_told and not has_finished,
-            timed_out=seat.is_overdue and not has_finished,
-        )
-    )
+    is_oom = bool(code) and Cgroup(seat.folders).ran_out_of_memory()
+    return encoded(exited(generation, seat, KILLED if code is None else code, oom=is_oom, has_finished=has_finished))
 
 
 def _ended(seats: list[Seat], patience_s: float) -> list[Seat]:

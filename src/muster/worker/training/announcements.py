@@ -7,7 +7,7 @@ What a control plane sends                           what it receives
     {"hasten": {"job", "attempt"}}                      nothing: workers that were told to leave are signalled
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from muster.model.ids import JobId
@@ -16,7 +16,10 @@ from muster.worker.loop import Loop
 from muster.worker.messages import BadMessage
 from muster.worker.notices import COUNT_MOST
 from muster.worker.service import Message
-from muster.worker.training.node_training import NodeTraining
+from muster.worker.training.training_worker import TrainingWorker
+
+WorkersOf = Callable[[JobId, int], Iterable[tuple[str, TrainingWorker]]]
+"""The workers of one attempt of a job on this node, by token."""
 
 SHOWN_MS = 5
 """How long after an announcement was written the steps are read: then each process has either seen it before its next
@@ -26,8 +29,8 @@ step, or shows that step."""
 class Announcements:
     """What is announced on this node."""
 
-    def __init__(self, training: NodeTraining, loop: Loop) -> None:
-        self._training = training
+    def __init__(self, workers_of: WorkersOf, loop: Loop) -> None:
+        self._of = workers_of
         self._loop = loop
         self._leaving: dict[JobId, tuple[int, int]] = {}
         """By job, attempt and number of the newest announcement to leave, until it is decided."""
@@ -49,7 +52,7 @@ class Announcements:
             raise BadMessage("not an announcement")
         if kind == LEAVE:
             self._leaving[JobId(job)] = (attempt, number)
-        for _, worker in self._training.of(JobId(job), attempt):
+        for _, worker in self._of(JobId(job), attempt):
             worker.boards.announce(number, step, kind, every)
         self._loop.after(SHOWN_MS, lambda: answer({"announced": self._steps(JobId(job), attempt, number)}))
 
@@ -60,7 +63,7 @@ class Announcements:
                 job = JobId(name)
             case _:
                 raise BadMessage("not a decision")
-        for _, worker in self._training.of(job, attempt):
+        for _, worker in self._of(job, attempt):
             worker.boards.decide(number, is_kept)
         if self._leaving.get(job) == (attempt, number):
             del self._leaving[job]
@@ -75,7 +78,7 @@ class Announcements:
     def _steps(self, job: JobId, attempt: int, number: int) -> Message:
         ranks = [
             [state.rank, state.world, state.step, state.board, bool(state.flags & (CLOSED | LEFT))]
-            for _, worker in self._training.of(job, attempt)
+            for _, worker in self._of(job, attempt)
             for _, state in worker.boards.states()
         ]
         return {"job": job, "attempt": attempt, "number": number, "ranks": ranks}

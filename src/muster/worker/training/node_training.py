@@ -1,16 +1,15 @@
 """The training on one node: what its processes report, how far they are, and what is announced to them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import assert_never
 
 from muster.model.ids import JobId
 from muster.model.node_limits import BOARD_LOOK_MS
 from muster.model.reports import CheckpointDamaged, CheckpointUploaded
-from muster.model.telemetry import RankProgress, Telemetry
+from muster.model.telemetry import RankProgress
 from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Loop
-from muster.worker.messages import CheckpointReport
 from muster.worker.notices import (
     BoardMade,
     Damaged,
@@ -20,32 +19,22 @@ from muster.worker.notices import (
     TrainingNotice,
     Uploaded,
 )
+from muster.worker.training.announcements import Announcements
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
 from muster.worker.training.shard_reports import ShardReports
+from muster.worker.training.training_worker import NodeReports, TrainingWorker
+from muster.worker.training.uploads import Uploads
 from muster.worker.training.worker_boards import Progress, WorkerBoards
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeReports:
-    """Where reports and measured values go, and what time it is there."""
+@dataclass(frozen=True, slots=True)
+class TrainingEnd:
+    """How the training of a worker has ended."""
 
-    report: Callable[[CheckpointReport], None]
-    measure: Callable[[Telemetry], None]
-    clock: Callable[[], int]
-    """The time of day, in milliseconds."""
-
-
-@dataclass(slots=True, kw_only=True)
-class TrainingWorker:
-    """One worker, as far as its training is concerned."""
-
-    job: JobId
-    attempt: int
-    rank: int
-    launch_spec: LaunchSpec
-    boards: WorkerBoards
-    stack_pids: dict[int, int] = field(default_factory=dict)
-    """By rank of the framework, the processes that write their stacks when signalled."""
+    has_left: bool = False
+    """True when it has left because of an announcement, even if the command to leave came after that."""
+    has_finished: bool = False
+    """True when it was over by itself, also if it was told to leave."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,8 +57,8 @@ class NodeTraining:
         self._workers: dict[str, TrainingWorker] = {}
         self._gangs: dict[tuple[JobId, int], TrainingGang] = {}
         self._is_looking = False
-        self.board_seen: Callable[[TrainingWorker], None] = lambda _: None
-        """Called whenever a process has made its board."""
+        self.announcements = Announcements(self.of, loop)
+        self.uploads = Uploads(context, loop, reports)
 
     def began(self, token: str, job: JobId, attempt: int, rank: int, launch_spec: LaunchSpec) -> None:
         """A worker was started."""
@@ -113,19 +102,30 @@ class NodeTraining:
             case _:
                 assert_never(notice)
 
-    def ended(self, token: str) -> TrainingWorker | None:
-        """A worker is gone: report what it saved before its end is reported. Its boards can be read once more."""
+    def ended(self, token: str, exit_code: int | None) -> TrainingEnd:
+        """A worker is gone: report what it saved, before its end is reported."""
         worker = self._workers.pop(token, None)
         if worker is None:
-            return None
-        place = (worker.job, worker.attempt)
-        gang = self._gangs.get(place)
+            return TrainingEnd()
+        gang = self._gangs.get((worker.job, worker.attempt))
         if gang is not None:
             gang.shards.flush()
-            if not any((each.job, each.attempt) == place for each in self._workers.values()):
-                del self._gangs[place]
+            if not any(self.of(worker.job, worker.attempt)):
+                del self._gangs[worker.job, worker.attempt]
                 gang.metrics.close()
-        return worker
+        boards = worker.boards
+        has_left, has_finished = boards.are_told and boards.have_left, exit_code == 0 and boards.have_finished
+        boards.close()
+        if not any(self.of(worker.job)):
+            self.announcements.forget(worker.job)
+            self.uploads.over(worker.job)
+        return TrainingEnd(has_left, has_finished)
+
+    @property
+    def runs(self) -> frozenset[str]:
+        """The runs that have a worker or an uploader here."""
+        names = (worker.launch_spec.variables.get("MUSTER_RUN_ID", "") for worker in self._workers.values())
+        return self.uploads.runs.union(names)
 
     def has_boards(self, token: str) -> bool:
         """True when a process of the worker has made its board."""
@@ -150,7 +150,7 @@ class NodeTraining:
     def _open_board(self, worker: TrainingWorker, rank: int) -> None:
         worker.boards.made(rank)
         if worker.boards:
-            self.board_seen(worker)
+            self.uploads.wanted(worker)
             if not self._is_looking:
                 self._is_looking = True
                 self._look()

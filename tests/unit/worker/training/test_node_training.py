@@ -9,14 +9,15 @@ import pytest
 from muster.model.ids import JobId, NodeName
 from muster.model.reports import CheckpointDamaged, CheckpointUploaded, ShardsSaved
 from muster.model.telemetry import RankProgress, Telemetry
-from muster.train.board import Board
+from muster.train.board import CLOSED, LEAVE, LEFT, Board
 from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Callback, Loop, Timer
 from muster.worker.messages import CheckpointReport
 from muster.worker.notices import BoardMade, Damaged, Measures, ShardWritten, StackTarget, Uploaded
 from muster.worker.processes.cgroups import CgroupRoot
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
-from muster.worker.training.node_training import NodeReports, NodeTraining
+from muster.worker.training.node_training import NodeTraining, TrainingEnd
+from muster.worker.training.training_worker import NodeReports
 
 JOB = JobId("job-1")
 
@@ -123,11 +124,11 @@ def test_parts_of_workers_of_a_node_are_reported_together(node: _Node) -> None:
 def test_parts_are_reported_before_the_end_of_their_worker(node: _Node) -> None:
     node.begin("a")
     node.training.noticed("a", a_shard(0))
-    node.training.ended("a")
+    node.training.ended("a", 0)
     assert node.reported == [shards(5, 0)]
     node.loop.pass_time()
     assert len(node.reported) == 1
-    assert node.training.ended("a") is None
+    assert node.training.ended("a", 0) == TrainingEnd()
 
 
 def test_attempts_are_told_apart(node: _Node) -> None:
@@ -168,13 +169,11 @@ def test_damage_is_reported(node: _Node) -> None:
 
 def test_progress_is_measured_while_there_are_boards(node: _Node) -> None:
     node.begin("a", rank=3)
-    seen: list[str] = []
-    node.training.board_seen = lambda worker: seen.append(worker.job)
     node.training.noticed("a", BoardMade(0))
-    assert (seen, node.training.has_boards("a")) == ([], False)
+    assert not node.training.has_boards("a")
     board = Board.make(str(node.folder / "a" / "boards"), 0, 4)
     node.training.noticed("a", BoardMade(0))
-    assert (seen, node.training.has_boards("a")) == ([JOB], True)
+    assert node.training.has_boards("a")
     board.record(9, board.made_at_ns, 1_500)
     node.loop.pass_time()
     found = node.measured[-1]
@@ -182,11 +181,35 @@ def test_progress_is_measured_while_there_are_boards(node: _Node) -> None:
     assert (found.rank, found.world, found.worker, found.node, found.step) == (0, 4, 3, "n1", 9)
     assert (found.steps, found.step_us) == (1, 1_500)
     assert found.step_ms <= found.at_ms == 1_000_000
-    node.training.ended("a")
+    node.training.ended("a", 0)
     node.loop.pass_time()
     count = len(node.measured)
     node.loop.pass_time()
     assert len(node.measured) == count
+
+
+@pytest.mark.parametrize(
+    ("flags", "exit_code", "is_announced", "expected"),
+    [
+        (CLOSED, 0, True, TrainingEnd(has_finished=True)),
+        (CLOSED, 1, True, TrainingEnd()),
+        (LEFT, 0, True, TrainingEnd(has_left=True)),
+        (LEFT | CLOSED, 1, True, TrainingEnd(has_left=True)),
+        (LEFT, 0, False, TrainingEnd()),
+        (0, 0, True, TrainingEnd()),
+    ],
+)
+def test_how_a_training_has_ended_is_known_from_its_boards(
+    node: _Node, flags: int, exit_code: int, is_announced: bool, expected: TrainingEnd
+) -> None:
+    node.begin("a")
+    board = Board.make(str(node.folder / "a" / "boards"), 0, 1)
+    node.training.noticed("a", BoardMade(0))
+    if is_announced:
+        body = {"job": JOB, "attempt": 1, "number": 1, "kind": LEAVE, "step": 5}
+        node.training.announcements.announce(body, lambda _: None)
+    board.flag(flags)
+    assert node.training.ended("a", exit_code) == expected
 
 
 def test_who_writes_stacks_is_remembered_within_bounds(node: _Node) -> None:

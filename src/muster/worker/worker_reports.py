@@ -1,0 +1,52 @@
+"""Reports about workers: that they have started, ended, or never started."""
+
+import time
+from collections.abc import Iterable
+
+from muster.model.reports import StartFailed, WorkersExited, WorkersStarted
+from muster.worker.records.register import RegisteredGang, Seat
+
+STOPPED, KILLED = 143, 137
+"""Exit codes of workers that were stopped or killed before they had a process, as the signals would have caused."""
+
+CANNOT_RUN = 126
+"""The exit code of a shell for a command that exists but cannot be run."""
+
+
+def started(gang: RegisteredGang, seat: Seat) -> WorkersStarted:
+    """A worker has a process."""
+    return WorkersStarted(
+        at_ms=now_ms(), job=seat.job, attempt=seat.attempt, generation=gang.generation, ranks=(seat.rank,)
+    )
+
+
+def exited(generation: int, seat: Seat, code: int, *, oom: bool = False, has_finished: bool = False) -> WorkersExited:
+    """A worker is gone. If its training was over by itself, it does not matter that it was told to leave as well."""
+    return WorkersExited(
+        at_ms=now_ms(),
+        job=seat.job,
+        attempt=seat.attempt,
+        generation=generation,
+        ranks=(seat.rank,),
+        exit_code=code,
+        oom=oom,
+        told=seat.is_told and not has_finished,
+        timed_out=seat.is_overdue and not has_finished,
+    )
+
+
+def failed(gang: RegisteredGang, ranks: Iterable[int], message: str) -> StartFailed:
+    """Workers have no process."""
+    return StartFailed(
+        at_ms=now_ms(),
+        job=gang.job,
+        attempt=gang.attempt,
+        generation=gang.generation,
+        ranks=tuple(ranks),
+        message=message,
+    )
+
+
+def now_ms() -> int:
+    """The time of day."""
+    return time.time_ns() // 1_000_000
