@@ -243,10 +243,15 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
-        watches = _watches(options.home, backend)
-        metrics.watch_progress(watches.progress)
+        stack_files = StackFiles(Home(options.home).logs)
+        hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
+        progress = ProgressWatch(hangs=hangs)
+        output = OutputWatch(
+            printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
+        )
+        metrics.watch_progress(progress)
         monitor = Monitor(
-            (watches.progress, watches.output),
+            (progress, output),
             measured=backend.telemetry,
             view=lambda: control.view,
             now_ms=clock.now_ms,
@@ -261,9 +266,9 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             metrics=metrics,
-            progress=watches.progress.progress,
-            last_output_ms=watches.output.last_output_ms,
-            kept_stacks=watches.stacks.read,
+            progress=progress.progress,
+            last_output_ms=output.last_output_ms,
+            kept_stacks=stack_files.read,
             settings=_api_settings(options),
         )
         monitor.start()
@@ -271,29 +276,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             yield control, deps
         finally:
             monitor.stop()
-            watches.hangs.close()
+            hangs.close()
             control.stop()
     finally:
         backend.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Watches:
-    """What watches running trainings."""
-
-    progress: ProgressWatch
-    output: OutputWatch
-    hangs: HangReports
-    stacks: StackFiles
-
-
-def _watches(home: Path, backend: LocalBackend) -> _Watches:
-    stacks = StackFiles(Home(home).logs)
-    hangs = HangReports(stacks=backend.stacks, keep=stacks.keep)
-    progress = ProgressWatch(hangs=hangs)
-    printed_bytes = partial(_printed_bytes, backend)
-    output = OutputWatch(printed_bytes=printed_bytes, reports_steps=progress.reports_steps, hangs=hangs)
-    return _Watches(progress=progress, output=output, hangs=hangs, stacks=stacks)
 
 
 def _printed_bytes(backend: LocalBackend, job: JobId, attempt: int, rank: int) -> int:
