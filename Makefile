@@ -93,6 +93,7 @@ proof: $(COMPILED_READY) ## Measure packing, mixed GPU types, estimates, trainin
 	$(BIN)/python -m benchmarks.heterogeneous
 	$(BIN)/python -m benchmarks.estimates
 	$(BIN)/python -m benchmarks.training_time
+	$(BIN)/python -m benchmarks.stragglers
 	@# As it is installed, because these are hundreds of replays. What they decide is the same either way.
 	$(COMPILED)/bin/python -m benchmarks.policies --processes $(WORKERS)
 

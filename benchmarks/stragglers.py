@@ -11,8 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 from muster.core.stragglers.peers import PeerGroup
+
+RANKS, RATES = (2, 4, 16), (0.5, 10.0)
+"""The sizes of trainings, and how many steps they make in a second."""
 
 TUNING = 1_000
 """Seeds below this one were used to choose the limits."""
@@ -56,6 +60,10 @@ NOISES: dict[str, Noise] = {
     "heavy tail": pareto,
     "gaussian 25 %": coarse,
 }
+
+
+ORDINARY = ("uniform 10 %", "gaussian 10 %", "spikes")
+"""The noise of ordinary trainings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,34 +171,35 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--trials", type=int, default=20)
     given = parser.parse_args(arguments)
     first = 0 if given.tuning else TUNING
-    seeds = range(first, first + given.trials)
+    print_latencies(range(first, first + given.trials))
+    print_false_alarms(range(first, first + max(given.trials // 5, 1)))
+    print(f"One round of 10,000 ranks: {cost_ms(10_000):.0f} ms.")
+
+
+def print_latencies(seeds: range) -> None:
+    """How soon the slow rank is named."""
     print("| ranks | steps/s | noise | slower by | named | steps until then: median, worst | others named |")
     print("|---|---|---|---|---|---|---|")
-    for ranks in (2, 4, 16):
-        for per_second in (0.5, 10.0):
-            for name, noise in NOISES.items():
-                for slow in (1.3, 2.0):
-                    found, wrong = latency(ranks, per_second, noise, seeds, slow)
-                    middle = statistics.median(found) if found else "–"
-                    worst = max(found, default="–")
-                    share = f"{len(found)} of {len(seeds)}"
-                    told = f"{ranks} | {per_second:g} | {name} | {(slow - 1) * 100:.0f} % | {share}"
-                    print(f"| {told} | {middle}, {worst} | {wrong} |", flush=True)
+    for ranks, per_second, (name, noise), slow in product(RANKS, RATES, NOISES.items(), (1.3, 2.0)):
+        found, wrong = latency(ranks, per_second, noise, seeds, slow)
+        middle, worst = statistics.median(found) if found else "–", max(found, default="–")
+        told = f"{ranks} | {per_second:g} | {name} | {(slow - 1) * 100:.0f} % | {len(found)} of {len(seeds)}"
+        print(f"| {told} | {middle}, {worst} | {wrong} |", flush=True)
+
+
+def print_false_alarms(seeds: range) -> None:
+    """How often a rank is named in trainings in which none is slow for itself."""
     print("\n| ranks | steps/s | noise | what happens | named by mistake per million steps |")
     print("|---|---|---|---|---|")
-    alarms = 0
-    fewer = range(first, first + max(given.trials // 5, 1))
-    for ranks in (2, 4, 16):
-        for per_second in (0.5, 10.0):
-            for name, noise in NOISES.items():
-                for what, slowness in STALLS.items():
-                    if ranks == 2 and slowness is half_slow:
-                        continue  # one of two ranks that is slow for itself is a straggler
-                    count = false_alarms(ranks, per_second, noise, fewer, slowness)
-                    per_million = count * 100 // len(fewer)
-                    alarms += count
-                    print(f"| {ranks} | {per_second:g} | {name} | {what} | {per_million} |", flush=True)
-    print(f"\nOne round of 10,000 ranks: {cost_ms(10_000):.0f} ms.")
+    alarms = steps = 0
+    for ranks, per_second, (name, noise), (what, slowness) in product(RANKS, RATES, NOISES.items(), STALLS.items()):
+        if ranks == 2 and slowness is half_slow:
+            continue  # one of two ranks that is slow for itself is a straggler
+        count = false_alarms(ranks, per_second, noise, seeds, slowness)
+        if name in ORDINARY:
+            alarms, steps = alarms + count, steps + 10_000 * len(seeds)
+        print(f"| {ranks} | {per_second:g} | {name} | {what} | {count * 100 // len(seeds)} |", flush=True)
+    print(f"\n{alarms} named by mistake in {steps:,} steps of trainings with {' or '.join(ORDINARY)}.")
 
 
 if __name__ == "__main__":
