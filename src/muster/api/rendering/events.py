@@ -103,10 +103,6 @@ def _details(event: Event) -> Body:
             return _report(event)
         case DependencyMet(dependency=dependency) | DependencyFailed(dependency=dependency):
             return {"dependency": dependency}
-        case HoldsSet(holds=holds):
-            return {"holds": len(holds)}
-        case SparesSet(nodes=nodes):
-            return {"nodes": list(nodes)}
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
         case (
@@ -117,10 +113,20 @@ def _details(event: Event) -> Body:
             return {"node": name, "because": because or None}
         case GangsFound(node=name, gangs=gangs):
             return {"node": name, "gangs": [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]}
-        case ClusterChanged(cluster=cluster):
-            return {"nodes": len(cluster.nodes)}
+        case HoldsSet() | SparesSet() | ClusterChanged():
+            return _of_cluster(event)
         case JobRequest() | GangKillOrdered() | TurnCame() | JobStarved() | TimerFired() | RulesChanged():
             return {}
+
+
+def _of_cluster(event: HoldsSet | SparesSet | ClusterChanged) -> Body:
+    match event:
+        case HoldsSet(holds=holds):
+            return {"holds": len(holds)}
+        case SparesSet(nodes=nodes):
+            return {"spares": list(nodes)}
+        case ClusterChanged(cluster=cluster):
+            return {"nodes": len(cluster.nodes)}
 
 
 _Decision = JobSubmitted | JobUpdated | JobStarted | GangAdopted | EvictionOrdered | ResizeOrdered
