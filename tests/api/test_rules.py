@@ -6,8 +6,12 @@ from typing import Any
 
 import httpx
 
+from muster.api.problems.concealing import Concealing
+from muster.api.rendering.events import event_body
 from muster.formats.scenarios.scenario_file import scenario_from_document
 from muster.formats.text.document import parse_document
+from muster.live.feed import Published
+from muster.model.events import SparesSet
 from muster.model.scenario import Rules
 from tests.api.world import World, eventually, played, submitted
 
@@ -108,6 +112,36 @@ def test_rules_are_replaced_whole_and_mistakes_are_named() -> None:
         assert (await client.put("/v1/teams/nlp", json={"tiers": ["standard"]})).status_code == 200
         in_use = await client.put("/v1/tiers", json=[{"name": "standard"}])
         assert in_use.status_code == 409
+
+    played(scenario, who="operator")
+
+
+def test_nodes_that_the_policy_keeps_are_ready_and_called_spares() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        assert (await client.put("/v1/policy", json={"spares": 2})).json()["spares"] == 2
+
+        async def spares() -> list[str]:
+            nodes = (await client.get("/v1/nodes")).json()["items"]
+            assert {node["state"] for node in nodes} == {"ready"}
+            return [node["name"] for node in nodes if node["spare"]]
+
+        async def are_kept() -> bool:
+            return await spares() == ["n3", "n4"]
+
+        await eventually(are_kept)
+        kept = SparesSet(at_ms=0, nodes=world.control.view.spares)
+        assert event_body(1, Published(kept), Concealing())["spares"] == ["n4", "n3"]
+        await submitted(client, gpus=8, workers=2, run="never ends")
+        waiting = await submitted(client, gpus=8)
+
+        async def is_told() -> bool:
+            reasons = (await client.get(f"/v1/jobs/{waiting}/why")).json()["reasons"]
+            return any("kept as spares for jobs that lose a node: n3, n4" in reason["message"] for reason in reasons)
+
+        await eventually(is_told)
+        assert (await client.put("/v1/policy", json={"spares": -1})).json()["errors"][0]["field"] == "policy.spares"
+        await client.put("/v1/policy", json={})
+        assert await spares() == []
 
     played(scenario, who="operator")
 

@@ -22,6 +22,7 @@ from muster.model.events import (
     NodeChanged,
     NodeLost,
     ResizeOrdered,
+    SparesSet,
     StartFailed,
     StragglerFound,
     StragglerGone,
@@ -44,7 +45,7 @@ from tests.unit.core.lifecycle.builders import JOB, a_spec, exits, no_start
 
 PREP = JobId("prep")
 NODES = 4
-KINDS = 22
+KINDS = 23
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,7 @@ def _any_event(draft: Draft, job: Job, at_ms: int) -> Event:
         DependencyMet(dependency=PREP, **about),
         DependencyFailed(dependency=PREP, **about),
         HoldsSet(at_ms=at_ms, holds=()),
+        SparesSet(at_ms=at_ms, nodes=(NodeName("n1"),)),
         NodeChanged(at_ms=at_ms, node=Node(name=NodeName(f"n{draft.node}"), gpus=3, bad_gpus=(0,) * draft.told)),
         JobSubmitted(spec=job.spec, **about),
         StragglerFound(

@@ -4,8 +4,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.unit.cli.cluster import an_event
 from tests.unit.cli.conftest import Terminal
-from tests.unit.client.fake_server import FakeServer
+from tests.unit.client.fake_server import FakeServer, a_node
 
 
 def test_nodes_are_drained_with_a_reason(terminal: Terminal, day: FakeServer) -> None:
@@ -13,6 +14,24 @@ def test_nodes_are_drained_with_a_reason(terminal: Terminal, day: FakeServer) ->
     assert day.bodies("POST", "/v1/nodes/n1/drain") == [{"reason": "smoke"}]
     assert terminal.shows("undrain", "n8") == "n8 is ready\n"
     assert terminal.type("drain", "n99").exit_code == 4
+
+
+def test_a_spare_is_ready_and_says_what_it_is_kept_for(terminal: Terminal, server: FakeServer) -> None:
+    server.nodes = [a_node("n1"), a_node("n2", spare=True, because="it is back")]
+    first, second = terminal.shows("nodes").splitlines()[1:3]
+    assert "spare" not in first
+    assert "ready" in second
+    assert second.endswith("kept as a spare")
+
+
+def test_events_name_the_nodes_that_are_kept(terminal: Terminal, server: FakeServer) -> None:
+    server.events = [
+        an_event(1, "spares_set", "11:59:58", spares=["n3", "n4"]),
+        an_event(2, "spares_set", "11:59:59", spares=[]),
+    ]
+    first, second = terminal.shows("events").splitlines()
+    assert first.endswith("kept as spares: n[3-4]")
+    assert second.endswith("no node is kept as a spare")
 
 
 def test_a_quota_keeps_what_is_not_changed(terminal: Terminal, day: FakeServer) -> None:

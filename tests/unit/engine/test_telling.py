@@ -30,6 +30,7 @@ from muster.model.events import (
     NodeUnreachable,
     ResizeOrdered,
     ShardsSaved,
+    SparesSet,
     StartFailed,
     StragglerFound,
     StragglerGone,
@@ -96,6 +97,7 @@ def test_a_whole_life_reads_from_the_submission_to_the_end() -> None:
     events: tuple[Event, ...] = (
         submitted(),
         HoldsSet(at_ms=1, holds=()),
+        SparesSet(at_ms=1, nodes=(NodeName("n3"),)),
         started(),
         up(6, 0),
         up(7, 1),
@@ -308,6 +310,7 @@ def test_an_array_tells_what_concerned_all_and_what_became_of_its_tasks() -> Non
         JobSubmitted(at_ms=0, job=ARRAY, spec=spec, by="ada"),
         JobHeld(at_ms=1, job=ARRAY, by="bob"),
         HoldsSet(at_ms=1, holds=()),
+        SparesSet(at_ms=1, nodes=()),
     )
     waiting = [task(number) for number in range(3)]
     assert [each.text for each in told_of_array(events, waiting)] == [

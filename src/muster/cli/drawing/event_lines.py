@@ -147,7 +147,7 @@ def _of_cluster(kind: str, said: Document, by: str) -> str:
             number = int(said.get("holds") or 0)
             return f"{count(number, 'start')} promised" if number else "no start is promised"
         case "spares_set":
-            nodes = [str(name) for name in said.get("nodes") or []]
+            nodes = [str(name) for name in said.get("spares") or []]
             return f"kept as spares: {node_ranges(nodes)}" if nodes else "no node is kept as a spare"
         case "cluster_changed":
             return f"the cluster has {count(int(said.get('nodes') or 0), 'node')}{by}"
