@@ -31,10 +31,24 @@ def a_gang(*places: str, gpus: int = 0) -> Placement:
 
 
 def begin(
-    machine: Machine, spec: JobSpec, gang: Placement, *, job: str = "job-1", attempt: int = 1, generation: int = 1
+    machine: Machine,
+    spec: JobSpec,
+    gang: Placement,
+    *,
+    workers: Placement | None = None,
+    job: str = "job-1",
+    attempt: int = 1,
+    generation: int = 1,
 ) -> StartWorkers:
+    """Start a gang, or some workers of one."""
     start = StartWorkers(
-        job=JobId(job), attempt=attempt, generation=generation, spec=spec, workers=gang, gang=gang, run=f"{job}-run"
+        job=JobId(job),
+        attempt=attempt,
+        generation=generation,
+        spec=spec,
+        workers=gang if workers is None else workers,
+        gang=gang,
+        run=f"{job}-run",
     )
     machine.backend.send(start)
     return start
