@@ -59,6 +59,11 @@ class Home:
         return self.nodes / name
 
     @property
+    def services(self) -> Path:
+        """A record for each program at which a gang meets."""
+        return self.root / "services"
+
+    @property
     def logs(self) -> Path:
         """What workers printed."""
         return self.root / "logs"

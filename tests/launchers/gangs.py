@@ -14,7 +14,7 @@ from tests.local.machine import Machine
 
 NODES = ("n1", "n2")
 
-DEADLINE_S = 180.0
+DEADLINE_S = 60.0
 """How long a gang may take: importing PyTorch alone takes seconds, and ten times as many on a machine that is busy."""
 
 
@@ -31,10 +31,24 @@ def a_gang(*places: str, gpus: int = 0) -> Placement:
 
 
 def begin(
-    machine: Machine, spec: JobSpec, gang: Placement, *, job: str = "job-1", attempt: int = 1, generation: int = 1
+    machine: Machine,
+    spec: JobSpec,
+    gang: Placement,
+    *,
+    workers: Placement | None = None,
+    job: str = "job-1",
+    attempt: int = 1,
+    generation: int = 1,
 ) -> StartWorkers:
+    """Start a gang, or some workers of one."""
     start = StartWorkers(
-        job=JobId(job), attempt=attempt, generation=generation, spec=spec, workers=gang, gang=gang, run=f"{job}-run"
+        job=JobId(job),
+        attempt=attempt,
+        generation=generation,
+        spec=spec,
+        workers=gang if workers is None else workers,
+        gang=gang,
+        run=f"{job}-run",
     )
     machine.backend.send(start)
     return start
@@ -52,7 +66,7 @@ def codes(machine: Machine, count: int, *, job: str = "job-1") -> dict[int, int]
         exits = [event for event in machine.poll() if isinstance(event, WorkersExited) and event.job == job]
         return {rank: event.exit_code for event in exits for rank in event.ranks}
 
-    wait_until(lambda: len(ended()) >= count, f"{count} ends of {job}, heard {machine.events}")
+    wait_until(lambda: len(ended()) >= count, lambda: f"{count} ends of {job}, heard {machine.events}")
     return ended()
 
 
@@ -66,8 +80,8 @@ def prints(machine: Machine, text: str, *, rank: int = 0, job: str = "job-1", at
     return output(machine, rank, job=job, attempt=attempt)
 
 
-def wait_until(look: Callable[[], object], what: str) -> None:
+def wait_until(look: Callable[[], object], what: str | Callable[[], str]) -> None:
     give_up_s = time.monotonic() + DEADLINE_S
     while not look():
-        assert time.monotonic() < give_up_s, f"in vain: {what}"
+        assert time.monotonic() < give_up_s, f"in vain: {what if isinstance(what, str) else what()}"
         time.sleep(0.02)

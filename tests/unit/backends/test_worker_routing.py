@@ -1,12 +1,11 @@
 """A command for a gang reaches the nodes that it means, and those that must know of it."""
 
-from muster.backends.local.ports import free_port
 from muster.backends.local.worker_routing import FORMER_ATTEMPTS, NodeCommand, WorkerRouting
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, StartWorkers
 from muster.model.job import Cause
-from muster.model.node_limits import MASTER_PORTS, SUPERVISOR_ENDED_JOBS
+from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.model.records import evolve
 from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
@@ -124,8 +123,17 @@ def test_jobs_that_are_over_are_forgotten_when_there_are_many() -> None:
     assert directory.node_of(JobId("job-1")) is None
 
 
-def test_a_port_is_the_same_for_the_same_attempt_and_never_one_that_is_taken() -> None:
-    first = free_port(JOB, 1, frozenset())
-    assert MASTER_PORTS[0] <= first < MASTER_PORTS[1]
-    assert free_port(JOB, 1, frozenset()) == first
-    assert free_port(JOB, 1, frozenset((first,))) != first
+def test_an_attempt_runs_until_its_workers_have_ended_or_its_nodes_are_swept() -> None:
+    directory = a_directory()
+    assert not directory.is_running(JOB, 1)
+    directory.route(start(size=2))
+    assert directory.is_running(JOB, 1)
+    assert not directory.is_running(JOB, 2)
+    directory.ended(WorkersExited(at_ms=0, job=JOB, attempt=1, generation=1, ranks=(0,), exit_code=0))
+    assert directory.is_running(JOB, 1)
+    node = directory.node_of(JOB, 1)
+    assert node is not None
+    directory.swept(node)
+    assert not directory.is_running(JOB, 1)
+    directory.route(start(size=2, generation=2))
+    assert directory.is_running(JOB, 1)

@@ -124,7 +124,7 @@ def _of_cluster(event: ClusterEvent) -> Body:
         case HoldsSet(holds=holds):
             return {"holds": len(holds)}
         case SparesSet(nodes=nodes):
-            return {"nodes": list(nodes)}
+            return {"spares": list(nodes)}
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
         case (

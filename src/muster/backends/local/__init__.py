@@ -2,6 +2,7 @@
 
 backend                                the port: commands in, reports out
 worker_routing ports                   which worker is on which node, and where gangs meet
+rendezvous_services rendezvous_keeper  what gangs meet at that must outlive their nodes, and what keeps it running
 link                                   one node's supervisor: found, started, talked to, replaced
 supervisor_address starting handshake  where it is, the command that starts it, and what it says about itself
 silence_limit backlog                  how long to wait for it, and the commands it has not acknowledged

@@ -21,8 +21,9 @@ from muster.backends.local.handshake import found_gangs
 from muster.backends.local.link import Link, Listener
 from muster.backends.local.logs import read_log
 from muster.backends.local.metrics_files import measured_steps
-from muster.backends.local.ports import free_port
+from muster.backends.local.ports import ReservedPorts
 from muster.backends.local.pruning import LogPruning
+from muster.backends.local.rendezvous_services import LOOK_MS, RendezvousServices
 from muster.backends.local.report_queue import MeasuredValues, ReportQueue
 from muster.backends.local.supervisor_address import supervisor_address
 from muster.backends.local.training_talk import TrainingTalk
@@ -39,7 +40,7 @@ from muster.model.events import (
     WorkersExited,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import Command, ranks_named
+from muster.model.instructions import Command, StartWorkers, ranks_named
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.ownership import Leadership
@@ -102,7 +103,9 @@ class LocalBackend:
         self._is_closing = False
         self._death = ""
         """Why the backend stopped working, if it was not told to stop."""
-        self._directory = WorkerRouting(free_port)
+        self._ports = ReservedPorts()
+        self._directory = WorkerRouting(self._ports.choose)
+        self._services = RendezvousServices(home, self._directory.is_running)
         self._loop = Loop(settle=self._settle)
         self._pruning = LogPruning(Home(home).logs, self._loop)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -220,6 +223,7 @@ class LocalBackend:
     def shutdown(self, timeout_s: float = SUPERVISOR_END_S) -> None:
         """End every supervisor with everything that it runs, and wait until they are gone."""
         self.close()
+        self._services.end_all()
         end_supervisors((Home(self._home).node(name) for name in self._links), timeout_s)
 
     def _ring(self) -> None:
@@ -243,13 +247,19 @@ class LocalBackend:
     def _talk(self) -> None:
         try:
             self._pruning.begin()
+            self._look_at_services()
             for link in self._links.values():
                 link.open()
             self._loop.run()
         finally:
             for link in self._links.values():
                 link.close()
+            self._ports.close()
             self._loop.close()
+
+    def _look_at_services(self) -> None:
+        self._loop.after(LOOK_MS, self._look_at_services)
+        self._services.look(is_complete=self.has_caught_up)
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -296,7 +306,10 @@ class LocalBackend:
             self._unplaced.append(command)
             return
         is_agreed = self._training.agreements.takes(command)
-        for errand in self._directory.route(command):
+        errands = self._directory.route(command)
+        if isinstance(command, StartWorkers) and errands and errands[0].port:
+            self._services.provide(command, LOOPBACK, errands[0].port)
+        for errand in errands:
             link = self._links.get(errand.node)
             if link is None:
                 self._deny(errand.command, ranks_named(errand.command), f"{errand.node} is no node of this machine")
@@ -363,6 +376,7 @@ class LocalBackend:
         """Nothing on the node is left. What ended by itself before is reported first: it need not be run again."""
         for event in last_words(Home(self._home).node(link.node.name)):
             self._tell(event)
+        self._directory.swept(link.node.name)
         self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
         self._look_again()
 

@@ -43,6 +43,11 @@ class _Listing:
     former: dict[tuple[int, int], NodeName] = field(default_factory=dict)
     """By attempt and rank, the nodes of workers of the last attempts, which may be about to end."""
 
+    @property
+    def is_over(self) -> bool:
+        """True when every worker of the present attempt has ended."""
+        return len(self.ended) >= len(self.nodes)
+
 
 class WorkerRouting:
     """All jobs that have workers on nodes, and the last ones that had."""
@@ -80,6 +85,16 @@ class WorkerRouting:
         listing = self._listings.get(job)
         return () if listing is None else tuple(dict.fromkeys(tuple(listing.nodes.values())))
 
+    def is_running(self, job: JobId, attempt: int) -> bool:
+        """True while this is the newest attempt of the job, and some of its workers have not ended."""
+        listing = self._listings.get(job)
+        return listing is not None and listing.attempt == attempt and not listing.is_over
+
+    def swept(self, node: NodeName) -> None:
+        """Nothing is left of what this node ran."""
+        for listing in self._listings.values():
+            listing.ended.update((rank, None) for rank, where in listing.nodes.items() if where == node)
+
     def is_older(self, command: Command) -> bool:
         """True for a command that came after a newer one of its job."""
         listing = self._listings.get(command.job)
@@ -113,6 +128,8 @@ class WorkerRouting:
             self._begin(listing, command.attempt)
         if isinstance(command, StartWorkers):
             listing.nodes.update((worker.rank, worker.node) for worker in command.gang)
+            for worker in command.workers:  # one that replaces a worker has its rank
+                listing.ended.pop(worker.rank, None)
             listing.port = listing.port or self._port(command)
         nodes = dict.fromkeys((*listing.nodes.values(), *listing.others))
         listing.others = {}
@@ -125,7 +142,7 @@ class WorkerRouting:
             return
         listing.ended.update(dict.fromkeys(report.ranks))
         if len(self._listings) > 2 * SUPERVISOR_ENDED_JOBS:
-            over = [job for job, each in self._listings.items() if len(each.ended) >= len(each.nodes)]
+            over = [job for job, each in self._listings.items() if each.is_over]
             for job in over[:SUPERVISOR_ENDED_JOBS]:
                 del self._listings[job]
 

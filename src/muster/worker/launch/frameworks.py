@@ -25,6 +25,9 @@ seconds later the gang goes on with those that are there. With the defaults of P
 
 LIGHTHOUSE = "torchft_lighthouse"
 
+QUORUM_TRIES = "10"
+"""How often a replica group asks the lighthouse again. It is gone for seconds when it dies and is started again."""
+
 _MPI_LAUNCHER = re.compile(r"(?:^|[\s/])(?:mpirun|mpiexec|orterun|prterun)(?=[\s.]|$)")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
 
@@ -106,7 +109,8 @@ def default_variables(spec: JobSpec, place: MeetingPlace) -> Variables:
     """Variables that the job file may override."""
     uses_torch = spec.launch in (Launch.PLAIN, Launch.TORCHRUN, Launch.TORCHFT)
     # Without it, gloo takes the interface of the host's name, which need not be reachable.
-    return {"GLOO_SOCKET_IFNAME": "lo"} if uses_torch and place.is_loopback else {}
+    gloo = {"GLOO_SOCKET_IFNAME": "lo"} if uses_torch and place.is_loopback else {}
+    return gloo | ({"TORCHFT_QUORUM_RETRIES": QUORUM_TRIES} if spec.launch is Launch.TORCHFT else {})
 
 
 def launched(start: StartWorkers, worker: Worker) -> str:
