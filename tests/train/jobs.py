@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from muster.train.board import CANCELLED, COMMITTED, OPEN, SAVE, Announcement, Board, board_path
+from muster.train.board import CANCELLED, COMMITTED, LEAVE, OPEN, SAVE, Announcement, Board, board_path
+
+__all__ = ["LEAVE", "AJob", "Desk", "environment", "flipped", "job", "until"]
 
 RUN = "run-1"
 PLACE_VARIABLES = ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS")

@@ -14,8 +14,11 @@ from muster.train.board import CANCELLED, COMMITTED, OPEN, SAVE, Announcement, B
 LOOK_S = 0.1
 """Pause between two looks at the store."""
 
-ARRIVAL_S = 1.0
+ARRIVAL_S = 2.0
 """How long an announcement takes to reach all ranks at most, as long as nothing is wrong."""
+
+AHEAD_S = 5 * LOOK_S
+"""How far ahead a step is announced. Ranks that reach it before the decision wait for it."""
 
 AHEAD_STEPS = 5
 """The least number of steps between an announcement and its step."""
@@ -91,7 +94,7 @@ class Announcer:
         """As many steps as ranks make while an announcement is on its way."""
         times = [time.step_us for time in self._board.step_times()][-50:]
         median_us = max(1, sorted(times)[len(times) // 2]) if times else 1_000_000
-        return AHEAD_STEPS + int(2 * ARRIVAL_S * 1_000_000 / median_us)
+        return AHEAD_STEPS + int(AHEAD_S * 1_000_000 / median_us)
 
     def _set(self, name: str, value: int) -> None:
         self._store.set(f"{PREFIX}/{name}", str(value))

@@ -1,0 +1,168 @@
+"""Small trainings that ranks of PyTorch run in tests. The data is a function of the step, as resuming needs it.
+
+What torch imports when it is first used is imported here, before ranks are forked.
+"""
+
+import hashlib
+import time
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.distributed.checkpoint
+import torch.distributed.checkpoint.state_dict
+import torch.distributed.tensor
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+from muster.train import Checkpointer
+from muster.train.board import LEFT
+from muster.train.errors import CheckpointError
+
+BATCH = 12
+WIDTH = 12
+
+
+def a_model(kind: str, dropout: float = 0.0) -> nn.Module:
+    torch.manual_seed(1)
+    layers = [nn.Linear(WIDTH, 24), nn.LayerNorm(24), nn.ReLU(), nn.Dropout(dropout), nn.Linear(24, WIDTH)]
+    model: nn.Module = nn.Sequential(*layers)
+    if kind == "fsdp":
+        fully_shard(layers[0])
+        fully_shard(layers[-1])
+        fully_shard(model)
+    if kind == "ddp":
+        # Otherwise gradients are summed in another order in the first step after a start, and differ in the last bit.
+        model = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
+    return model
+
+
+def batch(step: int, rank: int, world: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(step)
+    inputs, targets = (torch.randn(BATCH, WIDTH, generator=generator) for _ in range(2))
+    mine = slice(rank * BATCH // world, (rank + 1) * BATCH // world)
+    return inputs[mine], targets[mine]
+
+
+def train(
+    rank: int, world: int, *, kind: str, path: str, steps: int, every: int, dropout: float = 0.0
+) -> dict[str, Any]:
+    """Train up to a step; the step at which it began, and all losses so far."""
+    model = a_model(kind, dropout)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.5)
+    torch.manual_seed(100 + rank)
+    losses: list[float] = []
+    state: dict[str, Any] = {"model": model, "optimizer": optimizer, "schedule": schedule, "losses": losses}
+    state["random"] = torch.get_rng_state()
+    with Checkpointer(path, every=every, keep=2) as checkpoints:
+        step = began = checkpoints.restore(state)
+        torch.set_rng_state(state["random"])
+        while step < steps:
+            state["losses"].append(train_one(model, optimizer, step, rank, world, kind))
+            schedule.step()
+            step += 1
+            state["random"] = torch.get_rng_state()
+            checkpoints.step(step, state, loss=state["losses"][-1])
+    return {"began": began, "losses": state["losses"], "last": checkpoints.last}
+
+
+def train_one(model: nn.Module, optimizer: Any, step: int, rank: int, world: int, kind: str) -> float:
+    inputs, targets = batch(step, rank, world)
+    loss = ((model(inputs) - targets) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    if kind == "plain":
+        for parameter in model.parameters():
+            torch.distributed.all_reduce(parameter.grad)
+            parameter.grad /= world  # type: ignore[operator]
+    optimizer.step()
+    mean = loss.detach().clone()
+    torch.distributed.all_reduce(mean)
+    return mean.item() / world
+
+
+def agree(rank: int, world: int, *, path: str, every: str, saves: int) -> list[int]:
+    """Train outside Muster until some saves were made by the clock of rank 0; the steps of this rank's saves."""
+    model = a_model("ddp")
+    saved: set[int] = set()
+    state = {"model": model, "rank": rank}
+    with Checkpointer(path, every=every, keep=100) as checkpoints:
+        checkpoints.restore(state)
+        step, end = 0, torch.tensor(0)
+        while not end.item():
+            model(torch.zeros(1, WIDTH)).sum().backward()
+            time.sleep(0.002)
+            step += 1
+            checkpoints.step(step, state)
+            saved |= {checkpoints.last} - {None}
+            end = torch.tensor(int(len(saved) >= saves))
+            torch.distributed.broadcast(end, 0)
+    return sorted(saved | {checkpoints.last} - {None})
+
+
+def leave(rank: int, world: int, *, kind: str, at: int) -> dict[str, Any]:
+    """Train in a job until `step` says to leave. The test announces it on the boards before it begins."""
+    model = a_model(kind)
+    state = {"model": model, "rank": rank}
+    with Checkpointer() as checkpoints:
+        step = began = checkpoints.restore(state)
+        if not began:
+            announce_to_leave(checkpoints, at)
+        while step < 100:
+            step += 1
+            if not checkpoints.step(step, state):
+                break
+        left = bool(checkpoints._board.flags & LEFT)
+    parameters = nn.utils.parameters_to_vector(model.parameters()).detach()
+    digest = hashlib.sha256(parameters.contiguous().numpy().tobytes()).hexdigest()
+    return {"began": began, "step": step, "left": left, "digest": digest}
+
+
+def announce_to_leave(checkpoints: Checkpointer, at: int) -> None:
+    from tests.train.jobs import LEAVE, Desk  # noqa: PLC0415
+
+    Desk(checkpoints._board).announce(at, kind=LEAVE)
+
+
+def fail_to_save(rank: int, world: int, *, path: str) -> dict[str, Any]:
+    """One rank has a state that cannot be saved; what each rank hears, and what is restored."""
+    model = a_model("ddp")
+    state: dict[str, Any] = {"model": model, "rank": rank}
+    with Checkpointer(path, every=1000) as checkpoints:
+        checkpoints.save(1, state).wait()
+        if rank == 1:
+            state["bad"] = {1, 2}
+        heard = ""
+        try:
+            checkpoints.save(2, state).wait()
+        except CheckpointError as error:
+            heard = str(error)
+        return {"heard": heard, "restored": checkpoints.restore({"model": model, "rank": rank})}
+
+
+def restore_only(rank: int, world: int, *, path: str) -> int:
+    with Checkpointer(path, every=1000) as checkpoints:
+        return checkpoints.restore({"model": a_model("ddp"), "rank": rank})
+
+
+def straggle(rank: int, world: int, *, steps: int, slow: int, by: float) -> dict[str, Any]:
+    """Train in DDP while one rank computes more than the others; the median busy and step times of this rank."""
+    model = nn.parallel.DistributedDataParallel(nn.Linear(64, 64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    work = torch.randn(192, 192)
+    with Checkpointer("unused", every=10_000) as checkpoints:
+        checkpoints.watch(model)
+        for step in range(1, steps + 1):
+            loss = model(torch.randn(8, 64)).sum()
+            for _ in range(int(20 * (1 + by)) if rank == slow else 20):
+                work = torch.tanh(work @ work)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            checkpoints.step(step, {"model": model})
+        times = list(checkpoints._board.step_times())[5:]
+    return {
+        "busy_us": sorted(time.busy_us for time in times)[len(times) // 2],
+        "step_us": sorted(time.step_us for time in times)[len(times) // 2],
+    }
