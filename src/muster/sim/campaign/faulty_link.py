@@ -36,6 +36,8 @@ class FaultyLink:
         self.is_cut = False
         """True while neither commands nor reports get through."""
         self.sent: list[Command] = []
+        self.starts: list[StartWorkers] = []
+        """Starts that the engine has sent since this was last emptied, whether or not they got through."""
         self._rates = unreliability
         self._chance = chance
         self._under_way: list[tuple[int, int, ObservedEvent]] = []
@@ -81,6 +83,8 @@ class FaultyLink:
     def send(self, command: Command) -> None:
         """Pass a command on if the connection is up. Checks that the engine may send it at all."""
         self.problems += self._misconduct(command)
+        if isinstance(command, StartWorkers):
+            self.starts.append(command)
         if self.is_cut:
             return
         self.sent.append(command)

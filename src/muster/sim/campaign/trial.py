@@ -28,6 +28,7 @@ from muster.model.records import evolve
 from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.backends import TestedBackend
+from muster.sim.campaign.checkpoint_invariants import CheckpointInvariants
 from muster.sim.campaign.faulty_link import FaultyLink
 from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.campaign.gang_backend import Gangs
@@ -77,6 +78,7 @@ class Trial:
         self.link = FaultyLink(self.tested, schedule.unreliability, Random(f"courier {schedule.seed}"))
         self.log = FaultyLog()
         self.history = History(schedule.scenario.pools, self.tested, is_exact=not schedule.in_batches)
+        self.checkpoints = CheckpointInvariants(self.tested)
         self.partial_gangs = PartialGangs()
         self.waits = WaitInvariants() if schedule.is_crowd else None
         self.is_stuck = False
@@ -169,6 +171,7 @@ class Trial:
         state = self.new_engine().state
         self.link.begin_anew({job.id: job.attempt for job in state.jobs.values()})
         self.history.begin_anew(state, state.now_ms)
+        self.checkpoints.begin_anew(state, self.log.read())
         self.tested.forgive()
         for node in tuple(state.nodes.values()):
             if node.state is NodeState.DOWN:  # it is configured and up
@@ -275,7 +278,9 @@ class Trial:
             self.look(f"{count} reports")
             return count > 0
         while self._unrecorded:
-            self.engine.observe(self._unrecorded[0])
+            report, before = self._unrecorded[0], dict(self.engine.state.jobs)
+            self.engine.observe(report)
+            self.fail_on(self.checkpoints.heard_problems(before, report, self.engine.state))
             self.look(f"{self._unrecorded.pop(0)}")
         return count > 0
 
@@ -308,9 +313,13 @@ class Trial:
         if self.log.version != state.version:
             raise Broken([f"the log has {self.log.version} events, and the state {state.version}"])
         self.fail_on(self.link.problems)
-        self.fail_on(self.history.log_problems(tuple(self.log.read(self._seen))))
+        events = tuple(self.log.read(self._seen))
+        self.fail_on(self.history.log_problems(events))
         self._seen = self.log.version
         self.fail_on(self.history.problems(state))
+        self.fail_on(self.checkpoints.problems(state, events, is_exact=not self._set_by_ms))
+        starts, self.link.starts = self.link.starts, []
+        self.fail_on(problem for each in starts for problem in self.checkpoints.start_problems(each, state))
         self.fail_on(present_problems(state, self.tested, self.now_ms))
         self.fail_on(self.tested.overdue())
         if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
