@@ -1,4 +1,4 @@
-"""What the records say of checkpoints, against what was really saved: nothing is invented, forgotten or restored in vain.
+"""What the records say of checkpoints, against what was really saved: nothing is invented, and nothing forgotten.
 
 The log says which checkpoints were found damaged or removed. The files of the tested backend say which parts exist.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from muster.core.lifecycle.checkpoints import OTHERS_LISTED
 from muster.engine.folding.state import State
 from muster.model.checkpoint import Checkpoint
-from muster.model.events import CheckpointDamaged, CheckpointRemoved, Event, ObservedEvent
+from muster.model.events import CheckpointDamaged, CheckpointRemoved, Event
 from muster.model.ids import JobId
 from muster.model.instructions import StartWorkers
 from muster.model.job import Cause, Job, JobState
@@ -34,12 +34,12 @@ class CheckpointInvariants:
         self._records = {job.id: job for job in state.jobs.values() if job.checkpoints}
         self._bad, self._hopeless = {}, {}
         for event in events:
-            self._note(event, state)
+            self._note(event)
 
     def problems(self, state: State, events: Iterable[Event], *, is_exact: bool) -> Iterator[str]:
-        """What is wrong with checkpoints after these events. If `is_exact`, times in the log are those of the backend."""
+        """What is wrong after these events. If `is_exact`, the times in the log are those of the backend."""
         for event in events:
-            self._note(event, state)
+            self._note(event)
         yield from self._tested.misled
         for job in state.jobs.values():
             before = self._records.get(job.id)
@@ -50,35 +50,33 @@ class CheckpointInvariants:
             yield from (f"{job.id}: {problem}" for problems in found for problem in problems)
             yield from self._retries(before, job)
 
-    def heard_problems(self, jobs: dict[JobId, Job], report: ObservedEvent, state: State) -> Iterator[str]:
-        """A gang that says it cannot restore what it was told is ended. `jobs` are the records before this report."""
-        before = jobs.get(report.job) if isinstance(report, CheckpointDamaged) else None
-        if not isinstance(report, CheckpointDamaged) or before is None or report.attempt != before.attempt:
+    def damage_problems(self, report: CheckpointDamaged, before: Job, job: Job) -> Iterator[str]:
+        """A gang that says it cannot restore what it was told is ended. Called after the report was recorded."""
+        if report.attempt != before.attempt or not before.state.holds_resources:
             return
-        if before.state.holds_resources:
-            self._hopeless[before.id] = report.attempt
-        job = state.jobs[before.id]
+        self._hopeless[job.id] = report.attempt
         if before.state in ACTIVE and job.attempt == before.attempt and job.state in ACTIVE:
             yield f"{job.id}: cannot restore step {report.step}, and its attempt goes on"
 
-    def start_problems(self, command: StartWorkers, state: State) -> Iterator[str]:
+    def start_problems(self, command: StartWorkers, job: Job) -> Iterator[str]:
         """Why a job must not be started from the step that its workers are told."""
-        job, step = state.jobs[command.job], command.resume_step
-        good = [each for each in job.checkpoints if _is_good(each)]
-        newest = max((each.step for each in good), default=None)
-        if step != newest:
-            yield f"{job.id}: is to resume from step {step}, and its newest complete checkpoint is that of step {newest}"
+        step, good = command.resume_step, [each for each in job.checkpoints if _is_good(each)]
+        newest = max(good, key=lambda each: each.step, default=None)
+        if newest is None or step != newest.step:
+            if newest is not None or step is not None:
+                yield f"{job.id}: is to resume from step {step}, and its newest complete checkpoint is {newest}"
             return
-        for each in good:
-            if each.step == step:
-                files = self._tested.files.find(job.id, each.step, each.attempt)
-                if command.is_resume_durable and (files is None or not files.was_uploaded):
-                    yield f"{job.id}: step {step} is to be restored from durable storage, and never came there"
+        files = self._tested.files.find(job.id, newest.step, newest.attempt)
+        if files is None or not files.is_whole:
+            yield f"{job.id}: is to resume from step {step}, which was not saved by all ranks"
+        elif command.is_resume_durable and not files.was_uploaded:
+            yield f"{job.id}: step {step} is to be restored from durable storage, and never came there"
 
-    def _note(self, event: Event, state: State) -> None:
+    def _note(self, event: Event) -> None:
         if isinstance(event, CheckpointRemoved):
-            job = state.jobs.get(event.job)
-            self._bad[event.job, event.step] = 0 if job is None else job.attempt
+            known = self._records[event.job].checkpoints if event.job in self._records else ()
+            saved_in = (each.attempt for each in known if each.step == event.step)
+            self._bad[event.job, event.step] = max(saved_in, default=-1)
         elif isinstance(event, CheckpointDamaged):
             self._bad[event.job, event.step] = event.attempt - 1
 
@@ -139,4 +137,4 @@ def _kept(job: Job) -> Iterator[str]:
 
 
 def _is_good(checkpoint: Checkpoint) -> bool:
-    return checkpoint.is_complete and not checkpoint.problem
+    return checkpoint.is_complete and not checkpoint.problem and not checkpoint.is_removed

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from muster.backends.fake.checkpoint_files import StepFiles, StorageTier
-from muster.core.lifecycle.checkpoints import is_only_good
+from muster.core.lifecycle.checkpoints import is_being_restored, is_only_good
 from muster.model.events import CheckpointRemoved
 from muster.model.ids import JobId
 from muster.sim.campaign.schedule import FaultAction, Happening
@@ -45,7 +45,7 @@ class TrainingFaults:
         self._trial.tested.refuse_uploads(happening.amount_ms)
 
     def _remove(self, happening: Happening) -> None:
-        """A user removes a checkpoint. The last good one of a job that goes on cannot be removed."""
+        """A user removes a checkpoint, as far as the API lets them."""
         trial, found = self._trial, self._removable()
         if found:
             job, step = found[happening.pick % len(found)]
@@ -59,5 +59,5 @@ class TrainingFaults:
             for job in self._trial.engine.state.jobs.values()
             if not job.state.is_final
             for each in reversed(job.checkpoints)
-            if not is_only_good(job, each.step)
+            if not is_only_good(job, each.step) and not is_being_restored(job, each.step)
         ]

@@ -18,8 +18,9 @@ from muster.engine.folding.restoring import recorded, restored
 from muster.engine.folding.state import State
 from muster.engine.paced_clock import PacedClock
 from muster.model.errors import Unavailable
-from muster.model.events import NodeLost, ObservedEvent
+from muster.model.events import CheckpointDamaged, NodeLost, ObservedEvent
 from muster.model.ids import JobId
+from muster.model.instructions import StartWorkers
 from muster.model.job import JobState
 from muster.model.node import NodeState
 from muster.model.plan import Plan
@@ -105,6 +106,7 @@ class Trial:
         """The state that was kept last, from which a restart may go on."""
         self.clock = self._new_clock()
         self.engine = self.new_engine()
+        self.link.on_start = self._look_at_start
 
     @property
     def now_ms(self) -> int:
@@ -278,9 +280,11 @@ class Trial:
             self.look(f"{count} reports")
             return count > 0
         while self._unrecorded:
-            report, before = self._unrecorded[0], dict(self.engine.state.jobs)
+            report = self._unrecorded[0]
+            before = self.engine.state.jobs.get(report.job) if isinstance(report, CheckpointDamaged) else None
             self.engine.observe(report)
-            self.fail_on(self.checkpoints.heard_problems(before, report, self.engine.state))
+            if before is not None and isinstance(report, CheckpointDamaged):
+                self.fail_on(self.checkpoints.damage_problems(report, before, self.engine.state.jobs[before.id]))
             self.look(f"{self._unrecorded.pop(0)}")
         return count > 0
 
@@ -304,6 +308,9 @@ class Trial:
         self.fail_on(self.history.promise_problems(state, events, self.now_ms))
         self._planned_at = self.log.version
 
+    def _look_at_start(self, command: StartWorkers) -> None:
+        self.link.problems += self.checkpoints.start_problems(command, self.engine.state.jobs[command.job])
+
     def look(self, what: str) -> None:
         """Check everything after something has happened."""
         state = self.engine.state
@@ -318,8 +325,6 @@ class Trial:
         self._seen = self.log.version
         self.fail_on(self.history.problems(state))
         self.fail_on(self.checkpoints.problems(state, events, is_exact=not self._set_by_ms))
-        starts, self.link.starts = self.link.starts, []
-        self.fail_on(problem for each in starts for problem in self.checkpoints.start_problems(each, state))
         self.fail_on(present_problems(state, self.tested, self.now_ms))
         self.fail_on(self.tested.overdue())
         if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:
